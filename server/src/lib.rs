@@ -1,1 +1,15 @@
-//! x
+//! Tidemark: a chat server that keeps every device in step.
+//!
+//! A message goes down once and comes back up as a pull:
+//!
+//! ```text
+//!  http ──▶ app ──▶ queue ──┬─1─▶ seq     a number from the receiver's line
+//!   ▲       ▲               ├─2─▶ store   the row, durable
+//!   │       │               └─3─▶ notify  "uid U has something new", no payload
+//!   └───────┴── pull by cursor ◀──────────────────────────────────┘
+//! ```
+//!
+//! Imports point down only: `http → app → queue → {seq, store, notify} → domain`.
+
+pub mod domain;
+pub mod store;

@@ -1,0 +1,136 @@
+//! A row of a user's number line, and the content that all copies of one fan-out share.
+
+use std::sync::Arc;
+
+use super::{Body, ClientId, Conversation, MessageId, Timestamp, Uid};
+
+/// What a row is. Clients skip kinds that they do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Something a person said.
+    Message,
+    /// The user's own read mark moved; only in the user's own inbox.
+    Receipt,
+    /// A group was made, or somebody joined or left it.
+    Membership,
+}
+
+impl Kind {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Message => "message",
+            Kind::Receipt => "receipt",
+            Kind::Membership => "membership",
+        }
+    }
+
+    /// The number in the database; stored, must stay stable.
+    pub fn code(self) -> u8 {
+        match self {
+            Kind::Message => 1,
+            Kind::Receipt => 2,
+            Kind::Membership => 3,
+        }
+    }
+
+    /// The kind stored as `code`.
+    pub fn from_code(code: u8) -> Option<Kind> {
+        [Kind::Message, Kind::Receipt, Kind::Membership].into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+/// What is the same in every copy of a fan-out; copies share it by `Arc`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// What the row is.
+    pub kind: Kind,
+    /// Who said or did it.
+    pub sender: Uid,
+    /// To whom, from the *sender's* side.
+    pub target: Conversation,
+    /// The sender's name for it; made by the server for `membership`, absent for receipts.
+    pub client_id: Option<ClientId>,
+    /// The body, as JSON.
+    pub body: Body,
+    /// When it was accepted.
+    pub sent_at: Timestamp,
+}
+
+impl Content {
+    /// The conversation in which `receiver` sees it: a one-to-one message is filed under the *other* person.
+    pub fn conversation(&self, receiver: Uid) -> Conversation {
+        match self.target {
+            Conversation::User(_) if receiver != self.sender => Conversation::User(self.sender),
+            own_side_or_group => own_side_or_group,
+        }
+    }
+
+    /// Turns the stored per-receiver conversation back into the sender's side, the inverse of [`Content::conversation`].
+    pub fn target_of(receiver: Uid, sender: Uid, conversation: Conversation) -> Conversation {
+        match conversation {
+            Conversation::User(_) if receiver != sender => Conversation::User(receiver),
+            own_side_or_group => own_side_or_group,
+        }
+    }
+
+    /// Whether `receiver` counts it as unread until read: only others' messages do.
+    pub fn counts_as_unread(&self, receiver: Uid) -> bool {
+        self.kind == Kind::Message && self.sender != receiver
+    }
+}
+
+/// One row of one user's inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Whose inbox.
+    pub receiver: Uid,
+    /// The number on the receiver's line.
+    pub message_id: MessageId,
+    /// What all copies share.
+    pub content: Arc<Content>,
+}
+
+impl Entry {
+    /// The conversation in which its receiver sees it.
+    pub fn conversation(&self) -> Conversation {
+        self.content.conversation(self.receiver)
+    }
+
+    /// Bytes that it weighs in a page or a frame, roughly: its body and a fixed share for the rest.
+    pub fn weight(&self) -> usize {
+        self.content.body.as_json().len() + 256
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::GroupId;
+
+    #[test]
+    fn each_side_files_a_message_under_the_other_person() {
+        let (ann, bob) = (Uid(1), Uid(2));
+        let said = |target| Content {
+            kind: Kind::Message,
+            sender: ann,
+            target,
+            client_id: None,
+            body: Body::text("hi", 10).expect("short"),
+            sent_at: Timestamp(0),
+        };
+        let to_bob = said(Conversation::User(bob));
+        assert_eq!(to_bob.conversation(ann), Conversation::User(bob));
+        assert_eq!(to_bob.conversation(bob), Conversation::User(ann));
+        let to_all = said(Conversation::Group(GroupId(5)));
+        for content in [to_bob, to_all, said(Conversation::User(ann))] {
+            for receiver in [ann, bob] {
+                let seen = content.conversation(receiver);
+                if content.target == Conversation::User(ann) && receiver == bob {
+                    continue; // a note to oneself has no other receiver
+                }
+                assert_eq!(Content::target_of(receiver, ann, seen), content.target);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Bodies: the JSON that a row carries, made only here, and the digest by which a repeated send is compared (I4).
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{Conversation, GroupId, GroupStep, MessageId, Uid};
+
+/// A row's body: one JSON object as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body(Box<str>);
+
+/// Why a text is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// Nothing but white space.
+    #[error("the text is empty; say something")]
+    Empty,
+    /// Longer than the limit.
+    #[error("the text has {characters} characters; at most {limit} are allowed")]
+    TooLong {
+        /// Its length in Unicode scalar values.
+        characters: usize,
+        /// The configured limit.
+        limit: usize,
+    },
+    /// A NUL, which databases and terminals disagree about.
+    #[error("the text holds a NUL character; remove it")]
+    Nul,
+}
+
+impl Body {
+    /// What a person said. `limit` counts Unicode scalar values.
+    pub fn text(text: &str, limit: usize) -> Result<Body, TextError> {
+        if text.trim().is_empty() {
+            return Err(TextError::Empty);
+        }
+        if text.contains('\0') {
+            return Err(TextError::Nul);
+        }
+        // Bytes bound characters from above: the common short text is not counted.
+        if text.len() > limit {
+            let characters = text.chars().count();
+            if characters > limit {
+                return Err(TextError::TooLong { characters, limit });
+            }
+        }
+        Ok(Body(json!({ "text": text }).to_string().into()))
+    }
+
+    /// "I have read up to here."
+    pub fn receipt(read_to: MessageId) -> Body {
+        Body(json!({ "read_to": read_to.get() }).to_string().into())
+    }
+
+    /// A change of a group, with the names as they were, so that a device can show it without asking.
+    pub fn membership(gid: GroupId, name: &str, step: &GroupStep, who: &Person, by: &Person) -> Body {
+        let body = json!({
+            "action": step.word(), "group": gid.0, "name": name,
+            "uid": who.uid.0, "user_name": who.name, "by": by.uid.0, "by_name": by.name,
+        });
+        Body(body.to_string().into())
+    }
+
+    /// A body read back from where this type was written to.
+    pub fn from_stored(json: impl Into<Box<str>>) -> Body {
+        Body(json.into())
+    }
+
+    /// The JSON object.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// `read_to` of a receipt's body.
+    pub fn read_to(&self) -> Option<MessageId> {
+        let value: serde_json::Value = serde_json::from_str(&self.0).ok()?;
+        MessageId::new(value.get("read_to")?.as_u64()?)
+    }
+}
+
+/// A user with the name by which others know them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Who.
+    pub uid: Uid,
+    /// The account's name.
+    pub name: String,
+}
+
+/// What was asked for under a `client_id`: the first half of SHA-256 over recipient and body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(pub [u8; 16]);
+
+impl Digest {
+    /// The digest of "send `body` to `target`".
+    pub fn of(target: Conversation, body: &Body) -> Digest {
+        let mut hash = Sha256::new();
+        hash.update(target.to_string());
+        hash.update([0]);
+        hash.update(body.as_json());
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash.finalize()[..16]);
+        Digest(half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_counted_in_characters_not_bytes() {
+        assert!(Body::text("ééé", 3).is_ok());
+        assert_eq!(Body::text("éééé", 3), Err(TextError::TooLong { characters: 4, limit: 3 }));
+        assert_eq!(Body::text(" \n", 3), Err(TextError::Empty));
+        assert_eq!(Body::text("a\0", 3), Err(TextError::Nul));
+    }
+
+    #[test]
+    fn the_digest_tells_recipients_and_bodies_apart() {
+        let body = |t| Body::text(t, 10).expect("short");
+        let base = Digest::of(Conversation::User(Uid(1)), &body("a"));
+        assert_eq!(base, Digest::of(Conversation::User(Uid(1)), &body("a")));
+        assert_ne!(base, Digest::of(Conversation::User(Uid(2)), &body("a")));
+        assert_ne!(base, Digest::of(Conversation::User(Uid(1)), &body("b")));
+    }
+
+    #[test]
+    fn a_receipt_tells_how_far_it_reads() {
+        let id = MessageId::new(41).expect("small");
+        assert_eq!(Body::receipt(id).read_to(), Some(id));
+    }
+}

@@ -1,0 +1,20 @@
+//! What Tidemark talks about: ids, entries, conversations, groups, cursors. Plain values and rules, no I/O.
+//!
+//! Every type here is valid once constructed. Nothing in this folder knows JSON frames, SQL or sockets;
+//! wire and stored forms live at the edges and convert from and to these.
+
+pub mod conversation;
+pub mod entry;
+pub mod group;
+pub mod ids;
+pub mod message;
+pub mod range;
+pub mod time;
+
+pub use conversation::Conversation;
+pub use entry::{Content, Entry, Kind};
+pub use group::{Generation, Group, GroupChange, GroupStep, Member};
+pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
+pub use message::{Body, Digest, TextError};
+pub use range::{Bound, Direction, RangeError, RangeQuery};
+pub use time::{Clock, Timestamp};

@@ -1,0 +1,89 @@
+//! Accounts and sessions: who may come in. The contract of the second storage trait.
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::{Timestamp, Uid};
+
+/// A stored account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Who.
+    pub uid: Uid,
+    /// As the person wrote it; unique without regard to case.
+    pub name: String,
+    /// The password's argon2id hash in PHC form.
+    pub password_hash: String,
+    /// Whether the operator has shut it.
+    pub disabled: bool,
+}
+
+/// An account to be made.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    /// As the person wrote it, already checked.
+    pub name: String,
+    /// The password's argon2id hash in PHC form.
+    pub password_hash: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// A session, known by the SHA-256 of its token; the token itself is never stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// SHA-256 of the token.
+    pub token_hash: [u8; 32],
+    /// Whose.
+    pub uid: Uid,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// From when on it is worth nothing.
+    pub expires_at: Timestamp,
+}
+
+/// Accounts and sessions.
+///
+/// Names are compared by their lower-case form. Every change is durable when the call returns.
+#[async_trait]
+pub trait Directory: Send + Sync + 'static {
+    /// Makes an account under the next uid; `None` when the name is taken.
+    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError>;
+
+    /// The account of this name.
+    async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError>;
+
+    /// The account of this uid.
+    async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError>;
+
+    /// The names of these accounts, in order. Served from a bounded memory where possible: queues ask it for every
+    /// batch to learn whether receivers exist, and lists ask it for titles.
+    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError>;
+
+    /// Accounts whose name starts with `prefix`, by name, at most `limit`; not the disabled ones.
+    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError>;
+
+    /// All accounts after `after` by uid, at most `limit`: for the operator's list.
+    async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError>;
+
+    /// Gives the account another password. `false` when there is none.
+    async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError>;
+
+    /// Shuts or opens the account. `false` when there is none.
+    async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError>;
+
+    /// Keeps a session.
+    async fn create_session(&self, session: Session) -> Result<(), StoreError>;
+
+    /// The session of this token hash that has not expired at `now`, unless its account is disabled.
+    async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError>;
+
+    /// Ends one session. `false` when there was none.
+    async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError>;
+
+    /// Ends all sessions of an account.
+    async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError>;
+
+    /// Forgets what expired before `now`; at most `limit` a call. Says how many.
+    async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,42 @@
+//! How storage fails, split by what a caller may do about it.
+
+use std::sync::Arc;
+
+/// A read, or a small write outside the queues, failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database does not answer now: busy, full, gone, closing. Trying again may help.
+    #[error("storage is unavailable: {0}")]
+    Unavailable(Arc<str>),
+    /// What is stored cannot be read as what it should be. Trying again does not help.
+    #[error("storage holds something unreadable: {0}")]
+    Corrupt(Arc<str>),
+}
+
+impl StoreError {
+    /// Storage does not answer now.
+    pub fn unavailable(why: impl std::fmt::Display) -> StoreError {
+        StoreError::Unavailable(why.to_string().into())
+    }
+
+    /// Storage holds something unreadable.
+    pub fn corrupt(why: impl std::fmt::Display) -> StoreError {
+        StoreError::Corrupt(why.to_string().into())
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Unavailable(_))
+    }
+}
+
+/// A commit did not return its outcomes.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Nothing of it is stored, and nothing will be.
+    #[error("nothing was stored: {0}")]
+    Refused(StoreError),
+    /// It may or may not be stored. The store has reopened; look before you write again.
+    #[error("the outcome of a commit is unknown: {0}")]
+    Unknown(StoreError),
+}

@@ -1,0 +1,223 @@
+//! What survives a power cut: rows, acceptances, groups, accounts. Two traits, and who implements them.
+//!
+//! [`MessageStore`] holds everything that moves along number lines; the queues alone write to it.
+//! [`Directory`] holds accounts and sessions. SQLite implements both for real, `memory` for tests; one
+//! suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::domain::{
+    ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupChange, GroupId, HistoryId,
+    MessageId, RangeQuery, Timestamp, Uid,
+};
+
+pub mod directory;
+pub mod error;
+
+pub use directory::{Account, Directory, NewAccount, Session};
+pub use error::{CommitError, StoreError};
+
+/// The number of an acceptance: the order in which the store accepted, over all senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AcceptanceId(pub u64);
+
+/// A copy to be written: the number was taken from the receiver's line by the receiver's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Whose inbox.
+    pub receiver: Uid,
+    /// The new id; larger than every id in that inbox.
+    pub message_id: MessageId,
+    /// The stay on which the acceptance counted the receiver in; `Generation(0)` outside groups.
+    pub generation: Generation,
+}
+
+/// One to whom a copy is still owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    /// Whose inbox.
+    pub uid: Uid,
+    /// The stay on which the acceptance counted the receiver in; `Generation(0)` outside groups.
+    pub generation: Generation,
+}
+
+/// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
+#[derive(Clone, Debug)]
+pub struct Accept {
+    /// What is said or done.
+    pub content: Arc<Content>,
+    /// What was asked, for telling a repetition from a misuse of the same `client_id` (I4).
+    pub digest: Digest,
+    /// Copies of this transaction. The sender's own comes first.
+    pub rows: Vec<Row>,
+    /// Copies that other queues will write.
+    pub rest: Vec<Recipient>,
+    /// The group's new state, where the content is a `membership`.
+    pub change: Option<GroupChange>,
+}
+
+/// A later part of a fan-out: copies for receivers of one queue.
+#[derive(Clone, Debug)]
+pub struct Deliver {
+    /// Of which acceptance.
+    pub acceptance: AcceptanceId,
+    /// Its content.
+    pub content: Arc<Content>,
+    /// The copies.
+    pub rows: Vec<Row>,
+}
+
+/// One thing to make durable. Each is done whole or not at all.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// A new acceptance.
+    Accept(Accept),
+    /// More copies of an earlier one.
+    Deliver(Deliver),
+}
+
+/// What became of one copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// It is a row now.
+    Stored,
+    /// It had been a row before, under another id; the new number is a gap.
+    Already,
+    /// The receiver's stay had ended with an earlier row (I13): nothing is owed any more.
+    Void,
+}
+
+/// What became of one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// An [`Accept`], durable now; what became of its rows, in their order.
+    Accepted(AcceptanceId, Vec<Copied>),
+    /// A [`Deliver`], durable now; what became of its rows, in their order.
+    Delivered(Vec<Copied>),
+    /// The group had changed since the write was decided; decide again.
+    GroupChanged,
+    /// The database refuses this write for good; the text is for the log, never for a stranger.
+    Rejected(String),
+}
+
+/// The idempotency record of an acceptance; it outlives the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The id of the sender's own copy.
+    pub message_id: MessageId,
+    /// When it was accepted.
+    pub sent_at: Timestamp,
+    /// What was asked.
+    pub digest: Digest,
+}
+
+/// An acceptance with copies still owed.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// Which.
+    pub acceptance: AcceptanceId,
+    /// Its content.
+    pub content: Arc<Content>,
+    /// To whom, in the order of the acceptance.
+    pub owed: Vec<Recipient>,
+}
+
+/// A page of one inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Rows in the direction asked for.
+    pub rows: Vec<Entry>,
+    /// Whether the range holds more rows behind them.
+    pub more: bool,
+}
+
+/// A line of the conversation list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Which conversation, from the owner's side.
+    pub conversation: Conversation,
+    /// Its newest row that is not a receipt.
+    pub last: Entry,
+    /// Others' `message` rows beyond `read_to`, counted up to [`Summary::MOST_UNREAD`].
+    pub unread: u32,
+    /// How far the owner has read; [`MessageId::ZERO`] before the first mark.
+    pub read_to: MessageId,
+}
+
+impl Summary {
+    /// Where counting stops (I9): people see "999+" long before.
+    pub const MOST_UNREAD: u32 = 1_000;
+}
+
+/// Rows, acceptances, idempotency records, groups and read marks of every user.
+///
+/// # The contract
+///
+/// - **Durable first.** [`commit`](Self::commit) returns `Ok` only when the writes survive a power cut (I3).
+///   Readers see a write when it is durable, not before, and then whole.
+/// - **One writer per receiver.** Callers guarantee that two commits with rows of one receiver never overlap,
+///   and that ids of one receiver grow from commit to commit. The store relies on it and refuses a smaller id
+///   (`Rejected`).
+/// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
+///   write, the store retries the others without it; the order of a receiver's rows is kept.
+/// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`).
+/// - **Stays.** A row whose content ends a stay (`GroupStep::ends`) closes it in its own transaction; later rows
+///   of that stay in that inbox are `Void` (I13).
+/// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
+///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
+#[async_trait]
+pub trait MessageStore: Send + Sync + 'static {
+    /// Makes `writes` durable, in order. One [`Done`] per write.
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError>;
+
+    /// The idempotency records under these names, in order.
+    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError>;
+
+    /// Acceptances after `after` with copies owed, in acceptance order, at most `limit`.
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError>;
+
+    /// The newest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
+
+    /// All rows after `cursor`, oldest first, if they are known from memory alone; at most `limit`.
+    /// `None` says that storage must be asked ([`range`](Self::range)), not that there are none.
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page>;
+
+    /// Rows of `uid`'s inbox. A page ends at the query's limit or at 4 MB, whichever comes first.
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError>;
+
+    /// The row `message_id` in `uid`'s inbox.
+    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError>;
+
+    /// `uid`'s conversations, newest first, at most `limit`.
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError>;
+
+    /// Rows of one conversation but its receipts, newest first, with ids below `before`; at most `limit`.
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError>;
+
+    /// How far `uid` has read in a conversation; [`MessageId::ZERO`] before the first mark.
+    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError>;
+
+    /// A group as last accepted.
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError>;
+
+    /// A number for a new group; never given twice.
+    async fn next_group_id(&self) -> Result<GroupId, StoreError>;
+
+    /// The name of this unbroken life of the data (I14).
+    async fn history(&self) -> Result<HistoryId, StoreError>;
+
+    /// Whether the store could commit now; for readiness, not for deciding anything.
+    fn healthy(&self) -> bool;
+
+    /// Finishes background work and closes the files. Nothing may be asked afterwards.
+    async fn close(&self);
+}
