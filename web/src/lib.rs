@@ -1,1 +1,13 @@
-//! Placeholder until the first step lands.
+//! Tidemark's page: the templates and static files that the server sends to a browser.
+//!
+//! Views are functions from plain data to HTML; [`asset`] finds a static file by the path under
+//! `/static/`. Nothing here knows accounts, messages or axum: the server decides who sees which view.
+//! The page needs no inline script or style and nothing from other hosts, so that it works under
+//! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'`.
+
+mod assets;
+mod filters;
+mod views;
+
+pub use assets::{Asset, asset, asset_url};
+pub use views::{Failure, Shell, SignIn, failure, not_found, shell, sign_in};

@@ -1,0 +1,131 @@
+//! The static files, embedded, under addresses that change with their content.
+//!
+//! One hash over all files is a path segment (`/static/{hash}/chat.js`), so that a module's relative
+//! imports keep the hash and a page never mixes two versions. The server's static route calls [`asset`].
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+/// Bytes of the hash that stand in an address: enough to tell versions apart.
+const HASH_BYTES: usize = 8;
+
+/// A static file as the server sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asset {
+    /// The file's content.
+    pub bytes: &'static [u8],
+    /// Value of the `content-type` header.
+    pub content_type: &'static str,
+    /// Whether the address names exactly this content, so that it may be cached for ever.
+    pub immutable: bool,
+}
+
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_bytes!(concat!("../static/", $name)).as_slice())),+]
+    };
+}
+
+static FILES: &[(&str, &[u8])] =
+    files!["api.js", "app.css", "chat.js", "icon.svg", "sign_in.js", "theme.js",];
+
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    let mut hasher = Sha256::new();
+    for (name, bytes) in FILES {
+        hasher.update((name.len() as u64).to_le_bytes());
+        hasher.update(name);
+        hasher.update((bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    }
+    hasher.finalize().iter().take(HASH_BYTES).fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing into a String cannot fail");
+        hex
+    })
+});
+
+/// The file at `path`, the part of an address after `/static/`: `{hash}/{name}`. Under another hash (a page
+/// that was loaded just before an upgrade) it is today's file, not to be cached. `None`: no such file.
+pub fn asset(path: &str) -> Option<Asset> {
+    let (hash, name) = path.split_once('/')?;
+    let (_, bytes) = FILES.iter().find(|(known, _)| *known == name)?;
+    Some(Asset { bytes, content_type: content_type(name), immutable: hash == *HASH })
+}
+
+/// The address under which `name` may be cached for ever.
+pub fn asset_url(name: &str) -> String {
+    format!("/static/{}/{name}", *HASH)
+}
+
+fn content_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// PAGE: "all scripts and styles together under 60 KB".
+    const BUDGET_BYTES: usize = 60_000;
+
+    #[test]
+    fn a_file_is_found_under_its_own_hash_and_may_be_cached() {
+        let path = asset_url("app.css");
+        let found = asset(path.strip_prefix("/static/").expect("the prefix")).expect("the file");
+        assert_eq!(found.content_type, "text/css; charset=utf-8");
+        assert!(found.immutable && !found.bytes.is_empty());
+    }
+
+    #[test]
+    fn another_hash_gives_the_file_of_today_uncached() {
+        let found = asset("0123456789abcdef/chat.js").expect("the file");
+        assert_eq!(found.content_type, "text/javascript; charset=utf-8");
+        assert!(!found.immutable);
+    }
+
+    #[test]
+    fn what_is_not_listed_is_not_found() {
+        for path in ["", "chat.js", "x/", "x/nothing.js", "x/../src/lib.rs", "x/y/chat.js"] {
+            assert_eq!(asset(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_file_in_the_folder_is_embedded() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/static");
+        let on_disk: BTreeSet<String> = std::fs::read_dir(folder)
+            .expect("the folder")
+            .map(|file| file.expect("an entry").file_name().into_string().expect("a plain name"))
+            .collect();
+        let embedded: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(on_disk, embedded);
+    }
+
+    #[test]
+    fn every_import_names_an_embedded_file() {
+        for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".js")) {
+            let text = std::str::from_utf8(bytes).expect("UTF-8");
+            for line in text.lines().filter(|line| line.starts_with("import ") || line.starts_with("} from "))
+            {
+                let Some((_, target)) = line.split_once(" from \"") else { continue };
+                let target = target.trim_end_matches("\";");
+                let target = target.strip_prefix("./").unwrap_or_else(|| panic!("{name}: foreign: {line}"));
+                assert!(FILES.iter().any(|(known, _)| *known == target), "{name} imports {target}");
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_and_styles_stay_within_the_budget() {
+        let total: usize =
+            FILES.iter().filter(|(name, _)| !name.ends_with(".svg")).map(|(_, bytes)| bytes.len()).sum();
+        assert!(total < BUDGET_BYTES, "{total} bytes");
+    }
+}

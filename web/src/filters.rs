@@ -1,0 +1,28 @@
+//! Filters for the templates: the address of a static file, and the disc that stands for a person.
+//!
+//! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
+
+use std::fmt::Display;
+
+use askama::{Result, Values};
+
+/// Colours for discs in `app.css` (`.tint-0` and up).
+const TINTS: u64 = 8;
+
+/// The address of a static file, with the content's hash in it.
+#[askama::filter_fn]
+pub(crate) fn asset(name: &str, _: &dyn Values) -> Result<String> {
+    Ok(crate::asset_url(name))
+}
+
+/// The first letter of a name, upper case.
+#[askama::filter_fn]
+pub(crate) fn initial(name: &str, _: &dyn Values) -> Result<String> {
+    Ok(name.chars().next().map(|first| first.to_uppercase().collect()).unwrap_or_default())
+}
+
+/// The class that colours a person's disc: always the same for the same uid.
+#[askama::filter_fn]
+pub(crate) fn tint(uid: &u64, _: &dyn Values) -> Result<impl Display> {
+    Ok(format!("tint-{}", uid % TINTS))
+}

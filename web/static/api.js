@@ -1,0 +1,27 @@
+// Calls of the HTTP API with the session's cookie. Knows nothing of the page.
+
+/** A refusal in the server's own words; `status` 0 means that the server was not reached. */
+export class Refusal extends Error {
+  constructor(status, { code = "unreachable", detail, title, retryable = false } = {}) {
+    super(detail ?? title ?? "The server cannot be reached. Try again in a moment.");
+    Object.assign(this, { status, code, retryable });
+  }
+}
+
+/** Calls `method path` under /api/v1; answers the JSON, or null when there is none. Throws a Refusal. */
+export async function call(method, path, body) {
+  let answer;
+  let json = null;
+  try {
+    answer = await fetch("/api/v1" + path, {
+      method,
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (answer.status !== 204) json = await answer.json();
+  } catch {
+    throw new Refusal(answer && !answer.ok ? answer.status : 0, { retryable: true });
+  }
+  if (!answer.ok) throw new Refusal(answer.status, json ?? {});
+  return json;
+}

@@ -1,0 +1,50 @@
+// The card: creates an account or logs in, and says beside the field what went wrong.
+
+import { call } from "./api.js";
+
+const form = document.getElementById("sign-in");
+const fields = { name: form.elements.name, password: form.elements.password };
+
+function show(where, text) {
+  document.getElementById(where ? `${where}-problem` : "problem").textContent = text;
+  if (where) {
+    fields[where].setAttribute("aria-invalid", "true");
+    fields[where].focus();
+  }
+}
+
+function clear() {
+  for (const place of form.querySelectorAll(".problem")) place.textContent = "";
+  for (const field of Object.values(fields)) field.removeAttribute("aria-invalid");
+}
+
+/** Which field a refusal is about; null: neither, or both. */
+function fieldOf({ status, code, message }) {
+  if (status === 401) return "password";
+  if (status !== 409 && status !== 422 && status !== 400) return null;
+  if (/password/i.test(code) || /password/i.test(message)) return "password";
+  return status === 409 || /name/i.test(code) || /name/i.test(message) ? "name" : null;
+}
+
+function after() {
+  const next = new URL(document.body.dataset.next || "/", location.origin);
+  return next.origin === location.origin ? next.pathname : "/";
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  clear();
+  const name = fields.name.value.trim();
+  const password = fields.password.value;
+  if (!name) return show("name", "Type your name.");
+  if (!password) return show("password", "Type your password.");
+  const buttons = [...form.querySelectorAll("button")];
+  for (const button of buttons) button.disabled = true;
+  try {
+    await call("POST", "/" + (event.submitter?.value ?? "sessions"), { name, password });
+    location.replace(after());
+  } catch (refusal) {
+    show(fieldOf(refusal), refusal.message);
+    for (const button of buttons) button.disabled = false;
+  }
+});
