@@ -1,0 +1,124 @@
+//! The allocator for the whole uid space inside the caller's process. Owns the sections in memory and the
+//! raiser's task; the queues of the chat server call it for every row.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::metrics::Metrics;
+use super::raiser::Raiser;
+use super::section::Rules;
+use super::shared::Shared;
+use super::split::Split;
+use crate::config::Options;
+use crate::error::{NextError, OpenError, TryNextError, Unavailable};
+use crate::ids::{Epoch, Granted, SectionId, Uid};
+use crate::sequencer::Sequencer;
+use crate::store::{Owner, SectionStore};
+
+/// A [`Sequencer`] that serves every uid from this process, over one [`SectionStore`].
+///
+/// Must be opened within a Tokio runtime. Dropping it stops its task; [`shutdown`](Self::shutdown) also
+/// waits for that.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    options: Options,
+    stop: CancellationToken,
+    raiser: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Embedded {
+    /// Claims all sections under a new epoch and loads their ceilings in one sweep (S4). Nothing is written but
+    /// the claim; each uid goes on above the ceiling of its section (S3).
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::BadOption`]; [`OpenError::Store`] when the store cannot be used, was written with another
+    /// `section_size` or `step`, or was claimed by another process in the same moment.
+    pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenError> {
+        options.check()?;
+        let split = Split::new(options.section_size);
+        let rules = Rules { step: u64::from(options.step), limit: options.limit };
+        let epoch = store.newest_epoch().await?.next();
+        let owner = Owner { epoch, incarnation: options.incarnation };
+        let all = SectionId::new(0)..=SectionId::new(split.sections() as u32 - 1);
+        let claimed = store.claim(&[all], owner, options.layout()).await?;
+        let shared = Arc::new(Shared::new(split, rules, options.max_count, owner, &claimed));
+        let stop = CancellationToken::new();
+        let raiser =
+            Raiser { shared: Arc::clone(&shared), store, options: options.clone(), stop: stop.clone() };
+        let raiser = Mutex::new(Some(tokio::spawn(raiser.run())));
+        Ok(Self { shared, options, stop, raiser })
+    }
+
+    /// The epoch under which every number of this allocator is handed out.
+    pub fn epoch(&self) -> Epoch {
+        self.shared.owner.epoch
+    }
+
+    /// Stops handing out numbers, for good, and returns when a raise under way has ended. Later calls are
+    /// refused with [`Refusal::Stopped`](crate::Refusal::Stopped).
+    pub async fn shutdown(&self) {
+        self.stop.cancel();
+        if let Some(raiser) = self.raiser.lock().await.take()
+            && let Err(error) = raiser.await
+        {
+            tracing::error!(%error, "the raiser ended badly");
+        }
+    }
+
+    /// The counters. Sums the touched slots (a few milliseconds for a million uids), so call it for a scrape,
+    /// not for a request.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.metrics()
+    }
+
+    /// Repeats `attempt` after each round of raises until it no longer would wait, for a bounded time.
+    async fn wait<T>(&self, attempt: impl Fn() -> Result<T, TryNextError>) -> Result<T, NextError> {
+        let waited = self.options.raise_wait;
+        let deadline = Instant::now() + waited;
+        let mut rounds = self.shared.rounds.subscribe();
+        loop {
+            match attempt() {
+                Ok(done) => return Ok(done),
+                Err(TryNextError::Final(refusal)) => return Err(refusal.into()),
+                Err(TryNextError::WouldWait) => {}
+            }
+            // The sender lives in `shared`, so only time can end the wait without a round.
+            if timeout_at(deadline, rounds.changed()).await.is_err() {
+                self.shared.counters.gave_up();
+                return Err(Unavailable { waited }.into());
+            }
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[async_trait]
+impl Sequencer for Embedded {
+    #[inline]
+    fn try_next(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
+        self.shared.take(uid, count)
+    }
+
+    async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError> {
+        self.wait(|| self.shared.take(uid, count)).await
+    }
+
+    async fn current(&self, uid: Uid) -> Result<u64, NextError> {
+        Ok(self.shared.current(uid))
+    }
+
+    async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), NextError> {
+        self.wait(|| self.shared.advance(uid, at_least)).await
+    }
+}

@@ -1,0 +1,56 @@
+//! The arithmetic of a section, without state, I/O or time: may this many numbers be taken below the
+//! ceiling, and to what should the ceiling be raised. Called by `slots` for every take.
+
+/// The settings that bound every section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// By how much a ceiling is raised at a time, 2 or more.
+    pub(crate) step: u64,
+    /// The largest number that may be handed out, at most 2^63 - 1.
+    pub(crate) limit: u64,
+}
+
+/// What a take comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// The numbers up to `last` may be handed out.
+    Grant {
+        /// The last of them, at or below the ceiling.
+        last: u64,
+    },
+    /// The ceiling must be confirmed at `to` or above first.
+    Raise {
+        /// An absolute target that covers the take and a step beyond it.
+        to: u64,
+    },
+    /// The take would pass the limit, whatever the ceiling.
+    Exhausted,
+}
+
+impl Rules {
+    /// Taking `count` numbers after `current`, under `ceiling`.
+    #[inline]
+    pub(crate) fn plan(&self, current: u64, count: u32, ceiling: u64) -> Plan {
+        let last = current.saturating_add(u64::from(count));
+        if last <= ceiling {
+            Plan::Grant { last }
+        } else if last > self.limit {
+            Plan::Exhausted
+        } else {
+            Plan::Raise { to: self.target(last.max(ceiling)) }
+        }
+    }
+
+    /// The ceiling to ask for ahead of need once `last` was handed out: when less than half a step is left.
+    #[inline]
+    pub(crate) fn ahead(&self, last: u64, ceiling: u64) -> Option<u64> {
+        let low = ceiling.saturating_sub(last) < self.step / 2 && ceiling < self.limit;
+        low.then(|| self.target(ceiling))
+    }
+
+    /// One step above `need`, or the limit.
+    #[inline]
+    pub(crate) fn target(&self, need: u64) -> u64 {
+        need.saturating_add(self.step).min(self.limit)
+    }
+}

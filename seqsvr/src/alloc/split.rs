@@ -1,0 +1,38 @@
+//! Where a uid lives: its section and its place in it. The section size is only known at run time, so the
+//! division is a multiplication by its reciprocal: exact for every `u32` uid and a third of a division's time.
+
+use crate::ids::{SectionId, Uid};
+
+/// Cuts the uid space into sections of one size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Split {
+    size: u32,
+    /// 2^64 / size, rounded up. With 64 bits of fraction for 32-bit operands the error never reaches the
+    /// next integer (Lemire, Kaser, Kurz 2019).
+    reciprocal: u64,
+}
+
+impl Split {
+    /// Sections of `size` uids, 2 or more.
+    pub(crate) fn new(size: u32) -> Self {
+        Self { size, reciprocal: u64::MAX / u64::from(size) + 1 }
+    }
+
+    /// Uids in a section.
+    #[inline]
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Sections in the whole uid space; the last may be shorter.
+    pub(crate) fn sections(&self) -> usize {
+        (1_u64 << 32).div_ceil(u64::from(self.size)) as usize
+    }
+
+    /// The section of `uid` and the place in it.
+    #[inline]
+    pub(crate) fn locate(&self, uid: Uid) -> (SectionId, u32) {
+        let section = ((u128::from(self.reciprocal) * u128::from(uid.get())) >> 64) as u32;
+        (SectionId::new(section), uid.get() - section * self.size)
+    }
+}

@@ -1,0 +1,93 @@
+//! The arithmetic of sections and uids, checked over its whole range.
+
+use proptest::prelude::*;
+
+use super::section::{Plan, Rules};
+use super::split::Split;
+use crate::ids::Uid;
+use crate::store::MAX_CEILING;
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let limit = prop_oneof![1..=MAX_CEILING, Just(MAX_CEILING), Just((1 << 53) - 1)];
+    (2..=u64::from(u32::MAX), limit).prop_map(|(step, limit)| Rules { step, limit })
+}
+
+/// A number that is likely to lie near another one.
+fn near(anchor: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (0..40_000_u64).prop_map(move |below| anchor.saturating_sub(below)),
+        (0..40_000_u64).prop_map(move |above| anchor.saturating_add(above)),
+        any::<u64>(),
+    ]
+}
+
+fn situation() -> impl Strategy<Value = (Rules, u64, u64)> {
+    rules().prop_flat_map(|rules| {
+        near(rules.limit).prop_flat_map(move |ceiling| {
+            let ceiling = ceiling.min(rules.limit);
+            (Just(rules), near(ceiling), Just(ceiling))
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_grant_is_exact_and_never_passes_the_ceiling((rules, current, ceiling) in situation(), count in 1_u32..) {
+        if let Plan::Grant { last } = rules.plan(current, count, ceiling) {
+            prop_assert_eq!(last, current + u64::from(count));
+            prop_assert!(last <= ceiling);
+        } else {
+            prop_assert!(u128::from(current) + u128::from(count) > u128::from(ceiling));
+        }
+    }
+
+    #[test]
+    fn a_confirmed_raise_lets_the_same_take_through((rules, current, ceiling) in situation(), count in 1_u32..) {
+        if let Plan::Raise { to } = rules.plan(current, count, ceiling) {
+            prop_assert!(ceiling < to && to <= rules.limit);
+            let again = rules.plan(current, count, to);
+            prop_assert!(matches!(again, Plan::Grant { .. }), "{:?}", again);
+        }
+    }
+
+    #[test]
+    fn a_raise_is_a_whole_step_unless_the_limit_is_near((rules, current, ceiling) in situation(), count in 1_u32..) {
+        let targets = match rules.plan(current, count, ceiling) {
+            Plan::Raise { to } => Some(to),
+            Plan::Grant { last } => rules.ahead(last, ceiling),
+            Plan::Exhausted => None,
+        };
+        if let Some(to) = targets {
+            prop_assert!(to >= ceiling + rules.step || to == rules.limit);
+        }
+    }
+
+    #[test]
+    fn exhausted_means_that_the_limit_would_be_passed((rules, current, ceiling) in situation(), count in 1_u32..) {
+        let passes = u128::from(current) + u128::from(count) > u128::from(rules.limit);
+        prop_assert_eq!(rules.plan(current, count, ceiling) == Plan::Exhausted, passes);
+    }
+
+    #[test]
+    fn the_window_is_raised_ahead_when_less_than_half_a_step_is_left((rules, last, ceiling) in situation()) {
+        let last = last.min(ceiling);
+        let due = ceiling < rules.limit && ceiling - last < rules.step / 2;
+        prop_assert_eq!(rules.ahead(last, ceiling).is_some(), due);
+    }
+
+    #[test]
+    fn the_reciprocal_divides_like_the_division(size in 10_000_u32..=1 << 31, uid: u32, section: u32) {
+        let split = Split::new(size);
+        let edge = (section % split.sections() as u32).wrapping_mul(size);
+        for uid in [uid, edge, edge.wrapping_sub(1), edge.wrapping_add(1), 0, u32::MAX] {
+            let (section, offset) = split.locate(Uid::new(uid));
+            prop_assert_eq!((section.get(), offset), (uid / size, uid % size));
+            prop_assert!((section.get() as usize) < split.sections());
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_uids_a_section_make_42950_sections() {
+    assert_eq!(Split::new(100_000).sections(), 42_950);
+}
