@@ -1,0 +1,87 @@
+//! Why something was not accepted: one enum for everything that goes through a queue.
+
+use crate::domain::TextError;
+
+/// Nothing was stored under this request, except where a variant says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The sender's queue is full (I9).
+    #[error("too much is waiting to be stored; try again in a moment with the same client_id")]
+    Busy,
+    /// Storage or the sequence service does not answer now. A send may nevertheless have been stored: the same
+    /// `client_id` finds out.
+    #[error("nothing can be stored right now; try again in a moment with the same client_id")]
+    Unavailable,
+    /// The server is going down.
+    #[error("the server is stopping; try again in a moment with the same client_id")]
+    Stopping,
+    /// The `client_id` was used for another recipient or text (I4).
+    #[error("this client_id was already used for another message; make a new one for each message")]
+    ClientIdReused,
+    /// No account has this uid.
+    #[error("there is no user {0}")]
+    UnknownUser(u32),
+    /// No group has this number, or not for this user: strangers cannot tell the two apart.
+    #[error("there is no such group, or you are not in it")]
+    UnknownGroup,
+    /// The text breaks a rule.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// A read mark named a row that is not in that conversation of the caller's inbox.
+    #[error("message_id must be a row of that conversation in your own inbox")]
+    NotInConversation,
+    /// A group's name breaks a rule.
+    #[error("a group's name has 1 to 80 characters and no control characters")]
+    GroupName,
+    /// The group would be too large.
+    #[error("a group has at most {0} members")]
+    GroupFull(usize),
+    /// The person is in the group already.
+    #[error("this user is already in the group")]
+    AlreadyMember,
+    /// The person is not in the group.
+    #[error("this user is not in the group")]
+    NotMember,
+    /// Others kept changing the group at the same moment.
+    #[error("the group was changed by others at the same moment; try again")]
+    GroupChanged,
+    /// The sender's number line has come to its end.
+    #[error("this account's number line has come to its end")]
+    Exhausted,
+    /// The database refused the row for good.
+    #[error("this message cannot be stored; the server's log says why")]
+    Rejected,
+}
+
+impl SendError {
+    /// A stable name for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SendError::Busy => "busy",
+            SendError::Unavailable => "unavailable",
+            SendError::Stopping => "stopping",
+            SendError::ClientIdReused => "client_id_reused",
+            SendError::UnknownUser(_) => "unknown_user",
+            SendError::UnknownGroup => "unknown_group",
+            SendError::Text(TextError::Empty) => "text_empty",
+            SendError::Text(TextError::TooLong { .. }) => "text_too_long",
+            SendError::Text(TextError::Nul) => "text_nul",
+            SendError::NotInConversation => "not_in_conversation",
+            SendError::GroupName => "group_name",
+            SendError::GroupFull(_) => "group_full",
+            SendError::AlreadyMember => "already_member",
+            SendError::NotMember => "not_member",
+            SendError::GroupChanged => "group_changed",
+            SendError::Exhausted => "exhausted",
+            SendError::Rejected => "rejected",
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            SendError::Busy | SendError::Unavailable | SendError::Stopping | SendError::GroupChanged
+        )
+    }
+}

@@ -1,0 +1,203 @@
+//! Queues: one writer per receiver, so that ids become visible in order (S16, I1).
+//!
+//! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
+//! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
+//! notice, answer), `plan` decides without I/O, `recovery` resumes what a crash left, `shard` keeps a writer alive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::domain::{ClientId, Clock, Conversation, GroupId, MessageId, Timestamp, Uid};
+use crate::notify::Notifier;
+use crate::seq::Numbers;
+use crate::store::{Directory, MessageStore};
+
+mod error;
+mod plan;
+mod recovery;
+mod shard;
+mod watermark;
+mod writer;
+
+pub use error::SendError;
+pub use watermark::{Mark, Watermarks};
+
+/// How many, how long, how much at once. Every field is a limit with its default (I9).
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Queues; 1 writes every fan-out in one transaction, more keep a failure among fewer receivers. Default 4.
+    pub queues: usize,
+    /// Orders that may wait in one queue; beyond it senders are refused at once. Default 4,096.
+    pub length: usize,
+    /// Deliveries from other queues that may wait in one; beyond it those queues accept no more. Default 1,024.
+    pub deliveries: usize,
+    /// Orders, and deliveries, of one commit. Default 512.
+    pub batch: usize,
+    /// Rows after which a batch takes no further order. Default 8,192.
+    pub batch_rows: usize,
+    /// Characters of a text. Default 8,000.
+    pub text: usize,
+    /// Members of a group. Default 500.
+    pub members: usize,
+    /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
+    pub first_pause: Duration,
+    /// The longest pause between two tries. Default 5 s.
+    pub longest_pause: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            queues: 4,
+            length: 4_096,
+            deliveries: 1_024,
+            batch: 512,
+            batch_rows: 8_192,
+            text: 8_000,
+            members: 500,
+            first_pause: Duration::from_millis(50),
+            longest_pause: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What the queues work with: numbers, rows, notices, and time and chance as arguments (I10).
+#[derive(Clone)]
+pub struct Parts {
+    /// Step 1.
+    pub numbers: Numbers,
+    /// Step 2.
+    pub store: Arc<dyn MessageStore>,
+    /// Who exists.
+    pub directory: Arc<dyn Directory>,
+    /// Step 3.
+    pub notifier: Arc<dyn Notifier>,
+    /// Newest committed ids.
+    pub watermarks: Watermarks,
+    /// Wall-clock time for `sent_at`.
+    pub clock: Clock,
+    /// Names for rows that the server makes itself.
+    pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
+}
+
+/// What somebody wants written.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Say `text` to a person or group.
+    Message {
+        /// The sender's name for it.
+        client_id: ClientId,
+        /// To whom.
+        to: Conversation,
+        /// What.
+        text: String,
+    },
+    /// Move one's own read mark.
+    Read {
+        /// Where.
+        conversation: Conversation,
+        /// Up to which row of one's own inbox.
+        message_id: MessageId,
+    },
+    /// Make or change a group.
+    Group {
+        /// Made by the server: its row must be known again too (I5).
+        client_id: ClientId,
+        /// Which group; for a making, a number never used before.
+        gid: GroupId,
+        /// What is to happen.
+        action: GroupAction,
+    },
+}
+
+/// What is to happen to a group.
+#[derive(Clone, Debug)]
+pub enum GroupAction {
+    /// Make it; the maker is in it without being named.
+    Create {
+        /// What people will call it.
+        name: String,
+        /// Its first members.
+        members: Vec<Uid>,
+    },
+    /// Take somebody in.
+    Add(Uid),
+    /// Put somebody out; oneself: leave.
+    Remove(Uid),
+}
+
+/// The answer to an order: it is durable (I3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The id of the sender's own copy.
+    pub message_id: MessageId,
+    /// When it was accepted.
+    pub sent_at: Timestamp,
+    /// Whether it had been accepted before and nothing was written now.
+    pub repeated: bool,
+}
+
+/// An order on its way, with the way back.
+struct Ask {
+    who: Uid,
+    order: Order,
+    reply: oneshot::Sender<Result<Accepted, SendError>>,
+}
+
+/// The way into the queues; a cheap clone.
+#[derive(Clone)]
+pub struct Queues {
+    lanes: Arc<[mpsc::Sender<Ask>]>,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Queues {
+    /// Starts the queues. Each first writes what earlier runs still owe to its receivers, then takes orders.
+    pub fn start(parts: Parts, options: Options) -> Queues {
+        let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let lanes = shard::start_all(&Arc::new(parts), &options, &closing, &tasks);
+        tasks.close();
+        Queues { lanes: lanes.into(), closing, tasks }
+    }
+
+    /// Puts an order into its sender's queue, at once: orders of one sender are accepted in the order of these calls
+    /// (I12). The answer comes when the order is durable or refused; dropping the future does not take it back.
+    pub fn submit(
+        &self,
+        who: Uid,
+        order: Order,
+    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
+        let (reply, answer) = oneshot::channel();
+        let put = self.lanes[queue_of(who, self.lanes.len())].try_send(Ask { who, order, reply });
+        async move {
+            put.map_err(|full| match full {
+                mpsc::error::TrySendError::Full(_) => SendError::Busy,
+                mpsc::error::TrySendError::Closed(_) => SendError::Stopping,
+            })?;
+            // The writer died with the order in hand: it may be stored or not.
+            answer.await.unwrap_or(Err(SendError::Unavailable))
+        }
+    }
+
+    /// Orders waiting in each queue.
+    pub fn depths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.lanes.iter().map(|lane| lane.max_capacity() - lane.capacity())
+    }
+
+    /// Takes no more orders and returns when everything accepted is written, also the copies for others.
+    pub async fn stop(&self) {
+        self.closing.cancel();
+        self.tasks.wait().await;
+    }
+}
+
+/// The queue of a user, the same for every row of the inbox.
+fn queue_of(uid: Uid, queues: usize) -> usize {
+    uid.0 as usize % queues
+}

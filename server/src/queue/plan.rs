@@ -1,0 +1,348 @@
+//! Decides what an order comes to: an answer, or a write. Pure: facts in, decisions out.
+//!
+//! Called by the writer for each batch, in the order of acceptance. It sees its own earlier decisions of the batch
+//! (a group that was just changed, a mark that was just moved, a `client_id` that was just used).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::domain::message::Person;
+use crate::domain::{
+    Body, ClientId, Content, Conversation, Digest, Generation, Group, GroupChange, GroupId, GroupStep, Kind,
+    MessageId, Timestamp, Uid,
+};
+use crate::store::{Recipient, Sent};
+
+use super::{Accepted, GroupAction, Order, SendError};
+
+/// The limits that decisions keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Characters of a text.
+    pub(super) text: usize,
+    /// Members of a group.
+    pub(super) members: usize,
+}
+
+/// What the decisions of a batch rest on, read before it.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Idempotency records of the names in the batch.
+    pub(super) sent: HashMap<(Uid, ClientId), Sent>,
+    /// Names of the people whom the batch mentions, where they exist.
+    pub(super) people: HashMap<Uid, String>,
+    /// Groups that the batch mentions, where they exist.
+    pub(super) groups: HashMap<GroupId, Arc<Group>>,
+    /// Conversations of the rows that read marks name, where those exist and may be marked.
+    pub(super) rows: HashMap<(Uid, MessageId), Conversation>,
+    /// Read marks as they stand.
+    pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
+}
+
+/// A write that only lacks its numbers.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) content: Arc<Content>,
+    pub(super) digest: Digest,
+    /// The sender first.
+    pub(super) recipients: Vec<Recipient>,
+    pub(super) change: Option<GroupChange>,
+}
+
+/// What an order comes to.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// Nothing to write.
+    Answer(Result<Accepted, SendError>),
+    /// To be written.
+    Write(Planned),
+    /// The same as the order at this place of the batch: gets its answer.
+    SameAs(usize),
+}
+
+/// Decides a batch, order by order.
+pub(super) struct Planner {
+    facts: Facts,
+    limits: Limits,
+    now: Timestamp,
+    /// Where in the batch a name was first used, and for what.
+    used: HashMap<(Uid, ClientId), (usize, Digest)>,
+}
+
+impl Planner {
+    pub(super) fn new(facts: Facts, limits: Limits, now: Timestamp) -> Planner {
+        Planner { facts, limits, now, used: HashMap::new() }
+    }
+
+    /// Decides the order at place `at` of the batch.
+    pub(super) fn decide(&mut self, at: usize, who: Uid, order: &Order) -> Decision {
+        let decided = match order {
+            Order::Message { client_id, to, text } => self.message(at, who, *client_id, *to, text),
+            Order::Read { conversation, message_id } => self.read(who, *conversation, *message_id),
+            Order::Group { client_id, gid, action } => self.group(who, *client_id, *gid, action),
+        };
+        decided.unwrap_or_else(|refusal| Decision::Answer(Err(refusal)))
+    }
+
+    fn message(
+        &mut self,
+        at: usize,
+        who: Uid,
+        client_id: ClientId,
+        to: Conversation,
+        text: &str,
+    ) -> Result<Decision, SendError> {
+        let digest = Digest::of(to, text);
+        // The first answer comes before any check: a sender since removed from the group still gets it (I4).
+        if let Some(sent) = self.facts.sent.get(&(who, client_id)) {
+            if sent.digest != digest {
+                return Err(SendError::ClientIdReused);
+            }
+            let Sent { message_id, sent_at, .. } = *sent;
+            return Ok(Decision::Answer(Ok(Accepted { message_id, sent_at, repeated: true })));
+        }
+        if let Some((first, same)) = self.used.get(&(who, client_id)) {
+            return if *same == digest { Ok(Decision::SameAs(*first)) } else { Err(SendError::ClientIdReused) };
+        }
+        let recipients = match to {
+            Conversation::User(other) => {
+                if !self.facts.people.contains_key(&other) {
+                    return Err(SendError::UnknownUser(other.0));
+                }
+                let pair = [who, other];
+                let copies = if who == other { 1 } else { 2 };
+                pair[..copies].iter().map(|&uid| Recipient { uid, generation: Generation(0) }).collect()
+            }
+            Conversation::Group(gid) => {
+                let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
+                members(group, who)?
+            }
+        };
+        let body = Body::text(text, self.limits.text)?;
+        self.used.insert((who, client_id), (at, digest));
+        let content = self.content(Kind::Message, who, to, Some(client_id), body);
+        Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
+    }
+
+    fn read(
+        &mut self,
+        who: Uid,
+        conversation: Conversation,
+        message_id: MessageId,
+    ) -> Result<Decision, SendError> {
+        if self.facts.rows.get(&(who, message_id)) != Some(&conversation) {
+            return Err(SendError::NotInConversation);
+        }
+        let mark = self.facts.read_to.entry((who, conversation)).or_default();
+        if message_id <= *mark {
+            let known = Accepted { message_id: *mark, sent_at: self.now, repeated: true };
+            return Ok(Decision::Answer(Ok(known)));
+        }
+        *mark = message_id;
+        let content = self.content(Kind::Receipt, who, conversation, None, Body::receipt(message_id));
+        let recipients = vec![Recipient { uid: who, generation: Generation(0) }];
+        let digest = Digest::of(conversation, content.body.as_json());
+        Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
+    }
+
+    fn group(
+        &mut self,
+        who: Uid,
+        client_id: ClientId,
+        gid: GroupId,
+        action: &GroupAction,
+    ) -> Result<Decision, SendError> {
+        let before = self.facts.groups.get(&gid).cloned();
+        let (step, concerned) = match action {
+            GroupAction::Create { name, members } => (self.creation(who, name, members)?, who),
+            GroupAction::Add(uid) => (self.joining(who, *uid, before.as_deref())?, *uid),
+            GroupAction::Remove(uid) => (leaving(who, *uid, before.as_deref())?, *uid),
+        };
+        let from_version = before.as_ref().map_or(0, |group| group.version);
+        let change = GroupChange { gid, from_version, step };
+        let after = match &before {
+            None => Group::create(&change),
+            Some(group) => group.apply(&change),
+        };
+        let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
+
+        // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
+        let told = if change.step.ends().is_some() { before.as_ref() } else { Some(&after) };
+        let told = told.ok_or(SendError::UnknownGroup)?;
+        let recipients = members(told, who)?;
+        let body =
+            Body::membership(gid, &after.name, &change.step, &self.person(concerned)?, &self.person(who)?);
+        let target = Conversation::Group(gid);
+        let digest = Digest::of(target, body.as_json());
+        self.facts.groups.insert(gid, after);
+        let content = self.content(Kind::Membership, who, target, Some(client_id), body);
+        Ok(Decision::Write(Planned { content, digest, recipients, change: Some(change) }))
+    }
+
+    fn creation(&self, who: Uid, name: &str, members: &[Uid]) -> Result<GroupStep, SendError> {
+        let name = name.trim();
+        if name.is_empty() || name.chars().count() > 80 || name.chars().any(char::is_control) {
+            return Err(SendError::GroupName);
+        }
+        let mut all = members.to_vec();
+        all.push(who);
+        all.sort_unstable();
+        all.dedup();
+        if all.len() > self.limits.members {
+            return Err(SendError::GroupFull(self.limits.members));
+        }
+        for uid in &all {
+            self.person(*uid)?;
+        }
+        Ok(GroupStep::Created { name: name.to_owned(), members: all })
+    }
+
+    fn joining(&self, who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
+        let group = group.filter(|group| group.stay_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
+        self.person(uid)?;
+        if group.stay_of(uid).is_some() {
+            return Err(SendError::AlreadyMember);
+        }
+        if group.active().count() >= self.limits.members {
+            return Err(SendError::GroupFull(self.limits.members));
+        }
+        Ok(GroupStep::Added(uid, group.next_generation(uid)))
+    }
+
+    fn person(&self, uid: Uid) -> Result<Person, SendError> {
+        let name = self.facts.people.get(&uid).ok_or(SendError::UnknownUser(uid.0))?;
+        Ok(Person { uid, name: name.clone() })
+    }
+
+    fn content(
+        &self,
+        kind: Kind,
+        sender: Uid,
+        target: Conversation,
+        client_id: Option<ClientId>,
+        body: Body,
+    ) -> Arc<Content> {
+        Arc::new(Content { kind, sender, target, client_id, body, sent_at: self.now })
+    }
+}
+
+fn leaving(who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
+    let group = group.filter(|group| group.stay_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
+    let stay = group.stay_of(uid).ok_or(SendError::NotMember)?;
+    Ok(if uid == who { GroupStep::Left(uid, stay) } else { GroupStep::Removed(uid, stay) })
+}
+
+/// The members of `group`, `who` first; refused unless `who` is one.
+fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
+    let own = group.stay_of(who).ok_or(SendError::UnknownGroup)?;
+    let others = group.active().filter(|member| member.uid != who);
+    let others = others.map(|member| Recipient { uid: member.uid, generation: member.generation });
+    Ok(std::iter::once(Recipient { uid: who, generation: own }).chain(others).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const ANN: Uid = Uid(1);
+    const BOB: Uid = Uid(2);
+    const CAT: Uid = Uid(3);
+    const WALKERS: GroupId = GroupId(7);
+
+    fn facts() -> Facts {
+        let people = [(ANN, "ann"), (BOB, "bob"), (CAT, "cat")];
+        let step = GroupStep::Created { name: "walkers".into(), members: vec![ANN, BOB] };
+        let group = Group::create(&GroupChange { gid: WALKERS, from_version: 0, step }).expect("a making");
+        Facts {
+            people: people.into_iter().map(|(uid, name)| (uid, name.to_owned())).collect(),
+            groups: HashMap::from([(WALKERS, Arc::new(group))]),
+            ..Facts::default()
+        }
+    }
+
+    fn planner(facts: Facts) -> Planner {
+        Planner::new(facts, Limits { text: 10, members: 3 }, Timestamp(5))
+    }
+
+    fn say(id: u128, to: Conversation, text: &str) -> Order {
+        Order::Message { client_id: ClientId(Uuid::from_u128(id)), to, text: text.into() }
+    }
+
+    fn refusal(decision: Decision) -> Option<SendError> {
+        match decision {
+            Decision::Answer(answer) => answer.err(),
+            Decision::Write(_) | Decision::SameAs(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_repetition_within_the_batch_shares_the_first_ones_answer() {
+        let mut planner = planner(facts());
+        let to = Conversation::User(BOB);
+        assert!(matches!(planner.decide(0, ANN, &say(1, to, "hi")), Decision::Write(_)));
+        assert!(matches!(planner.decide(1, ANN, &say(1, to, "hi")), Decision::SameAs(0)));
+        let other = planner.decide(2, ANN, &say(1, to, "ho"));
+        assert_eq!(refusal(other), Some(SendError::ClientIdReused));
+        // The same id of another sender is another message.
+        assert!(matches!(planner.decide(3, BOB, &say(1, to, "hi")), Decision::Write(_)));
+    }
+
+    #[test]
+    fn the_first_answer_outlives_membership_and_limits() {
+        let mut facts = facts();
+        let to = Conversation::Group(WALKERS);
+        let text = "far longer than the limit of ten";
+        let sent =
+            Sent { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
+        facts.sent.insert((CAT, ClientId(Uuid::from_u128(1))), sent);
+        let mut planner = planner(facts);
+        let Decision::Answer(Ok(accepted)) = planner.decide(0, CAT, &say(1, to, text)) else {
+            panic!("the record answers");
+        };
+        assert_eq!((accepted.message_id, accepted.repeated), (MessageId::MAX, true));
+        assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
+    }
+
+    #[test]
+    fn a_note_to_oneself_is_one_copy() {
+        let mut planner = planner(facts());
+        let Decision::Write(planned) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
+            panic!("a write");
+        };
+        assert_eq!(planned.recipients.len(), 1);
+    }
+
+    #[test]
+    fn a_read_mark_only_grows_and_names_a_row_of_its_conversation() {
+        let mut facts = facts();
+        let id = |n| MessageId::new(n).expect("small");
+        let with_bob = Conversation::User(BOB);
+        facts.rows.extend([((ANN, id(4)), with_bob), ((ANN, id(9)), with_bob)]);
+        let mut planner = planner(facts);
+        let read = |n| Order::Read { conversation: with_bob, message_id: id(n) };
+        assert!(matches!(planner.decide(0, ANN, &read(9)), Decision::Write(_)));
+        assert!(matches!(planner.decide(1, ANN, &read(4)), Decision::Answer(Ok(_))));
+        assert_eq!(refusal(planner.decide(2, ANN, &read(5))), Some(SendError::NotInConversation));
+        let elsewhere = Order::Read { conversation: Conversation::User(CAT), message_id: id(9) };
+        assert_eq!(refusal(planner.decide(3, ANN, &elsewhere)), Some(SendError::NotInConversation));
+    }
+
+    #[test]
+    fn changes_of_one_batch_build_on_each_other() {
+        let mut planner = planner(facts());
+        let order =
+            |action| Order::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
+        let Decision::Write(added) = planner.decide(0, ANN, &order(GroupAction::Add(CAT))) else {
+            panic!("a write");
+        };
+        assert_eq!(added.recipients.len(), 3);
+        let Decision::Write(left) = planner.decide(1, BOB, &order(GroupAction::Remove(BOB))) else {
+            panic!("a write");
+        };
+        assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
+        assert_eq!(left.change.map(|change| change.from_version), Some(2));
+        let again = planner.decide(2, BOB, &order(GroupAction::Add(BOB)));
+        assert_eq!(refusal(again), Some(SendError::UnknownGroup));
+    }
+}

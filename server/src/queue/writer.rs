@@ -1,0 +1,380 @@
+//! THE loop: takes a batch, then 1 numbers, 2 rows, 3 notice, and only then the answers (S16, I1, I3).
+//!
+//! One writer lives per queue; it alone takes numbers for and writes rows to the queue's receivers, and it moves on only when
+//! the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::plan::{Decision, Facts, Limits, Planned, Planner};
+use super::shard::{Delivery, Shard};
+use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
+use crate::domain::{Conversation, Kind, MessageId, Uid};
+use crate::seq::NumberError;
+use crate::store::{
+    Accept, CommitError, Copied, Deliver, Done, Recipient, Row, StoreError, Write,
+};
+
+/// One writer at work on its queue.
+pub(super) struct Writer<'a> {
+    pub(super) parts: &'a Arc<Parts>,
+    pub(super) options: Options,
+    pub(super) closing: &'a CancellationToken,
+    pub(super) shard: &'a mut Shard,
+}
+
+/// An order that goes into the commit, with everything its answer needs.
+struct Entrant {
+    /// Its place in the batch.
+    at: usize,
+    accept: Accept,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(
+        parts: &'a Arc<Parts>,
+        options: Options,
+        closing: &'a CancellationToken,
+        shard: &'a mut Shard,
+    ) -> Self {
+        Writer { parts, options, closing, shard }
+    }
+
+    /// Works until the queue is closed and empty. `takeover`: an earlier writer of this process died.
+    pub(super) async fn run(&mut self, takeover: bool) {
+        self.recover(takeover).await;
+        let (mut deliveries, mut asks) = (Vec::new(), Vec::new());
+        while self.take(&mut deliveries, &mut asks).await {
+            if !(deliveries.is_empty() && asks.is_empty()) {
+                self.work(std::mem::take(&mut deliveries), std::mem::take(&mut asks)).await;
+            }
+        }
+    }
+
+    /// Waits for work. Copies for others go out before new orders come in, so that one sender's messages reach every
+    /// receiver in their order (I12), and copies from others are always taken, so that two full queues cannot wait
+    /// for each other. `false`: closed and empty.
+    async fn take(&mut self, deliveries: &mut Vec<Delivery>, asks: &mut Vec<Ask>) -> bool {
+        let Shard { asks: lane, deliveries: owed, peers, outbox, waiting, .. } = &mut *self.shard;
+        let batch = self.options.batch.max(1);
+        let front = outbox.front().map(|(queue, _)| peers[*queue].clone());
+        let may_take_orders = outbox.is_empty() && !peers.is_empty();
+        if may_take_orders {
+            asks.extend(waiting.drain(..));
+        }
+        if asks.is_empty() {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled(), if !lane.is_closed() => lane.close(),
+                Ok(room) = async { front.as_ref().expect("guarded").reserve().await }, if front.is_some() => {
+                    if let Some((_, delivery)) = outbox.pop_front() {
+                        room.send(delivery);
+                    }
+                }
+                count = owed.recv_many(deliveries, batch) => if count == 0 { return false },
+                count = lane.recv_many(asks, batch), if may_take_orders => if count == 0 {
+                    // The last order is taken and handed on: when all queues have come so far, the lanes end.
+                    peers.clear();
+                },
+            }
+        }
+        while deliveries.len() < batch {
+            let Ok(delivery) = owed.try_recv() else { break };
+            deliveries.push(delivery);
+        }
+        while may_take_orders && asks.len() < batch {
+            let Ok(ask) = lane.try_recv() else { break };
+            asks.push(ask);
+        }
+        true
+    }
+
+    /// One batch, from the orders to the answers.
+    async fn work(&mut self, deliveries: Vec<Delivery>, mut asks: Vec<Ask>) {
+        let facts = match self.facts(&asks).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                warn!(%error, "orders are refused: storage does not answer");
+                refuse(asks, &SendError::Unavailable);
+                asks = Vec::new();
+                Facts::default()
+            }
+        };
+        let mut answers: Vec<Option<Result<Accepted, SendError>>> = vec![None; asks.len()];
+        let mut same: Vec<(usize, usize)> = Vec::new();
+        let mut entrants: Vec<Entrant> = Vec::new();
+
+        let limits = Limits { text: self.options.text, members: self.options.members };
+        let mut planner = Planner::new(facts, limits, self.parts.clock.now());
+        let mut rows = 0;
+        let mut decided = 0;
+        for (at, ask) in asks.iter().enumerate() {
+            if rows >= self.options.batch_rows {
+                break;
+            }
+            decided = at + 1;
+            match planner.decide(at, ask.who, &ask.order) {
+                Decision::Answer(answer) => answers[at] = Some(answer),
+                Decision::SameAs(first) => same.push((at, first)),
+                Decision::Write(planned) => match self.number(planned).await {
+                    Ok(accept) => {
+                        rows += accept.rows.len() + accept.rest.len();
+                        entrants.push(Entrant { at, accept });
+                    }
+                    Err(refusal) => answers[at] = Some(Err(refusal)),
+                },
+            }
+        }
+        self.shard.waiting.extend(asks.drain(decided..));
+
+        let copies = match self.number_all(deliveries).await {
+            Ok(copies) => copies,
+            Err(error) => {
+                warn!(%error, "copies wait: no numbers");
+                refuse(asks, &SendError::Unavailable);
+                return self.recover(true).await;
+            }
+        };
+        let owed = !copies.is_empty();
+        match self.commit(copies, &entrants).await {
+            Ok(outcomes) => {
+                for (entrant, outcome) in entrants.into_iter().zip(outcomes) {
+                    answers[entrant.at] = Some(self.settle(entrant.accept, outcome));
+                }
+                answer(asks, answers, &same);
+            }
+            Err(CommitError::Refused(error)) => {
+                warn!(%error, "a commit was refused");
+                for entrant in &entrants {
+                    answers[entrant.at] = Some(Err(SendError::Unavailable));
+                }
+                answer(asks, answers, &same);
+                if owed {
+                    self.recover(true).await;
+                }
+            }
+            Err(CommitError::Unknown(error)) => {
+                error!(%error, "the outcome of a commit is unknown; looking what is there");
+                self.recover(true).await;
+                for entrant in &entrants {
+                    answers[entrant.at] = Some(self.found(&entrant.accept).await);
+                }
+                answer(asks, answers, &same);
+            }
+        }
+    }
+
+    /// Reads what the decisions of a batch rest on.
+    async fn facts(&self, asks: &[Ask]) -> Result<Facts, StoreError> {
+        let Parts { store, directory, .. } = &**self.parts;
+        let mut facts = Facts::default();
+        let (mut names, mut people) = (Vec::new(), Vec::new());
+        for Ask { who, order, .. } in asks {
+            match order {
+                Order::Message { client_id, to, .. } => {
+                    names.push((*who, *client_id));
+                    match to {
+                        Conversation::User(other) => people.push(*other),
+                        Conversation::Group(gid) if !facts.groups.contains_key(gid) => {
+                            facts.groups.extend(store.group(*gid).await?.map(|group| (*gid, group)));
+                        }
+                        Conversation::Group(_) => {}
+                    }
+                }
+                Order::Read { conversation, message_id } => {
+                    let row = store.entry(*who, *message_id).await?;
+                    let row = row.filter(|entry| entry.content.kind != Kind::Receipt);
+                    facts.rows.extend(row.map(|entry| ((*who, *message_id), entry.conversation())));
+                    let mark = store.read_to(*who, *conversation).await?;
+                    facts.read_to.insert((*who, *conversation), mark);
+                }
+                Order::Group { gid, action, .. } => {
+                    people.push(*who);
+                    match action {
+                        GroupAction::Create { members, .. } => people.extend(members),
+                        GroupAction::Add(uid) | GroupAction::Remove(uid) => people.push(*uid),
+                    }
+                    if !facts.groups.contains_key(gid) {
+                        facts.groups.extend(store.group(*gid).await?.map(|group| (*gid, group)));
+                    }
+                }
+            }
+        }
+        people.sort_unstable();
+        people.dedup();
+        if !people.is_empty() {
+            let known = directory.names(&people).await?;
+            facts.people.extend(people.iter().zip(known).filter_map(|(uid, name)| Some((*uid, name?))));
+        }
+        if !names.is_empty() {
+            let records = store.sent(&names).await?;
+            facts.sent.extend(names.iter().zip(records).filter_map(|(name, sent)| Some((*name, sent?))));
+        }
+        Ok(facts)
+    }
+
+    /// Step 1 for a new acceptance: numbers for the receivers of this queue; the others' queues take their own.
+    async fn number(&self, planned: Planned) -> Result<Accept, SendError> {
+        let Planned { content, digest, recipients, change } = planned;
+        let (mut rows, mut rest) = (Vec::new(), Vec::new());
+        for recipient in recipients {
+            let own = recipient.uid == content.sender;
+            if !own && !self.is_mine(recipient.uid) {
+                rest.push(recipient);
+                continue;
+            }
+            match self.parts.numbers.next(recipient.uid).await {
+                Ok(id) => rows.push(row(recipient, id)),
+                // One whose line has ended must not silence a whole group: the copy stays owed.
+                Err(NumberError::Exhausted) if !own => rest.push(recipient),
+                Err(NumberError::Exhausted) => return Err(SendError::Exhausted),
+                Err(error @ NumberError::Unavailable(_)) => {
+                    warn!(%error, "an order is refused");
+                    return Err(SendError::Unavailable);
+                }
+            }
+        }
+        Ok(Accept { content, digest, rows, rest, change })
+    }
+
+    /// Step 1 for copies of earlier acceptances.
+    pub(super) async fn number_all(&self, deliveries: Vec<Delivery>) -> Result<Vec<Deliver>, NumberError> {
+        let mut copies = Vec::with_capacity(deliveries.len());
+        for Delivery { acceptance, content, to } in deliveries {
+            let mut rows = Vec::with_capacity(to.len());
+            for recipient in to {
+                match self.parts.numbers.next(recipient.uid).await {
+                    Ok(id) => rows.push(row(recipient, id)),
+                    Err(NumberError::Exhausted) => {
+                        error!(uid = %recipient.uid, "a number line has come to its end; the copy stays owed");
+                    }
+                    Err(unavailable) => return Err(unavailable),
+                }
+            }
+            copies.push(Deliver { acceptance, content, rows });
+        }
+        Ok(copies)
+    }
+
+    /// Steps 2 and 3: makes copies and acceptances durable in one transaction, then tells the receivers. Returns the outcomes of
+    /// the acceptances.
+    async fn commit(
+        &mut self,
+        copies: Vec<Deliver>,
+        entrants: &[Entrant],
+    ) -> Result<Vec<Done>, CommitError> {
+        if copies.is_empty() && entrants.is_empty() {
+            return Ok(Vec::new());
+        }
+        let count = copies.len();
+        let mut writes: Vec<Write> = copies.into_iter().map(Write::Deliver).collect();
+        writes.extend(entrants.iter().map(|entrant| Write::Accept(entrant.accept.clone())));
+        let rows: Vec<Vec<Row>> = writes.iter().map(|write| rows_of(write).to_vec()).collect();
+        self.shard.unsettled.extend(rows.iter().flatten().map(|row| row.receiver));
+
+        let mut outcomes = self.parts.store.commit(writes).await?;
+
+        let mut woken = Vec::new();
+        for (rows, outcome) in rows.iter().zip(&outcomes) {
+            if let Done::Accepted(_, copied) | Done::Delivered(copied) = outcome {
+                for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
+                    self.parts.watermarks.publish(row.receiver, row.message_id);
+                    woken.push(row.receiver);
+                }
+            } else {
+                error!(?outcome, "a write was not done");
+            }
+        }
+        self.shard.unsettled.clear();
+        self.parts.notifier.notify(&woken);
+        outcomes.drain(..count);
+        Ok(outcomes)
+    }
+
+    /// Copies alone, as recovery writes them.
+    pub(super) async fn deliver(&mut self, copies: Vec<Deliver>) -> Result<(), CommitError> {
+        self.commit(copies, &[]).await.map(drop)
+    }
+
+    /// What an acceptance's outcome comes to; what others are owed goes to the outbox.
+    fn settle(&mut self, accept: Accept, outcome: Done) -> Result<Accepted, SendError> {
+        match outcome {
+            Done::Accepted(acceptance, _) => {
+                let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
+                for recipient in accept.rest {
+                    // The store keeps what is owed where a line has ended; there is no number to write it under.
+                    if !self.is_mine(recipient.uid) {
+                        by_queue.entry(self.queue_of(recipient.uid)).or_default().push(recipient);
+                    }
+                }
+                for (queue, to) in by_queue {
+                    let content = Arc::clone(&accept.content);
+                    self.shard.outbox.push_back((queue, Delivery { acceptance, content, to }));
+                }
+                let message_id = accept.rows[0].message_id;
+                Ok(Accepted { message_id, sent_at: accept.content.sent_at, repeated: false })
+            }
+            Done::GroupChanged => Err(SendError::GroupChanged),
+            Done::Rejected(_) | Done::Delivered(_) => Err(SendError::Rejected),
+        }
+    }
+
+    /// After an unknown outcome: whether the acceptance is there.
+    async fn found(&self, accept: &Accept) -> Result<Accepted, SendError> {
+        let content = &accept.content;
+        let store = &self.parts.store;
+        let found = match (content.client_id, content.body.read_to()) {
+            (Some(client_id), _) => {
+                let records = store.sent(&[(content.sender, client_id)]).await;
+                records.ok().and_then(|mut records| records.pop().flatten()).map(|sent| sent.message_id)
+            }
+            (None, Some(mark)) => {
+                let stands = store.read_to(content.sender, content.target).await;
+                stands.ok().filter(|stands| *stands >= mark)
+            }
+            (None, None) => None,
+        };
+        let accepted = |message_id| Accepted { message_id, sent_at: content.sent_at, repeated: false };
+        found.map(accepted).ok_or(SendError::Unavailable)
+    }
+
+    pub(super) fn queue_of(&self, uid: Uid) -> usize {
+        queue_of(uid, self.options.queues.max(1))
+    }
+
+    pub(super) fn is_mine(&self, uid: Uid) -> bool {
+        self.queue_of(uid) == self.shard.index
+    }
+}
+
+fn row(recipient: Recipient, message_id: MessageId) -> Row {
+    Row { receiver: recipient.uid, message_id, generation: recipient.generation }
+}
+
+fn rows_of(write: &Write) -> &[Row] {
+    match write {
+        Write::Accept(accept) => &accept.rows,
+        Write::Deliver(deliver) => &deliver.rows,
+    }
+}
+
+/// Tells everyone the same refusal.
+pub(super) fn refuse(asks: Vec<Ask>, refusal: &SendError) {
+    for ask in asks {
+        // Who no longer waits for the answer does not need it.
+        let _ = ask.reply.send(Err(refusal.clone()));
+    }
+}
+
+/// Tells everyone the answer, and to repetitions the answer of the first.
+fn answer(asks: Vec<Ask>, mut answers: Vec<Option<Result<Accepted, SendError>>>, same: &[(usize, usize)]) {
+    for &(at, first) in same {
+        answers[at] = answers[first].clone().map(|answer| answer.map(|a| Accepted { repeated: true, ..a }));
+    }
+    for (ask, answer) in asks.into_iter().zip(answers) {
+        let _ = ask.reply.send(answer.unwrap_or(Err(SendError::Unavailable)));
+    }
+}

@@ -1,0 +1,54 @@
+//! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
+//!
+//! Owns no state. Called by the queues alone (step 1 of a write); which implementation lies behind it, embedded or
+//! cluster, is decided at boot.
+
+use std::sync::Arc;
+
+use seqsvr::{NextError, Refusal, Sequencer, TryNextError};
+
+use crate::domain::{MessageId, Uid};
+
+/// Why no number could be had.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NumberError {
+    /// Not now; nothing was taken.
+    #[error("no number can be had now: {0}")]
+    Unavailable(String),
+    /// This user's line has come to its end at 2^53 − 1.
+    #[error("the number line has come to its end")]
+    Exhausted,
+}
+
+/// The source of message ids.
+#[derive(Clone)]
+pub struct Numbers {
+    sequencer: Arc<dyn Sequencer>,
+}
+
+impl Numbers {
+    /// Numbers from `sequencer`, whose limit must be [`MessageId::MAX`] or less.
+    pub fn new(sequencer: Arc<dyn Sequencer>) -> Numbers {
+        Numbers { sequencer }
+    }
+
+    /// The next number of `uid`'s line, larger than all before it (S1, I6).
+    pub async fn next(&self, uid: Uid) -> Result<MessageId, NumberError> {
+        let line = seqsvr::Uid(uid.0);
+        let granted = match self.sequencer.try_next(line, 1) {
+            Ok(granted) => granted,
+            Err(TryNextError::WouldWait) => self.sequencer.next(line, 1).await?,
+            Err(TryNextError::Final(refusal)) => return Err(NextError::Final(refusal).into()),
+        };
+        MessageId::new(granted.last).ok_or(NumberError::Exhausted)
+    }
+}
+
+impl From<NextError> for NumberError {
+    fn from(error: NextError) -> NumberError {
+        match error {
+            NextError::Final(Refusal::Exhausted { .. }) => NumberError::Exhausted,
+            other => NumberError::Unavailable(other.to_string()),
+        }
+    }
+}
