@@ -11,5 +11,9 @@
 //!
 //! Imports point down only: `http → app → queue → {seq, store, notify} → domain`.
 
+pub mod app;
 pub mod domain;
+pub mod notify;
+pub mod queue;
+pub mod seq;
 pub mod store;

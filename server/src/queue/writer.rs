@@ -60,6 +60,12 @@ impl<'a> Writer<'a> {
     async fn take(&mut self, deliveries: &mut Vec<Delivery>, asks: &mut Vec<Ask>) -> bool {
         let Shard { asks: lane, deliveries: owed, peers, outbox, waiting, .. } = &mut *self.shard;
         let batch = self.options.batch.max(1);
+        while let Some((queue, delivery)) = outbox.pop_front() {
+            if let Err(full) = peers[queue].try_send(delivery) {
+                outbox.push_front((queue, full.into_inner()));
+                break;
+            }
+        }
         let front = outbox.front().map(|(queue, _)| peers[*queue].clone());
         let may_take_orders = outbox.is_empty() && !peers.is_empty();
         if may_take_orders {
@@ -254,7 +260,9 @@ impl<'a> Writer<'a> {
                     Err(unavailable) => return Err(unavailable),
                 }
             }
-            copies.push(Deliver { acceptance, content, rows });
+            if !rows.is_empty() {
+                copies.push(Deliver { acceptance, content, rows });
+            }
         }
         Ok(copies)
     }
@@ -284,8 +292,8 @@ impl<'a> Writer<'a> {
                     self.parts.watermarks.publish(row.receiver, row.message_id);
                     woken.push(row.receiver);
                 }
-            } else {
-                error!(?outcome, "a write was not done");
+            } else if let Done::Rejected(why) = outcome {
+                error!(why, "the database refuses a write for good");
             }
         }
         self.shard.unsettled.clear();

@@ -1,0 +1,88 @@
+//! Making and changing groups. Each change is a row in every member's inbox, so devices learn of it by sync (I13).
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::domain::message::Person;
+use crate::domain::{ClientId, GroupId, Uid};
+use crate::queue::{GroupAction, Order, Queues, SendError};
+use crate::store::{Directory, MessageStore};
+
+/// How often a change is decided again when others change the group at the same moment.
+const TRIES: usize = 5;
+
+/// A group as its members see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupView {
+    /// Which.
+    pub gid: GroupId,
+    /// What people call it.
+    pub name: String,
+    /// Who is in it.
+    pub members: Vec<Person>,
+}
+
+/// Groups.
+#[derive(Clone)]
+pub struct Groups {
+    store: Arc<dyn MessageStore>,
+    directory: Arc<dyn Directory>,
+    queues: Queues,
+    new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
+}
+
+impl Groups {
+    /// Use cases over the groups of `store`. `new_uuid` names the rows that changes make.
+    pub fn new(
+        store: Arc<dyn MessageStore>,
+        directory: Arc<dyn Directory>,
+        queues: Queues,
+        new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
+    ) -> Groups {
+        Groups { store, directory, queues, new_uuid }
+    }
+
+    /// Makes a group of `by` and `members`.
+    pub async fn create(&self, by: Uid, name: String, members: Vec<Uid>) -> Result<GroupId, SendError> {
+        let gid = self.store.next_group_id().await.map_err(|_| SendError::Unavailable)?;
+        self.change(by, gid, GroupAction::Create { name, members }).await?;
+        Ok(gid)
+    }
+
+    /// The group, for one who is in it.
+    pub async fn get(&self, by: Uid, gid: GroupId) -> Result<GroupView, SendError> {
+        let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
+        let group = group.filter(|group| group.stay_of(by).is_some()).ok_or(SendError::UnknownGroup)?;
+        let uids: Vec<Uid> = group.active().map(|member| member.uid).collect();
+        let names = self.directory.names(&uids).await.map_err(|_| SendError::Unavailable)?;
+        let members = uids
+            .into_iter()
+            .zip(names)
+            .map(|(uid, name)| Person { uid, name: name.unwrap_or_else(|| uid.to_string()) })
+            .collect();
+        Ok(GroupView { gid, name: group.name.clone(), members })
+    }
+
+    /// Takes `uid` in. Any member may.
+    pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
+        self.change(by, gid, GroupAction::Add(uid)).await
+    }
+
+    /// Puts `uid` out, or lets `by` leave where both are the same. Any member may.
+    pub async fn remove(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
+        self.change(by, gid, GroupAction::Remove(uid)).await
+    }
+
+    async fn change(&self, by: Uid, gid: GroupId, action: GroupAction) -> Result<(), SendError> {
+        let client_id = ClientId((self.new_uuid)());
+        for _ in 0..TRIES {
+            let order = Order::Group { client_id, gid, action: action.clone() };
+            match self.queues.submit(by, order).await {
+                Err(SendError::GroupChanged) => {}
+                outcome => return outcome.map(drop),
+            }
+        }
+        Err(SendError::GroupChanged)
+    }
+}

@@ -1,0 +1,105 @@
+//! Keeping a device in step: "I have up to 41" is answered from memory, or with rows 42 and up (S2, S20).
+
+use std::sync::Arc;
+
+use crate::domain::{Entry, HistoryId, MessageId, RangeQuery, Uid};
+use crate::notify::{Notifier, Wake};
+use crate::queue::{Mark, Watermarks};
+use crate::store::{MessageStore, Page, StoreError};
+
+/// How much one pull may carry (I9).
+#[derive(Clone, Copy, Debug)]
+pub struct PullLimits {
+    /// Rows. Default 500.
+    pub rows: usize,
+    /// Bytes, by [`Entry::weight`]; the first row always goes. Default 256 KiB.
+    pub bytes: usize,
+}
+
+impl Default for PullLimits {
+    fn default() -> PullLimits {
+        PullLimits { rows: 500, bytes: 256 * 1024 }
+    }
+}
+
+/// What a device missed, or the first part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// Rows newer than the cursor, in id order.
+    pub entries: Vec<Entry>,
+    /// The device's cursor once it has stored them (I2).
+    pub synced: MessageId,
+    /// Whether there is more behind `synced`.
+    pub more: bool,
+}
+
+/// Watermarks, wake-ups and pulls.
+#[derive(Clone)]
+pub struct Sync {
+    store: Arc<dyn MessageStore>,
+    watermarks: Watermarks,
+    notifier: Arc<dyn Notifier>,
+    history: HistoryId,
+    limits: PullLimits,
+}
+
+impl Sync {
+    /// Use cases over the rows of one `history`.
+    pub fn new(
+        store: Arc<dyn MessageStore>,
+        watermarks: Watermarks,
+        notifier: Arc<dyn Notifier>,
+        history: HistoryId,
+        limits: PullLimits,
+    ) -> Sync {
+        Sync { store, watermarks, notifier, history, limits }
+    }
+
+    /// The watermark of `uid`; loaded from storage at the first asking only.
+    pub async fn mark(&self, uid: Uid) -> Result<Mark, StoreError> {
+        self.watermarks.mark(uid).await
+    }
+
+    /// Wake-ups for `uid` until dropped.
+    pub fn watch(&self, uid: Uid) -> Wake {
+        self.notifier.subscribe(uid)
+    }
+
+    /// Rows after `cursor`; from memory where they all lie there.
+    pub async fn pull(&self, mark: &Mark, cursor: MessageId) -> Result<Pulled, StoreError> {
+        // Read before the rows: one that commits in between must not be skipped (I2).
+        let newest = mark.newest();
+        let page = match self.store.tail(mark.uid(), cursor, self.limits.rows) {
+            Some(page) => page,
+            None => self.store.range(mark.uid(), RangeQuery::after(cursor, self.limits.rows)).await?,
+        };
+        let Page { rows: mut entries, mut more } = page;
+        let mut bytes = 0;
+        let fits = |entry: &Entry| {
+            bytes += entry.weight();
+            bytes <= self.limits.bytes
+        };
+        let kept = entries.iter().position(|entry| !fits(entry)).map_or(entries.len(), |at| at.max(1));
+        more |= kept < entries.len();
+        entries.truncate(kept);
+        let synced = match entries.last() {
+            Some(last) => {
+                // Visible means committed: a device that has this row must not be told that it is ahead.
+                mark.raise(last.message_id);
+                last.message_id
+            }
+            None => newest,
+        };
+        Ok(Pulled { entries, synced, more })
+    }
+
+    /// GetRange over the caller's own rows.
+    pub async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        self.store.range(uid, query).await
+    }
+
+    /// The name of this unbroken life of the data (I14).
+    pub fn history(&self) -> HistoryId {
+        self.history
+    }
+}
