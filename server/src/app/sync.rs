@@ -75,7 +75,7 @@ impl Sync {
         };
         let Page { rows: mut entries, mut more } = page;
         let mut bytes = 0;
-        let fits = |entry: &Entry| {
+        let mut fits = |entry: &Entry| {
             bytes += entry.weight();
             bytes <= self.limits.bytes
         };

@@ -102,7 +102,11 @@ impl Planner {
             return Ok(Decision::Answer(Ok(Accepted { message_id, sent_at, repeated: true })));
         }
         if let Some((first, same)) = self.used.get(&(who, client_id)) {
-            return if *same == digest { Ok(Decision::SameAs(*first)) } else { Err(SendError::ClientIdReused) };
+            return if *same == digest {
+                Ok(Decision::SameAs(*first))
+            } else {
+                Err(SendError::ClientIdReused)
+            };
         }
         let recipients = match to {
             Conversation::User(other) => {
@@ -293,8 +297,7 @@ mod tests {
         let mut facts = facts();
         let to = Conversation::Group(WALKERS);
         let text = "far longer than the limit of ten";
-        let sent =
-            Sent { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
+        let sent = Sent { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
         facts.sent.insert((CAT, ClientId(Uuid::from_u128(1))), sent);
         let mut planner = planner(facts);
         let Decision::Answer(Ok(accepted)) = planner.decide(0, CAT, &say(1, to, text)) else {
@@ -331,8 +334,7 @@ mod tests {
     #[test]
     fn changes_of_one_batch_build_on_each_other() {
         let mut planner = planner(facts());
-        let order =
-            |action| Order::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
+        let order = |action| Order::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
         let Decision::Write(added) = planner.decide(0, ANN, &order(GroupAction::Add(CAT))) else {
             panic!("a write");
         };

@@ -14,9 +14,7 @@ use super::shard::{Delivery, Shard};
 use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
 use crate::domain::{Conversation, Kind, MessageId, Uid};
 use crate::seq::NumberError;
-use crate::store::{
-    Accept, CommitError, Copied, Deliver, Done, Recipient, Row, StoreError, Write,
-};
+use crate::store::{Accept, CommitError, Copied, Deliver, Done, Recipient, Row, StoreError, Write};
 
 /// One writer at work on its queue.
 pub(super) struct Writer<'a> {
@@ -269,11 +267,7 @@ impl<'a> Writer<'a> {
 
     /// Steps 2 and 3: makes copies and acceptances durable in one transaction, then tells the receivers. Returns the outcomes of
     /// the acceptances.
-    async fn commit(
-        &mut self,
-        copies: Vec<Deliver>,
-        entrants: &[Entrant],
-    ) -> Result<Vec<Done>, CommitError> {
+    async fn commit(&mut self, copies: Vec<Deliver>, entrants: &[Entrant]) -> Result<Vec<Done>, CommitError> {
         if copies.is_empty() && entrants.is_empty() {
             return Ok(Vec::new());
         }

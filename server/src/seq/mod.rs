@@ -34,7 +34,7 @@ impl Numbers {
 
     /// The next number of `uid`'s line, larger than all before it (S1, I6).
     pub async fn next(&self, uid: Uid) -> Result<MessageId, NumberError> {
-        let line = seqsvr::Uid(uid.0);
+        let line = seqsvr::Uid::new(uid.0);
         let granted = match self.sequencer.try_next(line, 1) {
             Ok(granted) => granted,
             Err(TryNextError::WouldWait) => self.sequencer.next(line, 1).await?,
