@@ -38,6 +38,7 @@ impl Clock {
     }
 
     /// The machine's clock.
+    #[expect(clippy::disallowed_methods, reason = "the one place where wall-clock time comes in")]
     pub fn system() -> Clock {
         Clock::new(|| {
             let nanos = OffsetDateTime::now_utc().unix_timestamp_nanos();

@@ -1,0 +1,116 @@
+//! Holds what rustc cannot see: the direction of imports, the length of files, the words that say "unfinished".
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LONGEST: usize = 450;
+
+/// Each layer of `server/src`, with the layers that it may name. A layer may always name itself.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("domain", &[]),
+    ("store", &["domain"]),
+    ("seq", &["domain"]),
+    ("notify", &["domain"]),
+    ("queue", &["domain", "store", "seq", "notify"]),
+    ("app", &["domain", "store", "notify", "queue"]),
+    ("http", &["domain", "store", "notify", "app", "config", "telemetry"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the server lies in the workspace").to_owned()
+}
+
+fn files(under: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(under).expect("a folder of the workspace") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && name != "data" {
+                found.extend(files(&path, endings));
+            }
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The words after every `crate::` of the part of a file that ships.
+fn named_layers(text: &str) -> Vec<&str> {
+    let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| line.split("crate::").skip(1))
+        .map(|rest| rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default())
+        .filter(|word| LAYERS.iter().any(|(layer, _)| layer == word))
+        .collect()
+}
+
+#[test]
+fn imports_point_down() {
+    let mut looked_at = 0;
+    for (layer, allowed) in LAYERS {
+        for path in files(&root().join("server/src").join(layer), &[".rs"]) {
+            for named in named_layers(&read(&path)) {
+                assert!(
+                    named == *layer || allowed.contains(&named),
+                    "{}: {layer} must not reach {named}",
+                    path.display()
+                );
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 50, "the test no longer finds the imports: {looked_at}");
+}
+
+#[test]
+fn foreign_crates_stay_in_their_layer() {
+    let may = |layer: &str, krate: &str| match krate {
+        "axum" | "tower_http" => layer == "http",
+        "sqlx" => layer == "store",
+        "seqsvr" => layer == "seq",
+        _ => true,
+    };
+    for (layer, _) in LAYERS {
+        for path in files(&root().join("server/src").join(layer), &[".rs"]) {
+            let text = read(&path);
+            for krate in ["axum", "tower_http", "sqlx", "seqsvr"] {
+                assert!(
+                    may(layer, krate) || !text.contains(&format!("{krate}::")),
+                    "{}: {layer} must not use {krate}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn files_stay_short_and_say_what_they_are() {
+    for path in files(&root(), &[".rs", ".js", ".css"]) {
+        let text = read(&path);
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST, "{}: {lines} lines; one idea a file, at most {LONGEST}", path.display());
+        if path.extension().is_some_and(|ending| ending == "rs") {
+            assert!(text.starts_with("//!"), "{}: begins without saying what it is", path.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_unrun() {
+    // Put together here, so that this file does not find itself.
+    let marks = ["TO", "FIX", "XX"].map(|half| format!("{half}{}", if half == "XX" { "X" } else if half == "TO" { "DO" } else { "ME" }));
+    let ignored = format!("#[{}", "ignore");
+    for path in files(&root(), &[".rs", ".js", ".css", ".html"]) {
+        let text = read(&path);
+        for mark in marks.iter().chain([&ignored]) {
+            assert!(!text.contains(mark.as_str()), "{}: holds {mark}", path.display());
+        }
+    }
+}
