@@ -1,0 +1,263 @@
+//! A row of an inbox, and a message on its way to become one.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// One row of one user's number line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// First 4 hex digits of md5 of the receiver's uid (S15).
+    pub partition_key: String,
+    /// Whose inbox.
+    pub receiver: u32,
+    /// The number on the receiver's line; grows, with gaps that mean nothing (I11).
+    pub message_id: u64,
+    /// What the row is; skip what you do not know.
+    pub kind: Kind,
+    /// In which conversation, from the receiver's side.
+    pub conversation: Conversation,
+    /// Who said or did it.
+    pub sender: u32,
+    /// The sender's name for it; receipts have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<Uuid>,
+    /// The body as it came, not parsed; [`Entry::body_as`] reads it.
+    pub body: Box<RawValue>,
+    /// RFC 3339, UTC.
+    pub sent_at: String,
+}
+
+impl Entry {
+    /// The body, read as `T`.
+    pub fn body_as<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.body.get())
+    }
+
+    /// The text of a message; `None` for other kinds.
+    pub fn text(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Text {
+            text: String,
+        }
+        (self.kind == Kind::Message).then(|| self.body_as::<Text>().ok().map(|body| body.text)).flatten()
+    }
+
+    /// Up to where the user has read this conversation; `None` for kinds other than receipts.
+    pub fn read_to(&self) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct Receipt {
+            read_to: u64,
+        }
+        (self.kind == Kind::Receipt)
+            .then(|| self.body_as::<Receipt>().ok().map(|body| body.read_to))
+            .flatten()
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        (self.receiver, self.message_id, self.sender, self.client_id)
+            == (other.receiver, other.message_id, other.sender, other.client_id)
+            && (&self.partition_key, &self.kind, self.conversation, &self.sent_at)
+                == (&other.partition_key, &other.kind, other.conversation, &other.sent_at)
+            && self.body.get() == other.body.get()
+    }
+}
+
+/// What a row is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Something a person said: [`Entry::text`].
+    Message,
+    /// The user's own read mark moved: [`Entry::read_to`].
+    Receipt,
+    /// A group was made, or somebody joined or left it.
+    Membership,
+    /// A kind that this version does not know.
+    Other(String),
+}
+
+impl Kind {
+    /// The word on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Kind::Message => "message",
+            Kind::Receipt => "receipt",
+            Kind::Membership => "membership",
+            Kind::Other(word) => word,
+        }
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = short_text(deserializer, "the kind of a row")?;
+        Ok(match word.as_ref() {
+            "message" => Kind::Message,
+            "receipt" => Kind::Receipt,
+            "membership" => Kind::Membership,
+            _ => Kind::Other(word.into_owned()),
+        })
+    }
+}
+
+/// A conversation as one person sees it; written `u:UID` or `g:GID`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conversation {
+    /// With this person.
+    User(u32),
+    /// In this group.
+    Group(u64),
+}
+
+impl fmt::Display for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conversation::User(uid) => write!(f, "u:{uid}"),
+            Conversation::Group(gid) => write!(f, "g:{gid}"),
+        }
+    }
+}
+
+impl FromStr for Conversation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("{text:?} is not a conversation: write u:UID or g:GID");
+        match text.split_once(':') {
+            Some(("u", uid)) => uid.parse().map(Conversation::User).map_err(|_| wrong()),
+            Some(("g", gid)) => gid.parse().map(Conversation::Group).map_err(|_| wrong()),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Serialize for Conversation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Conversation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        short_text(deserializer, "u:UID or g:GID")?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// To whom a message goes; written `{"user": UID}` or `{"group": GID}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recipient {
+    /// One person.
+    User(u32),
+    /// Everybody in a group.
+    Group(u64),
+}
+
+/// A message on its way: repeat it under the same `client_id` as often as needed, it is stored once (I4).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Draft {
+    /// Unique for this sender, for good.
+    pub client_id: Uuid,
+    /// To whom.
+    pub to: Recipient,
+    /// A JSON object, `{"text": …}` for a message.
+    pub body: Box<RawValue>,
+}
+
+impl Draft {
+    /// A text message under a new random `client_id`.
+    #[expect(clippy::disallowed_methods, reason = "chance enters here; `text_as` takes it as an argument")]
+    pub fn text(to: Recipient, text: &str) -> Draft {
+        Draft::text_as(Uuid::new_v4(), to, text)
+    }
+
+    /// A text message under a `client_id` of the caller's choice.
+    pub fn text_as(client_id: Uuid, to: Recipient, text: &str) -> Draft {
+        let body = serde_json::value::to_raw_value(&serde_json::json!({ "text": text }))
+            .expect("a JSON value can always be written");
+        Draft { client_id, to, body }
+    }
+}
+
+/// Where a sent message stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The id of the sender's own copy.
+    pub message_id: u64,
+    /// RFC 3339, UTC.
+    pub sent_at: String,
+}
+
+/// Reads a string without copying it where it stands unescaped in the input.
+fn short_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &'static str,
+) -> Result<Cow<'de, str>, D::Error> {
+    struct Text(&'static str);
+    impl<'de> Visitor<'de> for Text {
+        type Value = Cow<'de, str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+
+        fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(text))
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(text.to_owned()))
+        }
+    }
+    deserializer.deserialize_str(Text(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: &str = r#"{"partition_key":"d9d4","receiver":10001,"message_id":41,"kind":"message",
+        "conversation":"u:10002","sender":10002,"client_id":"6e0c5a4e-6d0c-4a2c-9c4b-0d5c8f8f3a11",
+        "body":{"text":"hi \"you\"","later":1},"sent_at":"2026-01-01T00:00:00Z","later":true}"#;
+
+    #[test]
+    fn a_row_survives_reading_and_writing_with_its_body_as_it_came() {
+        let row: Entry = serde_json::from_str(ROW).expect("a row");
+        assert_eq!(row.text().as_deref(), Some("hi \"you\""));
+        assert_eq!((row.conversation, row.read_to()), (Conversation::User(10002), None));
+        let again: Entry =
+            serde_json::from_str(&serde_json::to_string(&row).expect("written")).expect("read");
+        assert_eq!(again, row);
+        assert_eq!(again.body.get(), r#"{"text":"hi \"you\"","later":1}"#);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_kept() {
+        let row: Entry = serde_json::from_str(&ROW.replace("\"message\"", "\"recall\"")).expect("a row");
+        assert_eq!(row.kind, Kind::Other("recall".to_owned()));
+        assert_eq!(row.text(), None);
+    }
+
+    #[test]
+    fn a_draft_is_written_as_the_interface_says() {
+        let draft = Draft::text_as(Uuid::nil(), Recipient::Group(7), "x");
+        assert_eq!(
+            serde_json::to_string(&draft).expect("written"),
+            r#"{"client_id":"00000000-0000-0000-0000-000000000000","to":{"group":7},"body":{"text":"x"}}"#
+        );
+    }
+}

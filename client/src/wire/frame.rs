@@ -1,0 +1,239 @@
+//! The frames of the WebSocket, one JSON object each.
+
+use std::borrow::Cow;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use uuid::Uuid;
+
+use super::{Conversation, Draft, Entry, Sent};
+use crate::error::{Error, Problem};
+
+/// What a client sends.
+#[derive(Clone, Debug)]
+pub enum ClientFrame<'a> {
+    /// "I have everything up to `seq`" (0 = nothing): acknowledges entries and sets the connection's cursor.
+    Heartbeat {
+        /// The newest number that the client has stored.
+        seq: u64,
+    },
+    /// Sends a message; the answer is [`ServerFrame::Sent`] or an error with the same `client_id`.
+    Send(&'a Draft),
+    /// Moves the user's read mark of a conversation.
+    Read {
+        /// Which conversation.
+        conversation: Conversation,
+        /// Up to which row of one's own inbox.
+        message_id: u64,
+    },
+}
+
+impl Serialize for ClientFrame<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            ClientFrame::Heartbeat { seq } => {
+                map.serialize_entry("type", "heartbeat")?;
+                map.serialize_entry("seq", seq)?;
+            }
+            ClientFrame::Send(draft) => {
+                map.serialize_entry("type", "send")?;
+                map.serialize_entry("client_id", &draft.client_id)?;
+                map.serialize_entry("to", &draft.to)?;
+                map.serialize_entry("body", &draft.body)?;
+            }
+            ClientFrame::Read { conversation, message_id } => {
+                map.serialize_entry("type", "read")?;
+                map.serialize_entry("conversation", conversation)?;
+                map.serialize_entry("message_id", message_id)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl ClientFrame<'_> {
+    /// The frame's text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("frames hold only strings, numbers and valid JSON")
+    }
+}
+
+/// Rows that the server sends, asked or unasked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries {
+    /// The rows, in the order of their ids, all newer than `after`.
+    pub rows: Vec<Entry>,
+    /// The cursor that these rows continue.
+    pub after: u64,
+    /// The cursor once they are stored.
+    pub synced: u64,
+    /// There is more behind them; it comes after the acknowledgement.
+    pub more: bool,
+}
+
+/// What a server sends.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ServerFrame {
+    /// The first frame of a connection.
+    Welcome {
+        /// Who one is logged in as.
+        uid: u32,
+        /// The user's newest number.
+        seq: u64,
+        /// The name of this life of the data (I14).
+        history: String,
+        /// How often to heartbeat, in seconds.
+        heartbeat_seconds: u64,
+    },
+    /// Nothing newer than the heartbeat said.
+    Alive {
+        /// The user's newest number.
+        seq: u64,
+        /// The name of this life of the data (I14).
+        history: String,
+    },
+    /// Rows newer than the connection's cursor.
+    Entries(Entries),
+    /// A message is durable (I3).
+    Sent {
+        /// Which one.
+        client_id: Uuid,
+        /// Where it stands.
+        sent: Sent,
+    },
+    /// A frame was refused.
+    Error {
+        /// The message it is about; `None` when it is about another frame.
+        client_id: Option<Uuid>,
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// A type that this version does not know.
+    Unknown(String),
+}
+
+/// All fields of all frames: one pass, and the bodies of rows stay raw (serde's tagged enums cannot keep them so).
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    uid: Option<u32>,
+    seq: Option<u64>,
+    history: Option<String>,
+    heartbeat_seconds: Option<u64>,
+    entries: Option<Vec<Entry>>,
+    after: Option<u64>,
+    synced: Option<u64>,
+    #[serde(default)]
+    more: bool,
+    client_id: Option<Uuid>,
+    message_id: Option<u64>,
+    sent_at: Option<String>,
+    code: Option<String>,
+    detail: Option<String>,
+    #[serde(default)]
+    retryable: bool,
+}
+
+impl ServerFrame {
+    /// Reads a text frame.
+    ///
+    /// # Errors
+    /// [`Error::Protocol`] when it is not JSON or misses a field of its type.
+    pub fn parse(text: &str) -> Result<ServerFrame, Error> {
+        let fields: Fields<'_> = serde_json::from_str(text).map_err(|e| Error::Protocol(e.to_string()))?;
+        let kind = fields.kind.clone();
+        fields.into_frame().ok_or_else(|| Error::Protocol(format!("a {kind} frame misses a field")))
+    }
+}
+
+impl Fields<'_> {
+    fn into_frame(self) -> Option<ServerFrame> {
+        Some(match self.kind.as_ref() {
+            "welcome" => ServerFrame::Welcome {
+                uid: self.uid?,
+                seq: self.seq?,
+                history: self.history?,
+                heartbeat_seconds: self.heartbeat_seconds?,
+            },
+            "alive" => ServerFrame::Alive { seq: self.seq?, history: self.history? },
+            "entries" => ServerFrame::Entries(Entries {
+                rows: self.entries?,
+                after: self.after?,
+                synced: self.synced?,
+                more: self.more,
+            }),
+            "sent" => ServerFrame::Sent {
+                client_id: self.client_id?,
+                sent: Sent { message_id: self.message_id?, sent_at: self.sent_at? },
+            },
+            "error" => ServerFrame::Error {
+                client_id: self.client_id,
+                problem: Problem {
+                    status: 0,
+                    code: self.code?,
+                    detail: self.detail.unwrap_or_default(),
+                    retryable: self.retryable,
+                },
+            },
+            _ => ServerFrame::Unknown(self.kind.into_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Recipient;
+
+    #[test]
+    fn frames_of_the_client_are_written_as_the_interface_says() {
+        let draft = Draft::text_as(Uuid::nil(), Recipient::User(10002), "hi");
+        let frames = [
+            (ClientFrame::Heartbeat { seq: 41 }, r#"{"type":"heartbeat","seq":41}"#),
+            (
+                ClientFrame::Send(&draft),
+                r#"{"type":"send","client_id":"00000000-0000-0000-0000-000000000000","to":{"user":10002},"body":{"text":"hi"}}"#,
+            ),
+            (
+                ClientFrame::Read { conversation: Conversation::Group(7), message_id: 9 },
+                r#"{"type":"read","conversation":"g:7","message_id":9}"#,
+            ),
+        ];
+        for (frame, text) in frames {
+            assert_eq!(frame.to_json(), text);
+        }
+    }
+
+    #[test]
+    fn frames_of_the_server_are_read_with_unknown_fields_ignored() {
+        let welcome = r#"{"type":"welcome","uid":1,"seq":2,"history":"h","heartbeat_seconds":30,"new":[1]}"#;
+        assert_eq!(
+            ServerFrame::parse(welcome).expect("read"),
+            ServerFrame::Welcome { uid: 1, seq: 2, history: "h".to_owned(), heartbeat_seconds: 30 }
+        );
+        let error = r#"{"type":"error","code":"busy","detail":"try again","retryable":true}"#;
+        let ServerFrame::Error { client_id: None, problem } = ServerFrame::parse(error).expect("read") else {
+            panic!("not read as an error");
+        };
+        assert!(problem.retryable && problem.code == "busy");
+        assert_eq!(
+            ServerFrame::parse(r#"{"type":"typing","seq":"odd"}"#).ok(),
+            None,
+            "a field of a known name keeps its type"
+        );
+        assert_eq!(
+            ServerFrame::parse(r#"{"type":"typing"}"#).expect("read"),
+            ServerFrame::Unknown("typing".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_frame_without_a_needed_field_is_refused() {
+        let error =
+            ServerFrame::parse(r#"{"type":"entries","entries":[],"after":1}"#).expect_err("no synced");
+        assert!(matches!(error, Error::Protocol(_)));
+    }
+}

@@ -1,0 +1,215 @@
+//! Bodies of the HTTP interface's questions and answers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Conversation, Draft, Entry, Sent};
+use crate::error::Problem;
+
+/// A fresh session.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Account {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's name.
+    pub name: String,
+    /// Proves who one is, until logged out. Keep it secret.
+    pub token: String,
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Account {{ uid: {}, name: {:?}, token: … }}", self.uid, self.name)
+    }
+}
+
+/// Who one is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Me {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's name.
+    pub name: String,
+    /// The user's newest number.
+    pub seq: u64,
+    /// The name of this life of the data (I14).
+    pub history: String,
+}
+
+/// Somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// The user's number.
+    pub uid: u32,
+    /// The user's name.
+    pub name: String,
+}
+
+/// The newest committed number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seq {
+    /// The caller's newest number.
+    pub seq: u64,
+    /// The name of this life of the data (I14).
+    pub history: String,
+}
+
+/// What became of one message of a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum BatchOutcome {
+    /// Durable.
+    Sent(Sent),
+    /// Not stored.
+    Refused {
+        /// Why.
+        error: Problem,
+    },
+}
+
+/// One end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeEnd {
+    /// Below every id.
+    Min,
+    /// This id.
+    At(u64),
+    /// Above every id.
+    Max,
+}
+
+impl fmt::Display for RangeEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeEnd::Min => f.write_str("INF_MIN"),
+            RangeEnd::At(id) => write!(f, "{id}"),
+            RangeEnd::Max => f.write_str("INF_MAX"),
+        }
+    }
+}
+
+/// Which way a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Oldest first; `start` below `end`.
+    Forward,
+    /// Newest first; `start` above `end`.
+    Backward,
+}
+
+/// A question to the caller's own rows (S20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeQuery {
+    /// Where to begin, inclusive.
+    pub start: RangeEnd,
+    /// Where to stop, exclusive.
+    pub end: RangeEnd,
+    /// At most so many rows, 1 to 5,000 (the server's default when `None`).
+    pub limit: Option<u32>,
+    /// Which way.
+    pub direction: Direction,
+}
+
+impl RangeQuery {
+    /// Everything newer than `cursor`, oldest first.
+    pub fn after(cursor: u64) -> RangeQuery {
+        let start = RangeEnd::At(cursor.saturating_add(1));
+        RangeQuery { start, end: RangeEnd::Max, limit: None, direction: Direction::Forward }
+    }
+}
+
+/// A page of a range.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct RangePage {
+    /// The rows, in the direction asked for.
+    pub rows: Vec<Entry>,
+    /// Ask again from here, with the same end; `None` = the whole range was answered.
+    pub next_start: Option<u64>,
+    /// What it cost.
+    pub consumed: Consumed,
+}
+
+/// Capacity units of 4 KB, rounded up once over the page (S20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Consumed {
+    /// Units read.
+    pub read: u64,
+}
+
+/// One line of the conversation list.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ConversationSummary {
+    /// Which.
+    pub id: Conversation,
+    /// The person's or the group's name.
+    pub title: String,
+    /// The newest row.
+    pub last: Option<Entry>,
+    /// Others' messages above the read mark.
+    pub unread: u64,
+    /// The read mark.
+    pub read_to: u64,
+}
+
+/// A page of one conversation, newest first.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ConversationPage {
+    /// The rows.
+    pub rows: Vec<Entry>,
+    /// Ask for what is before this id; `None` = that was all.
+    pub next_before: Option<u64>,
+}
+
+/// A group and who is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Group {
+    /// The group's number.
+    pub gid: u64,
+    /// The group's name.
+    pub name: String,
+    /// Its members.
+    pub members: Vec<Person>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Credentials<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) password: &'a str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct BatchRequest<'a> {
+    pub(crate) messages: &'a [Draft],
+}
+
+#[derive(Deserialize)]
+pub(crate) struct BatchAnswer {
+    pub(crate) results: Vec<BatchOutcome>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewGroup<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) members: &'a [u32],
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GroupMade {
+    pub(crate) gid: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct MemberRequest {
+    pub(crate) uid: u32,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ReadMark {
+    pub(crate) message_id: u64,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Ticket {
+    pub(crate) ticket: String,
+}

@@ -1,0 +1,18 @@
+//! The words on the wire: what HTTP bodies and WebSocket frames are made of.
+//!
+//! Own types, apart from the server's: this crate depends on the protocol, not on the server. Unknown fields are
+//! ignored and unknown kinds kept as text, so that a newer server does not break an older client.
+
+mod entry;
+mod frame;
+mod http;
+
+pub use entry::{Conversation, Draft, Entry, Kind, Recipient, Sent};
+pub use frame::{ClientFrame, Entries, ServerFrame};
+pub use http::{
+    Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Person,
+    RangeEnd, RangePage, RangeQuery, Seq,
+};
+pub(crate) use http::{
+    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMark, Ticket,
+};
