@@ -13,8 +13,13 @@ use crate::domain::{
     MessageId, RangeQuery, Timestamp, Uid,
 };
 
+#[doc(hidden)]
+pub mod conformance;
 pub mod directory;
 pub mod error;
+#[doc(hidden)]
+pub mod faulty;
+pub mod memory;
 
 pub use directory::{Account, Directory, NewAccount, Session};
 pub use error::{CommitError, StoreError};
@@ -96,7 +101,7 @@ pub enum Done {
     Accepted(AcceptanceId, Vec<Copied>),
     /// A [`Deliver`], durable now; what became of its rows, in their order.
     Delivered(Vec<Copied>),
-    /// The group had changed since the write was decided; decide again.
+    /// The group had changed since the write was decided, or the sender's own stay had ended; decide again.
     GroupChanged,
     /// The database refuses this write for good; the text is for the log, never for a stranger.
     Rejected(String),
@@ -125,12 +130,32 @@ pub struct Pending {
 }
 
 /// A page of one inbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// Rows in the direction asked for.
     pub rows: Vec<Entry>,
     /// Whether the range holds more rows behind them.
     pub more: bool,
+}
+
+impl Page {
+    /// The weight in bytes ([`Entry::weight`]) at which a page ends although its limit allows more rows (S20).
+    pub const MOST_BYTES: usize = 4 << 20;
+
+    /// Takes rows up to `limit` and [`Page::MOST_BYTES`]; the first row is taken whatever it weighs.
+    pub fn filled(rows: impl IntoIterator<Item = Entry>, limit: usize) -> Page {
+        let mut page = Page::default();
+        let mut bytes = 0;
+        for row in rows {
+            bytes += row.weight();
+            if page.rows.len() == limit || (bytes > Page::MOST_BYTES && !page.rows.is_empty()) {
+                page.more = true;
+                break;
+            }
+            page.rows.push(row);
+        }
+        page
+    }
 }
 
 /// A line of the conversation list.

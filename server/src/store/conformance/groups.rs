@@ -1,0 +1,124 @@
+//! Groups: versions, stays and what is void (I13).
+
+use super::*;
+use crate::domain::GroupStep;
+use crate::domain::message::Person;
+
+const ANN: Uid = Uid(10_001);
+const BOB: Uid = Uid(10_002);
+const CAT: Uid = Uid(10_003);
+const GID: GroupId = GroupId(7);
+const IN_GROUP: Conversation = Conversation::Group(GID);
+
+fn owed(uid: Uid, generation: u32) -> Recipient {
+    Recipient { uid, generation: Generation(generation) }
+}
+
+/// The acceptance of a change made by Ann, whose copy gets the id `n`.
+fn change(n: u64, from_version: u64, step: GroupStep, rest: Vec<Recipient>) -> Accept {
+    let person = |uid: Uid| Person { uid, name: format!("user {uid}") };
+    let who = match &step {
+        GroupStep::Created { .. } => ANN,
+        GroupStep::Added(uid, _) | GroupStep::Removed(uid, _) | GroupStep::Left(uid, _) => *uid,
+    };
+    let content = Arc::new(Content {
+        kind: Kind::Membership,
+        sender: ANN,
+        target: IN_GROUP,
+        client_id: Some(client_id(1_000 + u128::from(n))),
+        body: Body::membership(GID, "walkers", &step, &person(who), &person(ANN)),
+        sent_at: Timestamp(0),
+    });
+    let change = Some(GroupChange { gid: GID, from_version, step });
+    Accept { change, ..accept(content, vec![member_row(ANN, n, 1)], rest) }
+}
+
+fn created() -> GroupStep {
+    GroupStep::Created { name: "walkers".to_owned(), members: vec![ANN, BOB] }
+}
+
+/// Ann says something to the group.
+fn speak(n: u64, rest: Vec<Recipient>) -> Accept {
+    accept(said(ANN, IN_GROUP, n.into(), "hi"), vec![member_row(ANN, n, 1)], rest)
+}
+
+async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -> Copied {
+    let pending = store.pending(AcceptanceId(acceptance.0 - 1), 1).await.expect("read");
+    let content = pending.into_iter().next().expect("still owed").content;
+    let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![row] })).await;
+    let Done::Delivered(copied) = done else { panic!("expected a delivery, got {done:?}") };
+    copied[0]
+}
+
+/// Two changes decided on the same version: the second is told to decide again.
+pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageStore) {
+    let add = |n, version| Write::Accept(change(n, version, GroupStep::Added(CAT, Generation(1)), vec![]));
+    assert_eq!(one(store, add(1, 1)).await, Done::GroupChanged);
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let again = Write::Accept(change(2, 0, created(), vec![]));
+    assert_eq!(one(store, again).await, Done::GroupChanged);
+    let done = store.commit(vec![add(2, 1), add(3, 1)]).await.expect("committed");
+    assert!(matches!(done[..], [Done::Accepted(..), Done::GroupChanged]), "{done:?}");
+    assert_eq!(ids(store, ANN).await, [1, 2]);
+}
+
+/// Members, generations, version.
+pub async fn a_group_is_read_as_last_accepted(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![owed(BOB, 1)])).await;
+    accepted(store, change(2, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    accepted(store, change(3, 2, GroupStep::Added(BOB, Generation(2)), vec![owed(BOB, 2)])).await;
+    accepted(store, change(4, 3, GroupStep::Added(CAT, Generation(1)), vec![owed(CAT, 1)])).await;
+    let group = store.group(GID).await.expect("read").expect("made");
+    assert_eq!((group.name.as_str(), group.version), ("walkers", 4));
+    let stays: Vec<(Uid, u32)> = group.active().map(|member| (member.uid, member.generation.0)).collect();
+    assert_eq!(stays, [(ANN, 1), (BOB, 2), (CAT, 1)]);
+}
+
+/// After "you left" nothing of that stay is stored.
+pub async fn a_row_after_the_stays_end_is_void(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let before = accepted(store, speak(2, vec![owed(BOB, 1)])).await;
+    let after = accepted(store, speak(3, vec![owed(BOB, 1), owed(CAT, 1)])).await;
+    let end = accepted(store, change(4, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    assert_eq!(deliver(store, before, member_row(BOB, 1, 1)).await, Copied::Stored);
+    assert_eq!(deliver(store, end, member_row(BOB, 2, 1)).await, Copied::Stored);
+    assert_eq!(deliver(store, after, member_row(BOB, 3, 1)).await, Copied::Void);
+    assert_eq!(ids(store, BOB).await, [1, 2]);
+    assert_eq!(store.pending(AcceptanceId(0), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
+}
+
+/// A new stay is a new generation.
+pub async fn a_rejoined_member_is_served_again(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let end = accepted(store, change(2, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    let back = accepted(store, change(3, 2, GroupStep::Added(BOB, Generation(2)), vec![owed(BOB, 2)])).await;
+    let said = accepted(store, speak(4, vec![owed(BOB, 2)])).await;
+    for (n, acceptance, generation) in [(1, end, 1), (2, back, 2), (3, said, 2)] {
+        assert_eq!(deliver(store, acceptance, member_row(BOB, n, generation)).await, Copied::Stored);
+    }
+    assert_eq!(ids(store, BOB).await, [1, 2, 3]);
+}
+
+/// Not when it was accepted: rows accepted before it are still owed.
+pub async fn the_end_of_a_stay_counts_when_its_row_is_written(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let early = accepted(store, speak(2, vec![owed(BOB, 1)])).await;
+    accepted(store, change(3, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    assert_eq!(deliver(store, early, member_row(BOB, 1, 1)).await, Copied::Stored);
+}
+
+/// The sender's own copy cannot be void: its id is the answer.
+pub async fn a_sender_whose_stay_ended_decides_again(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    accepted(store, change(2, 1, GroupStep::Left(ANN, Generation(1)), vec![owed(BOB, 1)])).await;
+    assert_eq!(one(store, Write::Accept(speak(3, vec![owed(BOB, 1)]))).await, Done::GroupChanged);
+    assert_eq!(ids(store, ANN).await, [1, 2]);
+    assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
+}
+
+/// Never twice.
+pub async fn group_numbers_are_given_once(store: &dyn MessageStore) {
+    let first = store.next_group_id().await.expect("given");
+    let second = store.next_group_id().await.expect("given");
+    assert!(first.0 >= 1 && second > first);
+}

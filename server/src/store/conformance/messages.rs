@@ -1,0 +1,163 @@
+//! Acceptances, idempotency and deliveries.
+
+use super::*;
+
+const ANN: Uid = Uid(10_001);
+const BOB: Uid = Uid(10_002);
+const CAT: Uid = Uid(10_003);
+const TO_BOB: Conversation = Conversation::User(BOB);
+
+fn owed(uid: Uid) -> Recipient {
+    Recipient { uid, generation: Generation(0) }
+}
+
+/// The empty store.
+pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
+    assert_eq!(store.watermark(ANN).await.expect("read"), MessageId::ZERO);
+    assert_eq!(ids(store, ANN).await, [] as [u64; 0]);
+    assert_eq!(store.sent(&[(ANN, client_id(1))]).await.expect("read"), [None]);
+    assert_eq!(store.conversations(ANN, 10).await.expect("read"), []);
+    assert_eq!(store.read_to(ANN, TO_BOB).await.expect("read"), MessageId::ZERO);
+    assert_eq!(store.entry(ANN, id(1)).await.expect("read"), None);
+    assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
+    assert!(store.group(GroupId(1)).await.expect("read").is_none());
+    assert!(store.healthy());
+}
+
+/// Rows, watermarks and conversations of both sides.
+pub async fn each_side_reads_its_own_copy(store: &dyn MessageStore) {
+    told(store, (ANN, 5), (BOB, 9), 1).await;
+    assert_eq!(ids(store, ANN).await, [5]);
+    assert_eq!(ids(store, BOB).await, [9]);
+    assert_eq!(store.watermark(BOB).await.expect("read"), id(9));
+    let bobs = store.entry(BOB, id(9)).await.expect("read").expect("stored");
+    assert_eq!(bobs.conversation(), Conversation::User(ANN));
+    assert_eq!(bobs.content, said(ANN, TO_BOB, 1, "message 1"));
+    assert_eq!(store.entry(BOB, id(5)).await.expect("read"), None);
+}
+
+/// I4.
+pub async fn a_repeated_name_is_refused_and_known(store: &dyn MessageStore) {
+    told(store, (ANN, 5), (BOB, 9), 1).await;
+    let again = accept(said(ANN, TO_BOB, 1, "other"), vec![row(ANN, 6), row(BOB, 10)], vec![]);
+    assert!(matches!(one(store, Write::Accept(again)).await, Done::Rejected(_)));
+    let first = said(ANN, TO_BOB, 1, "message 1");
+    let sent =
+        Sent { message_id: id(5), sent_at: first.sent_at, digest: Digest::of(first.target, &first.body) };
+    let names = [(BOB, client_id(1)), (ANN, client_id(1)), (ANN, client_id(2))];
+    assert_eq!(store.sent(&names).await.expect("read"), [None, Some(sent), None]);
+    assert_eq!(ids(store, BOB).await, [9]);
+}
+
+/// The others of the call are done.
+pub async fn a_refused_write_takes_no_other_with_it(store: &dyn MessageStore) {
+    told(store, (ANN, 5), (BOB, 9), 1).await;
+    let say = |name, ann, bob| {
+        let content = said(ANN, TO_BOB, name, "hi");
+        Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
+    };
+    let done = store.commit(vec![say(2, 6, 10), say(3, 7, 8), say(4, 8, 11)]).await.expect("committed");
+    assert!(matches!(done[..], [Done::Accepted(..), Done::Rejected(_), Done::Accepted(..)]), "{done:?}");
+    assert_eq!(ids(store, ANN).await, [5, 6, 8]);
+    assert_eq!(ids(store, BOB).await, [9, 10, 11]);
+    assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
+}
+
+/// I1, I6.
+pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
+    told(store, (ANN, 5), (BOB, 9), 1).await;
+    for bob in [8, 9] {
+        let write = accept(said(ANN, TO_BOB, 2, "hi"), vec![row(ANN, 6), row(BOB, bob)], vec![]);
+        assert!(matches!(one(store, Write::Accept(write)).await, Done::Rejected(_)));
+    }
+    assert_eq!(ids(store, ANN).await, [5]);
+}
+
+/// An acceptance without the sender's copy has no id to answer with.
+pub async fn the_senders_copy_comes_first(store: &dyn MessageStore) {
+    for rows in [vec![], vec![row(BOB, 9)], vec![row(BOB, 9), row(ANN, 5)]] {
+        let write = accept(said(ANN, TO_BOB, 1, "hi"), rows, vec![]);
+        assert!(matches!(one(store, Write::Accept(write)).await, Done::Rejected(_)));
+    }
+    assert_eq!(ids(store, BOB).await, [] as [u64; 0]);
+}
+
+/// I5.
+pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
+    let content = said(ANN, Conversation::Group(GroupId(7)), 1, "hi");
+    let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(CAT), owed(BOB)]);
+    let acceptance = accepted(store, write).await;
+    let pending = store.pending(AcceptanceId(0), 10).await.expect("read");
+    assert_eq!(pending.len(), 1);
+    assert_eq!(pending[0].acceptance, acceptance);
+    assert_eq!(pending[0].content, content);
+    assert_eq!(pending[0].owed, [owed(CAT), owed(BOB)]);
+
+    let deliver = |row| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row] });
+    assert_eq!(one(store, deliver(row(CAT, 3))).await, Done::Delivered(vec![Copied::Stored]));
+    assert_eq!(store.pending(AcceptanceId(0), 10).await.expect("read")[0].owed, [owed(BOB)]);
+    assert_eq!(one(store, deliver(row(BOB, 4))).await, Done::Delivered(vec![Copied::Stored]));
+    assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
+    assert_eq!(store.entry(BOB, id(4)).await.expect("read").expect("stored").content, content);
+    assert_eq!(ids(store, CAT).await, [3]);
+}
+
+/// Once; also after the whole acceptance is done.
+pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
+    let content = said(ANN, Conversation::Group(GroupId(7)), 1, "hi");
+    let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB), owed(CAT)]);
+    let acceptance = accepted(store, write).await;
+    let deliver = |rows| Write::Deliver(Deliver { acceptance, content: content.clone(), rows });
+    use Copied::{Already, Stored};
+    let done = store
+        .commit(vec![
+            deliver(vec![row(BOB, 2), row(BOB, 3)]),
+            deliver(vec![row(BOB, 4), row(CAT, 2)]),
+            deliver(vec![row(CAT, 5), row(ANN, 6)]),
+        ])
+        .await
+        .expect("committed");
+    let expected = [vec![Stored, Already], vec![Already, Stored], vec![Already, Already]];
+    assert_eq!(done, expected.map(Done::Delivered));
+    assert_eq!((ids(store, BOB).await, ids(store, CAT).await), (vec![2], vec![2]));
+}
+
+/// I12 rests on it.
+pub async fn pending_comes_in_the_order_of_acceptance(store: &dyn MessageStore) {
+    let mut numbers = Vec::new();
+    for n in 1..=3u64 {
+        let content = said(ANN, TO_BOB, n.into(), "hi");
+        numbers.push(accepted(store, accept(content, vec![row(ANN, n)], vec![owed(BOB)])).await);
+    }
+    assert!(numbers.is_sorted());
+    let read = async |after, limit| -> Vec<AcceptanceId> {
+        let pending = store.pending(after, limit).await.expect("read");
+        pending.iter().map(|pending| pending.acceptance).collect()
+    };
+    assert_eq!(read(AcceptanceId(0), 10).await, numbers);
+    assert_eq!(read(AcceptanceId(0), 2).await, numbers[..2]);
+    assert_eq!(read(numbers[0], 10).await, numbers[1..]);
+}
+
+/// A number that was never given.
+pub async fn an_unknown_acceptance_is_refused(store: &dyn MessageStore) {
+    let content = said(ANN, TO_BOB, 1, "hi");
+    for acceptance in [AcceptanceId(0), AcceptanceId(99)] {
+        let write = Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, 1)] });
+        assert!(matches!(one(store, write).await, Done::Rejected(_)));
+    }
+}
+
+/// Order within a call.
+pub async fn writes_of_one_call_see_each_other(store: &dyn MessageStore) {
+    let say = |name, ann| {
+        Write::Accept(accept(said(ANN, Conversation::User(ANN), name, "hi"), vec![row(ANN, ann)], vec![]))
+    };
+    let done = store.commit(vec![say(1, 5), say(1, 6), say(2, 5), say(2, 7)]).await.expect("committed");
+    assert!(
+        matches!(done[..], [Done::Accepted(..), Done::Rejected(_), Done::Rejected(_), Done::Accepted(..)]),
+        "{done:?}"
+    );
+    assert_eq!(ids(store, ANN).await, [5, 7]);
+    assert_eq!(store.commit(vec![]).await.expect("committed"), []);
+}

@@ -1,0 +1,144 @@
+//! One suite for every [`MessageStore`]: what the trait's contract says, as tests.
+//!
+//! An implementation calls [`message_store_conformance!`](crate::message_store_conformance) with a function
+//! that makes an empty store; each case becomes a test of its own. The builders here are for other tests, too.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::domain::{Body, Kind};
+
+pub mod groups;
+pub mod messages;
+pub mod reading;
+
+/// A store under test, with what must outlive it (its directory, say).
+pub struct Made {
+    /// The store.
+    pub store: Arc<dyn MessageStore>,
+    _kept: Box<dyn Any + Send>,
+}
+
+impl Made {
+    /// A store that needs nothing else.
+    pub fn new(store: impl MessageStore) -> Made {
+        Made::keeping(store, ())
+    }
+
+    /// A store and what must be dropped after it.
+    pub fn keeping(store: impl MessageStore, kept: impl Any + Send) -> Made {
+        Made { store: Arc::new(store), _kept: Box::new(kept) }
+    }
+}
+
+/// Makes one test of each case of the suite; `$make` is an async function without arguments that returns [`Made`].
+#[macro_export]
+macro_rules! message_store_conformance {
+    ($make:path) => {
+        $crate::message_store_conformance! { $make:
+            messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_name_is_refused_and_known,
+                a_refused_write_takes_no_other_with_it, an_id_must_be_larger_than_the_newest,
+                the_senders_copy_comes_first, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
+                pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
+                writes_of_one_call_see_each_other;
+            reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,
+                a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_mark,
+                conversations_come_newest_first, a_conversation_is_read_downwards, a_mark_only_grows,
+                inboxes_are_apart, the_history_stays;
+            groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
+                a_row_after_the_stays_end_is_void, a_rejoined_member_is_served_again,
+                the_end_of_a_stay_counts_when_its_row_is_written, a_sender_whose_stay_ended_decides_again,
+                group_numbers_are_given_once;
+        }
+    };
+    ($make:path: $($file:ident: $($case:ident),+;)+) => {
+        $($(
+            #[tokio::test]
+            async fn $case() {
+                let made = $make().await;
+                $crate::store::conformance::$file::$case(&*made.store).await;
+                made.store.close().await;
+            }
+        )+)+
+    };
+}
+
+/// The id `n`.
+pub fn id(n: u64) -> MessageId {
+    MessageId::new(n).expect("a small id")
+}
+
+/// The `n`th name that a sender might give.
+pub fn client_id(n: u128) -> ClientId {
+    ClientId(Uuid::from_u128(n))
+}
+
+/// A copy for `receiver` outside groups.
+pub fn row(receiver: Uid, n: u64) -> Row {
+    Row { receiver, message_id: id(n), generation: Generation(0) }
+}
+
+/// A copy for `receiver` on its `generation`th stay.
+pub fn member_row(receiver: Uid, n: u64, generation: u32) -> Row {
+    Row { receiver, message_id: id(n), generation: Generation(generation) }
+}
+
+/// "`sender` says `text` to `target`", under the `name`th name.
+pub fn said(sender: Uid, target: Conversation, name: u128, text: &str) -> Arc<Content> {
+    Arc::new(Content {
+        kind: Kind::Message,
+        sender,
+        target,
+        client_id: Some(client_id(name)),
+        body: Body::text(text, usize::MAX).expect("a text"),
+        sent_at: Timestamp(1_795_000_000_000 + name as i64),
+    })
+}
+
+/// "`owner` has read `conversation` up to `read_to`".
+pub fn mark(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<Content> {
+    Arc::new(Content {
+        kind: Kind::Receipt,
+        sender: owner,
+        target: conversation,
+        client_id: None,
+        body: Body::receipt(id(read_to)),
+        sent_at: Timestamp(1_795_000_000_000),
+    })
+}
+
+/// The acceptance of `content` with these copies in its own transaction and these left for later.
+pub fn accept(content: Arc<Content>, rows: Vec<Row>, rest: Vec<Recipient>) -> Accept {
+    let digest = Digest::of(content.target, &content.body);
+    Accept { content, digest, rows, rest, change: None }
+}
+
+/// Commits one acceptance that must succeed, and tells its number.
+pub async fn accepted(store: &dyn MessageStore, accept: Accept) -> AcceptanceId {
+    let done = one(store, Write::Accept(accept)).await;
+    let Done::Accepted(acceptance, _) = done else { panic!("expected an acceptance, got {done:?}") };
+    acceptance
+}
+
+/// Commits one write.
+pub async fn one(store: &dyn MessageStore, write: Write) -> Done {
+    let mut done = store.commit(vec![write]).await.expect("committed");
+    assert_eq!(done.len(), 1);
+    done.remove(0)
+}
+
+/// A one-to-one message whose copies have the ids `n` and `m`.
+pub async fn told(store: &dyn MessageStore, from: (Uid, u64), to: (Uid, u64), name: u128) {
+    let content = said(from.0, Conversation::User(to.0), name, &format!("message {name}"));
+    accepted(store, accept(content, vec![row(from.0, from.1), row(to.0, to.1)], vec![])).await;
+}
+
+/// Every id of `uid`'s inbox.
+pub async fn ids(store: &dyn MessageStore, uid: Uid) -> Vec<u64> {
+    let page =
+        store.range(uid, RangeQuery::after(MessageId::ZERO, RangeQuery::MAX_ROWS)).await.expect("read");
+    page.rows.iter().map(|entry| entry.message_id.get()).collect()
+}

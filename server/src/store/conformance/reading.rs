@@ -1,0 +1,156 @@
+//! Ranges, tails, conversations and marks.
+
+use super::*;
+use crate::domain::{Bound, Direction};
+
+const ANN: Uid = Uid(10_001);
+const BOB: Uid = Uid(10_002);
+const CAT: Uid = Uid(10_003);
+const WITH_ANN: Conversation = Conversation::User(ANN);
+
+fn numbers(page: &Page) -> Vec<u64> {
+    page.rows.iter().map(|entry| entry.message_id.get()).collect()
+}
+
+async fn ten_messages(store: &dyn MessageStore) {
+    for n in 1..=10 {
+        told(store, (ANN, n), (BOB, 10 * n), n.into()).await;
+    }
+}
+
+/// S20.
+pub async fn a_range_runs_both_ways(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    let read = async |start, end, direction| {
+        let query = RangeQuery::new(start, end, direction, 100).expect("a range");
+        numbers(&store.range(BOB, query).await.expect("read"))
+    };
+    use Bound::{Id, InfMax, InfMin};
+    assert_eq!(read(Id(30), Id(60), Direction::Forward).await, [30, 40, 50]);
+    assert_eq!(read(Id(31), Id(61), Direction::Forward).await, [40, 50, 60]);
+    assert_eq!(read(Id(60), Id(30), Direction::Backward).await, [60, 50, 40]);
+    assert_eq!(read(InfMax, Id(80), Direction::Backward).await, [100, 90]);
+    assert_eq!(read(InfMin, InfMax, Direction::Forward).await.len(), 10);
+    assert_eq!(read(InfMax, InfMin, Direction::Backward).await.len(), 10);
+    assert_eq!(read(Id(101), InfMax, Direction::Forward).await, [] as [u64; 0]);
+}
+
+/// `more` is exact.
+pub async fn a_page_says_whether_there_is_more(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    let read = async |limit, direction| {
+        let (start, end) = match direction {
+            Direction::Forward => (Bound::Id(80), Bound::InfMax),
+            Direction::Backward => (Bound::Id(30), Bound::InfMin),
+        };
+        let query = RangeQuery::new(start, end, direction, limit).expect("a range");
+        let page = store.range(BOB, query).await.expect("read");
+        (numbers(&page), page.more)
+    };
+    assert_eq!(read(2, Direction::Forward).await, (vec![80, 90], true));
+    assert_eq!(read(3, Direction::Forward).await, (vec![80, 90, 100], false));
+    assert_eq!(read(2, Direction::Backward).await, (vec![30, 20], true));
+    assert_eq!(read(3, Direction::Backward).await, (vec![30, 20, 10], false));
+}
+
+/// 4 MB a page.
+pub async fn a_page_ends_at_its_bytes(store: &dyn MessageStore) {
+    let long = "x".repeat(1 << 20);
+    for n in 1..=6 {
+        let content = said(ANN, Conversation::User(ANN), n.into(), &long);
+        accepted(store, accept(content, vec![row(ANN, n)], vec![])).await;
+    }
+    let all = RangeQuery::after(MessageId::ZERO, 100);
+    let page = store.range(ANN, all).await.expect("read");
+    assert_eq!((numbers(&page), page.more), (vec![1, 2, 3], true));
+    let page = store.range(ANN, RangeQuery::after(id(3), 100)).await.expect("read");
+    assert_eq!((numbers(&page), page.more), (vec![4, 5, 6], false));
+    let page = store.conversation(ANN, WITH_ANN, None, 100).await.expect("read");
+    assert_eq!((numbers(&page), page.more), (vec![6, 5, 4], true));
+}
+
+/// Where the tail knows, it says what the range says.
+pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    for cursor in 0..=110 {
+        for limit in [1, 3, 100] {
+            if let Some(tail) = store.tail(BOB, id(cursor), limit) {
+                let page = store.range(BOB, RangeQuery::after(id(cursor), limit)).await.expect("read");
+                assert_eq!(tail, page, "after {cursor}, at most {limit}");
+            }
+        }
+    }
+    let newest = store.tail(BOB, id(90), 10).expect("just written, so in memory");
+    assert_eq!(numbers(&newest), [100]);
+}
+
+/// Own messages and receipts are not unread.
+pub async fn unread_counts_others_messages_beyond_the_mark(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    told(store, (BOB, 101), (ANN, 101), 50).await;
+    let unread = async || store.conversations(BOB, 10).await.expect("read")[0].clone();
+    assert_eq!((unread().await.unread, unread().await.read_to), (10, MessageId::ZERO));
+    let receipt = accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
+    accepted(store, receipt).await;
+    let summary = unread().await;
+    assert_eq!((summary.unread, summary.read_to), (3, id(70)));
+    assert_eq!(summary.last.message_id, id(101));
+    assert_eq!(store.conversations(ANN, 10).await.expect("read")[0].unread, 1);
+}
+
+/// The list's order and limit.
+pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
+    told(store, (ANN, 1), (BOB, 1), 1).await;
+    told(store, (ANN, 2), (CAT, 1), 2).await;
+    told(store, (ANN, 3), (ANN, 4), 3).await;
+    told(store, (BOB, 5), (ANN, 5), 4).await;
+    let list = async |limit| -> Vec<Conversation> {
+        let summaries = store.conversations(ANN, limit).await.expect("read");
+        assert!(summaries.iter().all(|summary| summary.last.conversation() == summary.conversation));
+        summaries.iter().map(|summary| summary.conversation).collect()
+    };
+    let all = [BOB, ANN, CAT].map(Conversation::User);
+    assert_eq!(list(10).await, all);
+    assert_eq!(list(2).await, all[..2]);
+}
+
+/// Pages of one conversation, without its receipts.
+pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    told(store, (CAT, 1), (BOB, 101), 60).await;
+    accepted(store, accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![])).await;
+    let read = async |before: Option<u64>, limit| {
+        let page = store.conversation(BOB, WITH_ANN, before.map(id), limit).await.expect("read");
+        (numbers(&page), page.more)
+    };
+    assert_eq!(read(None, 3).await, (vec![100, 90, 80], true));
+    assert_eq!(read(Some(80), 3).await, (vec![70, 60, 50], true));
+    assert_eq!(read(Some(31), 3).await, (vec![30, 20, 10], false));
+    assert_eq!(read(Some(10), 3).await, (vec![], false));
+    assert_eq!(read(Some(0), 3).await, (vec![], false));
+}
+
+/// A late, smaller mark changes nothing.
+pub async fn a_mark_only_grows(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    for (n, read_to) in [(101, 70), (102, 30)] {
+        accepted(store, accept(mark(BOB, WITH_ANN, read_to), vec![row(BOB, n)], vec![])).await;
+    }
+    assert_eq!(store.read_to(BOB, WITH_ANN).await.expect("read"), id(70));
+    assert_eq!(store.read_to(ANN, Conversation::User(BOB)).await.expect("read"), MessageId::ZERO);
+}
+
+/// Nobody reads another's rows.
+pub async fn inboxes_are_apart(store: &dyn MessageStore) {
+    ten_messages(store).await;
+    assert_eq!(ids(store, CAT).await, [] as [u64; 0]);
+    assert_eq!(store.conversation(CAT, WITH_ANN, None, 9).await.expect("read"), Page::default());
+    assert_eq!(ids(store, ANN).await, (1..=10).collect::<Vec<_>>());
+}
+
+/// I14.
+pub async fn the_history_stays(store: &dyn MessageStore) {
+    let before = store.history().await.expect("read");
+    told(store, (ANN, 1), (BOB, 1), 1).await;
+    assert_eq!(store.history().await.expect("read"), before);
+}

@@ -1,0 +1,157 @@
+//! A [`MessageStore`] that fails on command: for tests of what must hold when storage does not answer as hoped.
+//!
+//! It wraps a real one and follows a script, one [`Fault`] per commit; without one left, it passes on.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::{Semaphore, watch};
+
+use super::*;
+
+/// What happens to one commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// None.
+    Pass,
+    /// Refused before anything is stored.
+    Refuse,
+    /// Stored, but the answer is lost: `Unknown`.
+    LoseAnswer,
+    /// Not stored, and nobody can tell: `Unknown`.
+    LoseWrite,
+    /// Waits for [`FaultyStore::release`], then passes.
+    Stall,
+    /// The calling task panics before anything is stored.
+    Panic,
+    /// The calling task panics after everything is stored.
+    PanicAfter,
+}
+
+/// A store with a script.
+pub struct FaultyStore {
+    inner: Arc<dyn MessageStore>,
+    script: Mutex<VecDeque<Fault>>,
+    released: Semaphore,
+    stalled: watch::Sender<usize>,
+}
+
+impl FaultyStore {
+    /// `inner`, which fails on command.
+    pub fn new(inner: Arc<dyn MessageStore>) -> FaultyStore {
+        let (stalled, _) = watch::channel(0);
+        FaultyStore { inner, script: Mutex::default(), released: Semaphore::new(0), stalled }
+    }
+
+    /// What becomes of the coming commits, in the order in which they come.
+    pub fn script(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
+    }
+
+    /// Lets one stalled commit go on: one that stalls now, or the next one that does.
+    pub fn release(&self) {
+        self.released.add_permits(1);
+    }
+
+    /// Waits until `commits` of them have stalled since the beginning.
+    pub async fn until_stalled(&self, commits: usize) {
+        let reached = self.stalled.subscribe().wait_for(|stalled| *stalled >= commits).await.is_ok();
+        assert!(reached, "the sender lives in self");
+    }
+
+    fn next(&self) -> Fault {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(Fault::Pass)
+    }
+}
+
+fn scripted() -> StoreError {
+    StoreError::unavailable("as the script says")
+}
+
+#[async_trait]
+impl MessageStore for FaultyStore {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+        match self.next() {
+            Fault::Pass => self.inner.commit(writes).await,
+            Fault::Refuse => Err(CommitError::Refused(scripted())),
+            Fault::LoseAnswer => {
+                self.inner.commit(writes).await?;
+                Err(CommitError::Unknown(scripted()))
+            }
+            Fault::LoseWrite => Err(CommitError::Unknown(scripted())),
+            Fault::Stall => {
+                self.stalled.send_modify(|stalled| *stalled += 1);
+                self.released.acquire().await.expect("never closed").forget();
+                self.inner.commit(writes).await
+            }
+            Fault::Panic => panic!("as the script says"),
+            Fault::PanicAfter => {
+                self.inner.commit(writes).await?;
+                panic!("as the script says");
+            }
+        }
+    }
+
+    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+        self.inner.sent(names).await
+    }
+
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        self.inner.pending(after, limit).await
+    }
+
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.inner.watermark(uid).await
+    }
+
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+        self.inner.tail(uid, cursor, limit)
+    }
+
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        self.inner.range(uid, query).await
+    }
+
+    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
+        self.inner.entry(uid, message_id).await
+    }
+
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.inner.conversations(uid, limit).await
+    }
+
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        self.inner.conversation(uid, conversation, before, limit).await
+    }
+
+    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
+        self.inner.read_to(uid, conversation).await
+    }
+
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        self.inner.group(gid).await
+    }
+
+    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
+        self.inner.next_group_id().await
+    }
+
+    async fn history(&self) -> Result<HistoryId, StoreError> {
+        self.inner.history().await
+    }
+
+    fn healthy(&self) -> bool {
+        self.inner.healthy()
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}

@@ -1,0 +1,164 @@
+//! Accounts and sessions in memory: for tests of what stands above storage.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::domain::{Timestamp, Uid};
+use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+
+/// A [`Directory`] that forgets everything when it is dropped.
+#[derive(Default)]
+pub struct MemoryDirectory {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    accounts: BTreeMap<Uid, Account>,
+    /// By the lower-case form of the name.
+    names: BTreeMap<String, Uid>,
+    sessions: HashMap<[u8; 32], Session>,
+}
+
+impl MemoryDirectory {
+    /// Without accounts.
+    pub fn new() -> MemoryDirectory {
+        MemoryDirectory::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, uid: Uid, change: impl FnOnce(&mut Account)) -> bool {
+        self.state().accounts.get_mut(&uid).map(change).is_some()
+    }
+}
+
+#[async_trait]
+impl Directory for MemoryDirectory {
+    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError> {
+        let mut state = self.state();
+        let key = account.name.to_lowercase();
+        if state.names.contains_key(&key) {
+            return Ok(None);
+        }
+        let uid = state.accounts.keys().next_back().map_or(Uid::FIRST, |last| Uid(last.0 + 1));
+        let NewAccount { name, password_hash, .. } = account;
+        state.names.insert(key, uid);
+        state.accounts.insert(uid, Account { uid, name, password_hash, disabled: false });
+        Ok(Some(uid))
+    }
+
+    async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
+        let state = self.state();
+        Ok(state.names.get(&name.to_lowercase()).and_then(|uid| state.accounts.get(uid)).cloned())
+    }
+
+    async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
+        Ok(self.state().accounts.get(&uid).cloned())
+    }
+
+    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+        let state = self.state();
+        Ok(uids.iter().map(|uid| state.accounts.get(uid).map(|account| account.name.clone())).collect())
+    }
+
+    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        let state = self.state();
+        let prefix = prefix.to_lowercase();
+        Ok(state
+            .names
+            .range(prefix.clone()..)
+            .take_while(|(name, _)| name.starts_with(&prefix))
+            .filter_map(|(_, uid)| state.accounts.get(uid))
+            .filter(|account| !account.disabled)
+            .take(limit)
+            .map(|account| (account.uid, account.name.clone()))
+            .collect())
+    }
+
+    async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
+        let later = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+        Ok(self.state().accounts.range(later).take(limit).map(|(_, account)| account.clone()).collect())
+    }
+
+    async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        Ok(self.change(uid, |account| account.password_hash = password_hash.to_owned()))
+    }
+
+    async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
+        Ok(self.change(uid, |account| account.disabled = disabled))
+    }
+
+    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
+        self.state().sessions.insert(session.token_hash, session);
+        Ok(())
+    }
+
+    async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
+        let state = self.state();
+        let open = |session: &&Session| {
+            session.expires_at > now
+                && state.accounts.get(&session.uid).is_some_and(|account| !account.disabled)
+        };
+        Ok(state.sessions.get(token_hash).filter(open).copied())
+    }
+
+    async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
+        Ok(self.state().sessions.remove(token_hash).is_some())
+    }
+
+    async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError> {
+        self.state().sessions.retain(|_, session| session.uid != uid);
+        Ok(())
+    }
+
+    async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let mut state = self.state();
+        let expired: Vec<[u8; 32]> = state
+            .sessions
+            .values()
+            .filter(|session| session.expires_at <= now)
+            .take(limit)
+            .map(|session| session.token_hash)
+            .collect();
+        for token_hash in &expired {
+            state.sessions.remove(token_hash);
+        }
+        Ok(expired.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> NewAccount {
+        NewAccount { name: name.to_owned(), password_hash: "hash".to_owned(), created_at: Timestamp(0) }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_taken_whatever_its_case() {
+        let directory = MemoryDirectory::new();
+        assert_eq!(directory.create_account(named("Ann")).await.expect("made"), Some(Uid::FIRST));
+        assert_eq!(directory.create_account(named("ANN")).await.expect("asked"), None);
+        let found = directory.search("aN", 10).await.expect("searched");
+        assert_eq!(found, [(Uid::FIRST, "Ann".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_with_its_time_and_with_its_account() {
+        let directory = MemoryDirectory::new();
+        let uid = directory.create_account(named("Ann")).await.expect("made").expect("free");
+        let session =
+            Session { token_hash: [7; 32], uid, created_at: Timestamp(0), expires_at: Timestamp(10) };
+        directory.create_session(session).await.expect("kept");
+        assert_eq!(directory.session(&[7; 32], Timestamp(9)).await.expect("read"), Some(session));
+        assert_eq!(directory.session(&[7; 32], Timestamp(10)).await.expect("read"), None);
+        assert!(directory.set_disabled(uid, true).await.expect("set"));
+        assert_eq!(directory.session(&[7; 32], Timestamp(9)).await.expect("read"), None);
+    }
+}

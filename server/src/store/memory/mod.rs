@@ -1,0 +1,136 @@
+//! Storage in memory: the simplest thing that keeps the contract, for tests and as the model of the real ones.
+//!
+//! One [`State`](state::State) behind one lock, and every call a few lines on ordered maps. Nothing survives
+//! the process. The conformance suite and the random histories of the SQLite tests are run against it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::*;
+use crate::domain::{Direction, Kind};
+
+mod directory;
+mod state;
+
+pub use directory::MemoryDirectory;
+use state::State;
+
+/// A [`MessageStore`] that forgets everything when it is dropped.
+pub struct MemoryStore {
+    state: Mutex<State>,
+    history: HistoryId,
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore { state: Mutex::default(), history: HistoryId(Uuid::new_v4()) }
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl MessageStore for MemoryStore {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+        let mut state = self.state();
+        Ok(writes.into_iter().map(|write| state.write(write)).collect())
+    }
+
+    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+        let state = self.state();
+        Ok(names.iter().map(|name| state.sent.get(name).copied()).collect())
+    }
+
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        Ok(self.state().pending(after, limit))
+    }
+
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        Ok(self.state().newest(uid))
+    }
+
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+        let ids = (cursor.get() + 1, MessageId::MAX.get());
+        Some(Page::filled(self.state().rows(uid, ids, Direction::Forward), limit))
+    }
+
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        let Some(ids) = query.ids() else { return Ok(Page::default()) };
+        Ok(Page::filled(self.state().rows(uid, ids, query.direction()), query.limit()))
+    }
+
+    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
+        let ids = (message_id.get(), message_id.get());
+        Ok(self.state().rows(uid, ids, Direction::Forward).next())
+    }
+
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        Ok(self.state().conversations(uid, limit))
+    }
+
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let high = match before {
+            None => MessageId::MAX.get(),
+            Some(MessageId::ZERO) => return Ok(Page::default()),
+            Some(id) => id.get() - 1,
+        };
+        let state = self.state();
+        let rows = state
+            .rows(uid, (0, high), Direction::Backward)
+            .filter(|entry| entry.content.kind != Kind::Receipt && entry.conversation() == conversation);
+        Ok(Page::filled(rows, limit))
+    }
+
+    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
+        Ok(self.state().read_to(uid, conversation))
+    }
+
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        Ok(self.state().groups.get(&gid).cloned())
+    }
+
+    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
+        let mut state = self.state();
+        state.last_group += 1;
+        Ok(GroupId(state.last_group))
+    }
+
+    async fn history(&self) -> Result<HistoryId, StoreError> {
+        Ok(self.history)
+    }
+
+    fn healthy(&self) -> bool {
+        true
+    }
+
+    async fn close(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::conformance::Made;
+
+    async fn make() -> Made {
+        Made::new(MemoryStore::new())
+    }
+
+    crate::message_store_conformance!(make);
+}

@@ -1,0 +1,232 @@
+//! What the in-memory store holds, and the rules of a write (I4, I5, I13) in their plainest form.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::domain::{
+    ClientId, Content, Conversation, Direction, Entry, Generation, Group, GroupId, Kind, MessageId, Uid,
+};
+use crate::store::{
+    Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Summary, Write,
+};
+
+/// An acceptance with copies owed.
+struct Open {
+    content: Arc<Content>,
+    owed: Vec<Recipient>,
+    ends: Option<(Uid, Generation)>,
+}
+
+/// Everything.
+#[derive(Default)]
+pub(super) struct State {
+    rows: BTreeMap<(Uid, MessageId), Arc<Content>>,
+    pub(super) sent: HashMap<(Uid, ClientId), Sent>,
+    open: BTreeMap<AcceptanceId, Open>,
+    accepted: u64,
+    pub(super) groups: HashMap<GroupId, Arc<Group>>,
+    /// The last stay in each group that ended with a row in the member's inbox.
+    closed: HashMap<(GroupId, Uid), Generation>,
+    pub(super) last_group: u64,
+}
+
+impl State {
+    /// Does `write` whole or not at all.
+    pub(super) fn write(&mut self, write: Write) -> Done {
+        match write {
+            Write::Accept(accept) => self.accept(accept),
+            Write::Deliver(deliver) => self.deliver(deliver),
+        }
+    }
+
+    fn accept(&mut self, accept: Accept) -> Done {
+        let Accept { content, digest, rows, rest, change } = accept;
+        let name = content.client_id.map(|client_id| (content.sender, client_id));
+        if rows.first().is_none_or(|own| own.receiver != content.sender) {
+            return Done::Rejected("the sender's own copy must come first".to_owned());
+        }
+        if name.is_some_and(|name| self.sent.contains_key(&name)) {
+            return Done::Rejected("this client_id has been accepted before".to_owned());
+        }
+        let changed = match &change {
+            None => None,
+            Some(change) => {
+                let next = match self.groups.get(&change.gid) {
+                    Some(group) => group.apply(change),
+                    None if change.from_version == 0 => Group::create(change),
+                    None => None,
+                };
+                let Some(next) = next else { return Done::GroupChanged };
+                Some(next)
+            }
+        };
+        let mut copied = Vec::with_capacity(rows.len());
+        for (at, row) in rows.iter().enumerate() {
+            let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
+            copied.push(if twice { Copied::Already } else { self.judge(&content, row) });
+        }
+        if copied[0] == Copied::Void {
+            return Done::GroupChanged;
+        }
+        if let Err(refusal) = self.check_ids(&rows, &copied) {
+            return refusal;
+        }
+
+        self.accepted += 1;
+        let id = AcceptanceId(self.accepted);
+        if let Some(name) = name {
+            let message_id = rows[0].message_id;
+            self.sent.insert(name, Sent { message_id, sent_at: content.sent_at, digest });
+        }
+        let ends = change.and_then(|change| change.step.ends());
+        if let Some(group) = changed {
+            self.groups.insert(group.gid, Arc::new(group));
+        }
+        self.store(&content, &rows, &copied, ends);
+        if !rest.is_empty() {
+            self.open.insert(id, Open { content, owed: rest, ends });
+        }
+        Done::Accepted(id, copied)
+    }
+
+    fn deliver(&mut self, deliver: Deliver) -> Done {
+        let Deliver { acceptance, rows, .. } = deliver;
+        if acceptance.0 == 0 || acceptance.0 > self.accepted {
+            return Done::Rejected("there is no such acceptance".to_owned());
+        }
+        let Some(mut open) = self.open.remove(&acceptance) else {
+            return Done::Delivered(vec![Copied::Already; rows.len()]);
+        };
+        let mut copied = Vec::with_capacity(rows.len());
+        for (at, row) in rows.iter().enumerate() {
+            let owed = open.owed.iter().any(|to| to.uid == row.receiver);
+            let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
+            copied.push(if owed && !twice { self.judge(&open.content, row) } else { Copied::Already });
+        }
+        if let Err(refusal) = self.check_ids(&rows, &copied) {
+            self.open.insert(acceptance, open);
+            return refusal;
+        }
+        self.store(&open.content, &rows, &copied, open.ends);
+        open.owed.retain(|to| rows.iter().all(|row| row.receiver != to.uid));
+        if !open.owed.is_empty() {
+            self.open.insert(acceptance, open);
+        }
+        Done::Delivered(copied)
+    }
+
+    /// Whether the stay that the row was meant for still goes on (I13).
+    fn judge(&self, content: &Content, row: &Row) -> Copied {
+        match content.target {
+            Conversation::Group(gid)
+                if row.generation.0 != 0
+                    && self.closed.get(&(gid, row.receiver)).is_some_and(|last| *last >= row.generation) =>
+            {
+                Copied::Void
+            }
+            _ => Copied::Stored,
+        }
+    }
+
+    fn check_ids(&self, rows: &[Row], copied: &[Copied]) -> Result<(), Done> {
+        for (row, copied) in rows.iter().zip(copied) {
+            if *copied == Copied::Stored && row.message_id <= self.newest(row.receiver) {
+                return Err(Done::Rejected(format!(
+                    "id {} is not larger than the newest of user {}",
+                    row.message_id, row.receiver
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        content: &Arc<Content>,
+        rows: &[Row],
+        copied: &[Copied],
+        ends: Option<(Uid, Generation)>,
+    ) {
+        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
+            self.rows.insert((row.receiver, row.message_id), content.clone());
+            if let (Conversation::Group(gid), Some((uid, generation))) = (content.target, ends)
+                && uid == row.receiver
+            {
+                let last = self.closed.entry((gid, uid)).or_default();
+                *last = generation.max(*last);
+            }
+        }
+    }
+
+    /// Acceptances with copies owed.
+    pub(super) fn pending(&self, after: AcceptanceId, limit: usize) -> Vec<Pending> {
+        let later = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+        let pending = |(&acceptance, open): (&AcceptanceId, &Open)| Pending {
+            acceptance,
+            content: open.content.clone(),
+            owed: open.owed.clone(),
+        };
+        self.open.range(later).take(limit).map(pending).collect()
+    }
+
+    /// The newest id of `uid`.
+    pub(super) fn newest(&self, uid: Uid) -> MessageId {
+        let all = (0, MessageId::MAX.get());
+        self.rows(uid, all, Direction::Backward).next().map_or(MessageId::ZERO, |entry| entry.message_id)
+    }
+
+    /// The rows of `uid` with ids in `low ..= high`.
+    pub(super) fn rows(
+        &self,
+        uid: Uid,
+        (low, high): (u64, u64),
+        direction: Direction,
+    ) -> Box<dyn Iterator<Item = Entry> + '_> {
+        let id = |n| MessageId::new(n).unwrap_or(MessageId::MAX);
+        if low > high {
+            return Box::new(std::iter::empty());
+        }
+        let rows =
+            self.rows.range((uid, id(low))..=(uid, id(high))).map(|(&(receiver, message_id), content)| {
+                Entry { receiver, message_id, content: content.clone() }
+            });
+        match direction {
+            Direction::Forward => Box::new(rows),
+            Direction::Backward => Box::new(rows.rev()),
+        }
+    }
+
+    /// How far `uid` has read.
+    pub(super) fn read_to(&self, uid: Uid, conversation: Conversation) -> MessageId {
+        self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward)
+            .filter(|entry| entry.content.kind == Kind::Receipt && entry.conversation() == conversation)
+            .filter_map(|entry| entry.content.body.read_to())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The conversation list of `uid`.
+    pub(super) fn conversations(&self, uid: Uid, limit: usize) -> Vec<Summary> {
+        let mut newest: HashMap<Conversation, Entry> = HashMap::new();
+        for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
+            if entry.content.kind != Kind::Receipt {
+                newest.insert(entry.conversation(), entry);
+            }
+        }
+        let mut last: Vec<Entry> = newest.into_values().collect();
+        last.sort_by_key(|entry| std::cmp::Reverse(entry.message_id));
+        last.truncate(limit);
+        last.into_iter().map(|last| self.summary(uid, last)).collect()
+    }
+
+    fn summary(&self, uid: Uid, last: Entry) -> Summary {
+        let conversation = last.conversation();
+        let read_to = self.read_to(uid, conversation);
+        let unread = self
+            .rows(uid, (read_to.get() + 1, MessageId::MAX.get()), Direction::Forward)
+            .filter(|entry| entry.content.counts_as_unread(uid) && entry.conversation() == conversation)
+            .take(Summary::MOST_UNREAD as usize)
+            .count();
+        Summary { conversation, last, unread: unread as u32, read_to }
+    }
+}
