@@ -1,2 +1,97 @@
-//! x
-fn main() {}
+//! `cargo xtask …`: one way to do each thing.
+//!
+//! Only runs other programs: cargo, and apt-get for what the tests need. `fix` is the only command that writes the tree.
+
+mod packages;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use run::{Failure, Stages, cargo};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "One way to do each thing", version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree
+    Test,
+    /// The measurements, of a release build: `bench --help` for its options
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Passed on.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// The fault runs, of a release build: `chaos --help` for its options
+    #[command(disable_help_flag = true)]
+    Chaos {
+        /// Passed on.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Formats and mends what can be mended by itself
+    Fix,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Test => test(),
+        Task::Bench { arguments } => trial("bench", &arguments),
+        Task::Chaos { arguments } => trial("chaos", &arguments),
+        Task::Fix => fix(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The stages from the quickest to the slowest, so that most mistakes are told early.
+///
+/// The last one is the tests: whoever reads only the closing line reads cargo's own verdict.
+fn test() -> Result<(), Failure> {
+    let mut stages = Stages::begin();
+    stages.run("packages", packages::install)?;
+    stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
+    stages.run("lints (cargo xtask fix mends some)", || {
+        cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"])
+    })?;
+    stages.run("build", || cargo(&["build", "--locked", "--workspace", "--all-targets"]))?;
+    stages.run("documentation", || {
+        cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
+    })?;
+    stages.run("tests: unit, integration, browser", || cargo(&["test", "--locked", "--workspace"]))
+}
+
+/// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
+fn trial(name: &str, arguments: &[String]) -> Result<(), Failure> {
+    cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "tidemark-server",
+        "--package",
+        "tidemark-trials",
+    ])?;
+    let mut words =
+        vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials", "--bin", name];
+    words.push("--");
+    words.extend(arguments.iter().map(String::as_str));
+    cargo(&words)
+}
+
+fn fix() -> Result<(), Failure> {
+    cargo(&["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"])?;
+    cargo(&["fmt", "--all"])
+}
