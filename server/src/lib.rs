@@ -12,8 +12,12 @@
 //! Imports point down only: `http → app → queue → {seq, store, notify} → domain`.
 
 pub mod app;
+pub mod cli;
+pub mod config;
 pub mod domain;
+pub mod lifecycle;
 pub mod notify;
 pub mod queue;
 pub mod seq;
 pub mod store;
+pub mod telemetry;

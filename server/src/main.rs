@@ -1,2 +1,22 @@
-//! x
-fn main() {}
+//! The program `tidemark`. Five steps; everything else is in the library of the same name.
+
+use std::process::ExitCode;
+
+use tidemark::cli::{Cli, Fault};
+use tidemark::config::Config;
+use tidemark::{lifecycle, telemetry};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fault.report(),
+    }
+}
+
+fn run() -> Result<(), Fault> {
+    let cli = Cli::read(std::env::args_os())?;
+    let config = Config::load(&cli.flags, std::env::vars())?;
+    telemetry::start(&config.log);
+    let runtime = lifecycle::runtime()?;
+    runtime.block_on(cli.run(config))
+}

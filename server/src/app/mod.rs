@@ -1,16 +1,26 @@
 //! Use cases: what a person can do, each as one call. No axum, no SQL.
 //!
 //! Handlers of HTTP and WebSocket call these, so that both ways of doing a thing are one. Reads go to the store, writes
-//! go through the queues; nothing here keeps state of its own but accounts' sessions and limits.
+//! go through the queues; nothing here keeps state of its own but accounts' sessions and tickets.
 
+pub mod accounts;
 pub mod conversations;
 pub mod groups;
 pub mod messages;
 pub mod sync;
 
+mod passwords;
+mod sessions;
+mod tickets;
+mod tokens;
+
+pub use accounts::{AccountError, AccountOptions, Accounts, SignedIn};
 pub use conversations::Conversations;
 pub use groups::Groups;
 pub use messages::Messages;
+pub use passwords::PasswordOptions;
+pub use sessions::LiveSession;
 pub use sync::Sync;
+pub use tokens::Token;
 
 pub use crate::queue::SendError;

@@ -1,0 +1,283 @@
+//! Accounts: signing up, logging in and out, finding people, and what the operator may do to them.
+//!
+//! Owns the live sessions and the tickets, both bounded and in memory only; everything durable is the
+//! directory's. The HTTP layer calls it for every request, `tidemark user` while the server is stopped.
+
+use std::sync::Arc;
+
+use super::passwords::{Busy, PasswordOptions, Passwords};
+use super::sessions::{LiveSession, SessionCache};
+use super::tickets::{Tickets, TooManyTickets};
+use super::tokens::{Token, hash_of};
+use crate::domain::{Clock, Timestamp, Uid};
+use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Characters of a name.
+const NAME_CHARACTERS: std::ops::RangeInclusive<usize> = 1..=40;
+/// Characters of a password.
+const PASSWORD_CHARACTERS: std::ops::RangeInclusive<usize> = 8..=200;
+
+/// What accounts are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountOptions {
+    /// How long a session lasts, in days.
+    pub session_days: u32,
+    /// Sessions kept in memory.
+    pub cached_sessions: usize,
+    /// Tickets within 30 seconds, over all sessions.
+    pub tickets: usize,
+    /// What a password costs.
+    pub passwords: PasswordOptions,
+}
+
+/// Why something about an account was refused.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AccountError {
+    /// The name cannot be one.
+    #[error("a name has 1 to 40 characters and no control characters; choose another")]
+    BadName,
+    /// The password cannot be one.
+    #[error("a password has 8 to 200 characters; choose another")]
+    BadPassword,
+    /// Somebody has that name.
+    #[error("the name is taken; choose another, or log in")]
+    NameTaken,
+    /// Name and password do not belong together, or the account is shut.
+    #[error("name or password is wrong")]
+    WrongCredentials,
+    /// No account has that name.
+    #[error("nobody has the name {0}; `tidemark user list` shows all names")]
+    Unknown(String),
+    /// Too many passwords are being checked.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// Too many tickets are open.
+    #[error(transparent)]
+    TooManyTickets(#[from] TooManyTickets),
+    /// Storage failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A session just begun; the token is shown this once.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    /// Whose.
+    pub uid: Uid,
+    /// The account's name.
+    pub name: String,
+    /// What the client shows from now on.
+    pub token: Token,
+    /// How long it is good for, in seconds.
+    pub lifetime_seconds: u64,
+}
+
+/// Everything about accounts. Cheap to clone.
+#[derive(Clone)]
+pub struct Accounts(Arc<Inner>);
+
+struct Inner {
+    directory: Arc<dyn Directory>,
+    clock: Clock,
+    passwords: Passwords,
+    sessions: SessionCache,
+    tickets: Tickets,
+    session_days: u32,
+}
+
+impl Accounts {
+    /// Accounts over `directory`.
+    pub fn new(directory: Arc<dyn Directory>, options: AccountOptions, clock: Clock) -> Accounts {
+        Accounts(Arc::new(Inner {
+            directory,
+            clock,
+            passwords: Passwords::new(options.passwords),
+            sessions: SessionCache::new(options.cached_sessions),
+            tickets: Tickets::new(options.tickets),
+            session_days: options.session_days,
+        }))
+    }
+
+    /// Makes an account and logs it in.
+    pub async fn sign_up(&self, name: &str, password: String) -> Result<SignedIn, AccountError> {
+        let name = checked_name(name)?.to_owned();
+        check_password(&password)?;
+        // Asked before the costly hash; the directory decides.
+        if self.0.directory.account_by_name(&name).await?.is_some() {
+            return Err(AccountError::NameTaken);
+        }
+        let password_hash = self.0.passwords.hash(password).await?;
+        let account = NewAccount { name: name.clone(), password_hash, created_at: self.0.clock.now() };
+        let uid = self.0.directory.create_account(account).await?.ok_or(AccountError::NameTaken)?;
+        self.begin(uid, name).await
+    }
+
+    /// Begins a session. An unknown name costs as much as a wrong password.
+    pub async fn log_in(&self, name: &str, password: String) -> Result<SignedIn, AccountError> {
+        if password.chars().count() > *PASSWORD_CHARACTERS.end() {
+            return Err(AccountError::WrongCredentials);
+        }
+        let account = match checked_name(name) {
+            Ok(name) => self.0.directory.account_by_name(name).await?,
+            Err(_) => None,
+        };
+        let stored = account.as_ref().map(|account| account.password_hash.clone());
+        let right = self.0.passwords.matches(password, stored).await?;
+        match account {
+            Some(account) if right && !account.disabled => self.begin(account.uid, account.name).await,
+            _ => Err(AccountError::WrongCredentials),
+        }
+    }
+
+    async fn begin(&self, uid: Uid, name: String) -> Result<SignedIn, AccountError> {
+        let token = Token::random(&mut rand::rng());
+        let created_at = self.0.clock.now();
+        let lifetime = i64::from(self.0.session_days) * DAY_MS;
+        let expires_at = Timestamp(created_at.0 + lifetime);
+        let session = Session { token_hash: token.hash(), uid, created_at, expires_at };
+        self.0.directory.create_session(session).await?;
+        Ok(SignedIn { uid, name, token, lifetime_seconds: lifetime.unsigned_abs() / 1_000 })
+    }
+
+    /// The session that `token` stands for, from memory where possible.
+    pub async fn session(&self, token: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        let hash = hash_of(token);
+        loop {
+            let now = self.0.clock.now();
+            if let Some(live) = self.0.sessions.get(&hash, now) {
+                return Ok(Some(live));
+            }
+            let endings = self.0.sessions.endings();
+            let Some(stored) = self.0.directory.session(&hash, now).await? else { return Ok(None) };
+            if let Some(live) = self.0.sessions.keep(stored, endings) {
+                return Ok(Some(live));
+            }
+        }
+    }
+
+    /// Ends one session; its sockets close.
+    pub async fn log_out(&self, session: &LiveSession) -> Result<(), StoreError> {
+        self.0.directory.end_session(&session.token_hash).await?;
+        self.0.sessions.end(&session.token_hash);
+        Ok(())
+    }
+
+    /// Ends all sessions of `uid`; their sockets close.
+    pub async fn log_out_everywhere(&self, uid: Uid) -> Result<(), StoreError> {
+        self.0.directory.end_sessions(uid).await?;
+        self.0.sessions.end_all(uid);
+        Ok(())
+    }
+
+    /// A ticket that opens one WebSocket of `session` within 30 seconds.
+    pub fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
+        let ticket = Token::random(&mut rand::rng());
+        self.0.tickets.give(ticket.hash(), session, self.0.clock.now())?;
+        Ok(ticket)
+    }
+
+    /// The session that `ticket` opens a WebSocket of; it is used up.
+    pub fn redeem(&self, ticket: &str) -> Option<Arc<LiveSession>> {
+        self.0.tickets.take(&hash_of(ticket), self.0.clock.now())
+    }
+
+    /// Whether `session` has ended or expired by now.
+    pub fn is_over(&self, session: &LiveSession) -> bool {
+        session.is_over(self.0.clock.now())
+    }
+
+    /// The name of `uid`, if there is such an account.
+    pub async fn name(&self, uid: Uid) -> Result<Option<String>, StoreError> {
+        Ok(self.0.directory.names(&[uid]).await?.pop().flatten())
+    }
+
+    /// People whose name starts with `prefix`, by name, at most `limit`.
+    pub async fn find(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        match prefix.trim() {
+            "" => Ok(Vec::new()),
+            prefix => self.0.directory.search(prefix, limit).await,
+        }
+    }
+
+    /// All accounts after `after`, by uid, at most `limit`: for the operator.
+    pub async fn list(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
+        self.0.directory.accounts(after, limit).await
+    }
+
+    /// Gives the account a password made at random, ends its sessions, and returns the password.
+    pub async fn reset_password(&self, name: &str) -> Result<String, AccountError> {
+        let account = self.known(name).await?;
+        // 80 bits: enough behind argon2, short enough to be read out.
+        let password = Token::random(&mut rand::rng()).as_str()[..20].to_owned();
+        let hash = self.0.passwords.hash(password.clone()).await?;
+        self.0.directory.set_password(account.uid, &hash).await?;
+        self.log_out_everywhere(account.uid).await?;
+        Ok(password)
+    }
+
+    /// Shuts the account and ends its sessions; its sockets close.
+    pub async fn disable(&self, name: &str) -> Result<Uid, AccountError> {
+        let account = self.known(name).await?;
+        self.0.directory.set_disabled(account.uid, true).await?;
+        self.log_out_everywhere(account.uid).await?;
+        Ok(account.uid)
+    }
+
+    /// Opens the account again.
+    pub async fn enable(&self, name: &str) -> Result<Uid, AccountError> {
+        let account = self.known(name).await?;
+        self.0.directory.set_disabled(account.uid, false).await?;
+        Ok(account.uid)
+    }
+
+    async fn known(&self, name: &str) -> Result<Account, AccountError> {
+        let account = self.0.directory.account_by_name(name.trim()).await?;
+        account.ok_or_else(|| AccountError::Unknown(name.trim().to_owned()))
+    }
+
+    /// Forgets expired sessions in storage, `limit` at a time. Says how many went.
+    pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
+        self.0.directory.forget_expired(self.0.clock.now(), limit).await
+    }
+}
+
+fn checked_name(name: &str) -> Result<&str, AccountError> {
+    let name = name.trim();
+    // Overrides of the writing direction would let one name look like another.
+    let misleading =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !NAME_CHARACTERS.contains(&name.chars().count()) || name.contains(misleading) {
+        return Err(AccountError::BadName);
+    }
+    Ok(name)
+}
+
+fn check_password(password: &str) -> Result<(), AccountError> {
+    match PASSWORD_CHARACTERS.contains(&password.chars().count()) {
+        true => Ok(()),
+        false => Err(AccountError::BadPassword),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_trimmed_short_and_visible() {
+        assert_eq!(checked_name("  Ann Lee ").ok(), Some("Ann Lee"));
+        assert_eq!(checked_name(&"é".repeat(40)).ok().map(|name| name.chars().count()), Some(40));
+        for bad in ["", "  ", "a\nb", "a\u{202e}b", &"x".repeat(41)] {
+            assert!(checked_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_long_enough_and_not_endless() {
+        for (length, good) in [(7, false), (8, true), (200, true), (201, false)] {
+            assert_eq!(check_password(&"é".repeat(length)).is_ok(), good, "{length}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The command line: one file for each command, and one way in which they fail.
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Flags};
+
+mod check_config;
+mod fault;
+
+pub use fault::Fault;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark                                          serve on http://127.0.0.1:8080, data in ./data
+  tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
+  tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
+  tidemark user reset-password \"Ann Lee\"            while the server is stopped
+
+Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
+for example TIDEMARK_LIMITS__TEXT_CHARACTERS=4000.
+Exit codes: 0 done, 1 failed, 2 wrong use.";
+
+/// A chat server that keeps every device in step.
+#[derive(Debug, Parser)]
+#[command(name = "tidemark", version, about, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub flags: Flags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What to do; serving when nothing is said.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check the configuration and print what is in force
+    CheckConfig,
+}
+
+impl Cli {
+    /// Understands the command line, or says in one line why not.
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Fault> {
+        Cli::try_parse_from(args).map_err(Fault::from)
+    }
+
+    /// Does what was asked.
+    pub async fn run(self, config: Config) -> Result<(), Fault> {
+        match self.command {
+            None => Err(Fault::failed("serving comes with the next step")),
+            Some(Command::CheckConfig) => check_config::run(&config),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_use_is_said_in_one_line() {
+        let fault = Cli::read(["tidemark".into(), "--lisen".into()]).expect_err("unknown");
+        let Fault::Usage(line) = fault else { panic!("{fault:?}") };
+        assert!(line.contains("--lisen") && line.contains("--help") && !line.contains('\n'), "{line}");
+    }
+}

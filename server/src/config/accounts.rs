@@ -1,0 +1,51 @@
+//! `[accounts]`: what a password costs to check, and how long a session lasts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, within};
+
+/// Passwords and sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccountsSection {
+    /// How long a session lasts.
+    pub session_days: u32,
+    /// argon2id: memory of one hash, in KiB.
+    pub password_memory_kib: u32,
+    /// argon2id: passes over that memory.
+    pub password_passes: u32,
+    /// Hashes computed at the same time.
+    pub password_threads: usize,
+    /// Hashes waiting for their turn before new ones are refused.
+    pub password_waiting: usize,
+    /// Sessions kept in memory.
+    pub cached_sessions: usize,
+    /// Tickets not yet used or expired, over all sessions.
+    pub tickets: usize,
+}
+
+impl Default for AccountsSection {
+    fn default() -> Self {
+        AccountsSection {
+            session_days: 90,
+            password_memory_kib: 19_456,
+            password_passes: 2,
+            password_threads: 2,
+            password_waiting: 256,
+            cached_sessions: 100_000,
+            tickets: 10_000,
+        }
+    }
+}
+
+impl AccountsSection {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        within("accounts", "session_days", self.session_days, 1..=3_650)?;
+        within("accounts", "password_memory_kib", self.password_memory_kib, 8..=4_194_304)?;
+        within("accounts", "password_passes", self.password_passes, 1..=100)?;
+        within("accounts", "password_threads", self.password_threads, 1..=256)?;
+        within("accounts", "password_waiting", self.password_waiting, 1..=100_000)?;
+        within("accounts", "cached_sessions", self.cached_sessions, 1..=100_000_000)?;
+        within("accounts", "tickets", self.tickets, 1..=10_000_000)
+    }
+}

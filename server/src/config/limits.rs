@@ -1,0 +1,109 @@
+//! `[limits]`: what one caller may ask for (I9). A rate allows a burst of ten times its value; 0 lifts it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, within};
+
+/// What one caller may ask for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsSection {
+    /// Characters of one message.
+    pub text_characters: usize,
+    /// People in one group.
+    pub group_members: usize,
+    /// Messages of one batch.
+    pub batch_messages: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Bytes of a batch's body.
+    pub batch_body_bytes: usize,
+    /// Bytes of one WebSocket message from a client.
+    pub frame_bytes: usize,
+    /// Rows of one `entries` frame.
+    pub entries_rows: usize,
+    /// Bytes of one `entries` frame, roughly; one row always goes.
+    pub entries_bytes: usize,
+    /// Rows of one page of a conversation.
+    pub page_rows: usize,
+    /// Lines of the conversation list.
+    pub conversations: usize,
+    /// People found by one search.
+    pub search_results: usize,
+    /// Open connections.
+    pub connections: usize,
+    /// Open connections from one address (IPv6: one /64), proxies that are trusted excepted.
+    pub connections_per_address: usize,
+    /// Sends of one connection that wait for their answer; then reading pauses.
+    pub sends_in_flight: usize,
+    /// Frames from one connection.
+    pub frames_per_connection_per_second: u32,
+    /// Refused frames of one connection; beyond it the connection is closed.
+    pub faults_per_connection_per_minute: u32,
+    /// New accounts from one address.
+    pub sign_ups_per_address_per_minute: u32,
+    /// Attempts to log in from one address.
+    pub log_ins_per_address_per_minute: u32,
+    /// Attempts to log in under one name.
+    pub log_ins_per_name_per_minute: u32,
+    /// Messages and read marks of one account.
+    pub sends_per_account_per_second: u32,
+    /// Addresses, names and accounts that each rate remembers.
+    pub remembered_callers: usize,
+}
+
+impl Default for LimitsSection {
+    fn default() -> Self {
+        LimitsSection {
+            text_characters: 8_000,
+            group_members: 500,
+            batch_messages: 200,
+            body_bytes: 131_072,
+            batch_body_bytes: 4_194_304,
+            frame_bytes: 131_072,
+            entries_rows: 500,
+            entries_bytes: 262_144,
+            page_rows: 200,
+            conversations: 1_000,
+            search_results: 20,
+            connections: 50_000,
+            connections_per_address: 2_000,
+            sends_in_flight: 64,
+            frames_per_connection_per_second: 10_000,
+            faults_per_connection_per_minute: 60,
+            sign_ups_per_address_per_minute: 30,
+            log_ins_per_address_per_minute: 100,
+            log_ins_per_name_per_minute: 10,
+            sends_per_account_per_second: 100,
+            remembered_callers: 100_000,
+        }
+    }
+}
+
+impl LimitsSection {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let check = |key, value, range| within("limits", key, value, range);
+        check("text_characters", self.text_characters, 1..=1_000_000)?;
+        check("group_members", self.group_members, 1..=10_000)?;
+        check("batch_messages", self.batch_messages, 1..=200)?;
+        check("body_bytes", self.body_bytes, 1_024..=67_108_864)?;
+        check("batch_body_bytes", self.batch_body_bytes, 1_024..=67_108_864)?;
+        check("frame_bytes", self.frame_bytes, 1_024..=67_108_864)?;
+        check("entries_rows", self.entries_rows, 1..=5_000)?;
+        check("entries_bytes", self.entries_bytes, 1_024..=67_108_864)?;
+        check("page_rows", self.page_rows, 1..=5_000)?;
+        check("conversations", self.conversations, 1..=100_000)?;
+        check("search_results", self.search_results, 1..=1_000)?;
+        check("connections", self.connections, 1..=10_000_000)?;
+        check("connections_per_address", self.connections_per_address, 1..=10_000_000)?;
+        check("sends_in_flight", self.sends_in_flight, 1..=10_000)?;
+        check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
+        let check = |key, value| within("limits", key, value, 0..=100_000_000);
+        check("frames_per_connection_per_second", self.frames_per_connection_per_second)?;
+        check("faults_per_connection_per_minute", self.faults_per_connection_per_minute)?;
+        check("sign_ups_per_address_per_minute", self.sign_ups_per_address_per_minute)?;
+        check("log_ins_per_address_per_minute", self.log_ins_per_address_per_minute)?;
+        check("log_ins_per_name_per_minute", self.log_ins_per_name_per_minute)?;
+        check("sends_per_account_per_second", self.sends_per_account_per_second)
+    }
+}

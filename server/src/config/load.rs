@@ -1,0 +1,175 @@
+//! Puts the configuration together: defaults, file, environment, flags.
+
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+/// What the command line can set for every command; each wins over file and environment.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Flags {
+    /// Read this TOML file; docs/tidemark.example.toml lists every key
+    #[arg(long, global = true, env = "TIDEMARK_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Keep the database and its lock in this directory [default: data]
+    #[arg(long, global = true, env = "TIDEMARK_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Use this database, sqlite:PATH [default: sqlite:DIR/tidemark.db]
+    #[arg(long, global = true, env = "TIDEMARK_DATABASE_URL", value_name = "URL")]
+    pub database_url: Option<String>,
+    /// Serve on this address; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "TIDEMARK_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+}
+
+const PREFIX: &str = "TIDEMARK_";
+
+impl Config {
+    /// Reads the file that `flags` name, lays `environment` and `flags` over it, and checks the result.
+    pub fn load(
+        flags: &Flags,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Config, ConfigError> {
+        let defaults = Table::try_from(Config::default()).expect("sections are plain tables");
+        let mut table = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        for (name, text) in environment {
+            let Some((section, key)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once("__"))
+            else {
+                continue;
+            };
+            let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+            let Some(default) = defaults.get(&section).and_then(|keys| keys.get(&key)) else {
+                let why =
+                    format!("there is no key `{key}` in [{section}]; `tidemark check-config` lists all keys");
+                return Err(ConfigError::Variable { name, why });
+            };
+            let value = value_like(default, &text)
+                .map_err(|why| ConfigError::Variable { name: name.clone(), why })?;
+            // Deserialising each value alone tells which variable is wrong.
+            probe(&section, &key, value.clone()).map_err(|why| ConfigError::Variable { name, why })?;
+            put(&mut table, &section, &key, value);
+        }
+        if let Some(listen) = &flags.listen {
+            put(&mut table, "server", "listen", Value::String(listen.clone()));
+        }
+        if let Some(dir) = &flags.data_dir {
+            put(&mut table, "storage", "data_dir", Value::String(dir.to_string_lossy().into_owned()));
+        }
+        if let Some(url) = &flags.database_url {
+            put(&mut table, "storage", "database_url", Value::String(url.clone()));
+        }
+        let config: Config = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
+            ConfigError::Variable { name: "configuration".into(), why: one_line(e.message()) }
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+}
+
+fn read_file(path: &Path) -> Result<Table, ConfigError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|why| ConfigError::File { path: path.to_owned(), why })?;
+    let fault = |error: toml::de::Error| {
+        let before = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text.as_bytes()[..before].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        ConfigError::Syntax { path: path.to_owned(), line, why: one_line(error.message()) }
+    };
+    toml::from_str::<Config>(&text).map_err(fault)?;
+    toml::from_str::<Table>(&text).map_err(fault)
+}
+
+/// Reads `text` as the type that `default` has.
+fn value_like(default: &Value, text: &str) -> Result<Value, String> {
+    let wrong = |expected: &str| format!("`{text}` is no {expected}");
+    match default {
+        Value::Integer(_) => text.trim().parse().map(Value::Integer).map_err(|_| wrong("whole number")),
+        Value::Boolean(_) => text.trim().parse().map(Value::Boolean).map_err(|_| wrong("true or false")),
+        Value::Array(_) => Ok(Value::Array(
+            text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect(),
+        )),
+        _ => Ok(Value::String(text.to_owned())),
+    }
+}
+
+fn probe(section: &str, key: &str, value: Value) -> Result<(), String> {
+    let mut alone = Table::new();
+    put(&mut alone, section, key, value);
+    Value::Table(alone).try_into::<Config>().map(drop).map_err(|e| one_line(e.message()))
+}
+
+fn put(table: &mut Table, section: &str, key: &str, value: Value) {
+    let keys = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(keys) = keys {
+        keys.insert(key.to_owned(), value);
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn env(name: &str, text: &str) -> Vec<(String, String)> {
+        vec![(name.to_owned(), text.to_owned())]
+    }
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(text.as_bytes()).expect("written");
+        file
+    }
+
+    #[test]
+    fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+        let file =
+            file("[server]\nlisten = \"127.0.0.1:1\"\n[limits]\ntext_characters = 5\ngroup_members = 6\n");
+        let flags = Flags {
+            config: Some(file.path().to_owned()),
+            listen: Some("127.0.0.1:3".into()),
+            ..Flags::default()
+        };
+        let mut vars = env("TIDEMARK_SERVER__LISTEN", "127.0.0.1:2");
+        vars.extend(env("TIDEMARK_LIMITS__TEXT_CHARACTERS", "7"));
+        vars.extend(env("TIDEMARK_SERVER__TRUSTED_PROXIES", "10.0.0.0/8, ::1"));
+        let config = Config::load(&flags, vars).expect("good");
+        assert_eq!(config.server.listen.to_string(), "127.0.0.1:3");
+        assert_eq!(config.limits.text_characters, 7);
+        assert_eq!(config.limits.group_members, 6);
+        assert_eq!(config.server.trusted_proxies.len(), 2);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let file = file("[limits]\ntext_characters = 5\ntext_charakters = 5\n");
+        let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
+        let said = Config::load(&flags, Vec::new()).expect_err("unknown").to_string();
+        assert!(said.contains("line 3: unknown field `text_charakters`, expected one of"), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+
+    #[test]
+    fn a_variable_that_names_nothing_or_holds_the_wrong_type_is_refused_by_name() {
+        for (name, text) in [
+            ("TIDEMARK_LIMITS__TEXT_CHARAKTERS", "5"),
+            ("TIDEMARK_LIMITS__TEXT_CHARACTERS", "many"),
+            ("TIDEMARK_LIMITS__TEXT_CHARACTERS", "-1"),
+            ("TIDEMARK_SERVER__TRUSTED_PROXIES", "10.0.0.0/40"),
+        ] {
+            let said = Config::load(&Flags::default(), env(name, text)).expect_err(text).to_string();
+            assert!(said.starts_with(name), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_postgres_address_is_refused_with_what_to_do() {
+        let flags = Flags { database_url: Some("postgres://db/tidemark".into()), ..Flags::default() };
+        let said = Config::load(&flags, Vec::new()).expect_err("postgres").to_string();
+        assert!(said.contains("sqlite:"), "{said}");
+    }
+}

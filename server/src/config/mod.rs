@@ -1,0 +1,154 @@
+//! Configuration: sections that know their defaults and check themselves.
+//!
+//! A value comes from its default, then the TOML file, then `TIDEMARK_SECTION__KEY`, then a flag; the later
+//! wins. All of it is read once, before anything starts; after that nothing looks at the environment.
+//! `docs/tidemark.example.toml` lists every key with its default (a test keeps it true).
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+mod accounts;
+mod cidr;
+mod limits;
+mod load;
+mod log;
+mod queues;
+mod sequence;
+mod server;
+mod storage;
+
+pub use accounts::AccountsSection;
+pub use cidr::Cidr;
+pub use limits::LimitsSection;
+pub use load::Flags;
+pub use log::{LogFormat, LogSection};
+pub use queues::QueuesSection;
+pub use sequence::SequenceSection;
+pub use server::ServerSection;
+pub use storage::StorageSection;
+
+/// Everything that can be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where it listens and how the world sees it.
+    pub server: ServerSection,
+    /// Where the data lies.
+    pub storage: StorageSection,
+    /// How writes are queued.
+    pub queues: QueuesSection,
+    /// How numbers are set aside.
+    pub sequence: SequenceSection,
+    /// Passwords and sessions.
+    pub accounts: AccountsSection,
+    /// What one caller may ask for.
+    pub limits: LimitsSection,
+    /// What is written to standard error.
+    pub log: LogSection,
+}
+
+/// The configuration cannot be used; the text says where and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is missing or unreadable.
+    #[error("cannot read the configuration file {}: {why}", path.display())]
+    File {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{} line {line}: {why}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        why: String,
+    },
+    /// A variable names a key that does not exist, or its value has the wrong type.
+    #[error("{name}: {why}")]
+    Variable {
+        /// The environment variable.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A value is outside its range.
+    #[error("[{section}] {key}: {why}")]
+    Value {
+        /// The section's name.
+        section: &'static str,
+        /// The key's name.
+        key: &'static str,
+        /// What it should be.
+        why: String,
+    },
+}
+
+impl Config {
+    /// Asks each section whether its values make sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.server.check()?;
+        self.storage.check()?;
+        self.queues.check()?;
+        self.sequence.check()?;
+        self.accounts.check()?;
+        self.limits.check()?;
+        self.log.check()
+    }
+
+    /// The effective configuration as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("sections are plain tables of numbers and texts")
+    }
+}
+
+/// Refuses a number outside `range`.
+fn within<T: PartialOrd + std::fmt::Display>(
+    section: &'static str,
+    key: &'static str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let why = format!("is {value}; choose {} to {}", range.start(), range.end());
+    Err(ConfigError::Value { section, key, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_file_lists_every_key_with_its_default() {
+        let example = include_str!("../../../docs/tidemark.example.toml");
+        let written: toml::Table = toml::from_str(example).expect("the example is TOML");
+        let defaults = toml::Table::try_from(Config::default()).expect("plain tables");
+        for (section, keys) in &defaults {
+            for (key, value) in keys.as_table().expect("a section") {
+                assert_eq!(written.get(section).and_then(|s| s.get(key)), Some(value), "[{section}] {key}");
+            }
+        }
+        let read: Config = toml::from_str(example).expect("no unknown key");
+        assert_eq!(read, Config::default());
+    }
+
+    #[test]
+    fn defaults_pass_their_own_check() {
+        Config::default().check().expect("defaults are good");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_by_name() {
+        let mut config = Config::default();
+        config.limits.batch_messages = 0;
+        let said = config.check().expect_err("zero").to_string();
+        assert_eq!(said, "[limits] batch_messages: is 0; choose 1 to 200");
+    }
+}

@@ -1,0 +1,37 @@
+//! `[queues]`: how many there are, how much each holds, how much one commit takes.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, within};
+
+/// How writes are queued.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueuesSection {
+    /// How many queues share the receivers.
+    pub count: usize,
+    /// Requests that wait in one queue before new ones are refused.
+    pub length: usize,
+    /// Copies from other queues that wait in one before those accept no more.
+    pub deliveries: usize,
+    /// Requests, and deliveries, of one commit.
+    pub batch: usize,
+    /// Rows after which a commit takes no further request.
+    pub batch_rows: usize,
+}
+
+impl Default for QueuesSection {
+    fn default() -> Self {
+        QueuesSection { count: 4, length: 4_096, deliveries: 1_024, batch: 512, batch_rows: 8_192 }
+    }
+}
+
+impl QueuesSection {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        within("queues", "count", self.count, 1..=1_024)?;
+        within("queues", "length", self.length, 1..=1_000_000)?;
+        within("queues", "deliveries", self.deliveries, 1..=1_000_000)?;
+        within("queues", "batch", self.batch, 1..=100_000)?;
+        within("queues", "batch_rows", self.batch_rows, 1..=100_000)
+    }
+}

@@ -1,0 +1,96 @@
+//! The metrics of the server, by the names that INTERFACES promises, and their text form.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+type Labels = [(&'static str, &'static str); 1];
+
+/// What the HTTP layer counts. The labelled ones are looked up once: counting is one atomic addition.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// `tidemark_messages_total{path="http"}`: messages accepted over HTTP.
+    pub messages_http: Counter,
+    /// `tidemark_messages_total{path="websocket"}`: messages accepted over a WebSocket.
+    pub messages_websocket: Counter,
+    /// `tidemark_heartbeats_total{result="alive"}`: heartbeats of clients that were up to date.
+    pub heartbeats_alive: Counter,
+    /// `tidemark_heartbeats_total{result="entries"}`: heartbeats answered with rows.
+    pub heartbeats_entries: Counter,
+    /// `tidemark_send_seconds`: from taking a send to its answer.
+    pub send_seconds: Histogram,
+    /// `tidemark_deliver_seconds`: from acceptance to handing the row to a connected receiver.
+    pub deliver_seconds: Histogram,
+    /// `tidemark_connections`: open WebSockets.
+    pub connections: Gauge,
+}
+
+impl Metrics {
+    /// Metrics at zero. `parts` tell what other layers count, at each scrape.
+    pub fn new(parts: Vec<Box<dyn Collector>>) -> Metrics {
+        let mut registry = Registry::default();
+        let messages = Family::<Labels, Counter>::default();
+        let heartbeats = Family::<Labels, Counter>::default();
+        // 50 µs to 13 s, each bucket 1.7 times the one before.
+        let seconds = || Histogram::new(exponential_buckets(0.000_05, 1.7, 24));
+        let (send_seconds, deliver_seconds, connections) = (seconds(), seconds(), Gauge::default());
+        registry.register("tidemark_messages", "Messages accepted", messages.clone());
+        registry.register("tidemark_heartbeats", "Heartbeats answered", heartbeats.clone());
+        registry.register("tidemark_send_seconds", "From taking a send to its answer", send_seconds.clone());
+        registry.register(
+            "tidemark_deliver_seconds",
+            "From acceptance to handing the row to a connected receiver",
+            deliver_seconds.clone(),
+        );
+        registry.register("tidemark_connections", "Open WebSockets", connections.clone());
+        for part in parts {
+            registry.register_collector(part);
+        }
+        Metrics {
+            registry,
+            messages_http: messages.get_or_create_owned(&[("path", "http")]),
+            messages_websocket: messages.get_or_create_owned(&[("path", "websocket")]),
+            heartbeats_alive: heartbeats.get_or_create_owned(&[("result", "alive")]),
+            heartbeats_entries: heartbeats.get_or_create_owned(&[("result", "entries")]),
+            send_seconds,
+            deliver_seconds,
+            connections,
+        }
+    }
+
+    /// All metrics in the text form that Prometheus reads.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing into a string does not fail");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_carry_the_promised_names() {
+        let metrics = Metrics::new(Vec::new());
+        metrics.messages_http.inc();
+        metrics.heartbeats_alive.inc();
+        metrics.send_seconds.observe(0.001);
+        let text = metrics.to_text();
+        for line in [
+            "tidemark_messages_total{path=\"http\"} 1",
+            "tidemark_messages_total{path=\"websocket\"} 0",
+            "tidemark_heartbeats_total{result=\"alive\"} 1",
+            "tidemark_send_seconds_count 1",
+            "tidemark_deliver_seconds_count 0",
+            "tidemark_connections 0",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is missing in:\n{text}");
+        }
+    }
+}

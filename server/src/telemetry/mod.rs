@@ -1,0 +1,10 @@
+//! What an operator sees: log lines on standard error and metrics for Prometheus.
+//!
+//! Logs never hold a message's text, a password or a token. Metrics are made once, in [`Metrics::new`], and
+//! handed to those who count; nothing here is global but the subscriber of `tracing`.
+
+mod logs;
+mod metrics;
+
+pub use logs::start;
+pub use metrics::Metrics;
