@@ -42,8 +42,11 @@ pub async fn a_repeated_name_is_refused_and_known(store: &dyn MessageStore) {
     let again = accept(said(ANN, TO_BOB, 1, "other"), vec![row(ANN, 6), row(BOB, 10)], vec![]);
     assert!(matches!(one(store, Write::Accept(again)).await, Done::Rejected(_)));
     let first = said(ANN, TO_BOB, 1, "message 1");
-    let sent =
-        Sent { message_id: id(5), sent_at: first.sent_at, digest: Digest::of(first.target, &first.body) };
+    let sent = Sent {
+        message_id: id(5),
+        sent_at: first.sent_at,
+        digest: Digest::of(first.target, first.body.as_json()),
+    };
     let names = [(BOB, client_id(1)), (ANN, client_id(1)), (ANN, client_id(2))];
     assert_eq!(store.sent(&names).await.expect("read"), [None, Some(sent), None]);
     assert_eq!(ids(store, BOB).await, [9]);

@@ -112,7 +112,7 @@ pub fn mark(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<Content
 
 /// The acceptance of `content` with these copies in its own transaction and these left for later.
 pub fn accept(content: Arc<Content>, rows: Vec<Row>, rest: Vec<Recipient>) -> Accept {
-    let digest = Digest::of(content.target, &content.body);
+    let digest = Digest::of(content.target, content.body.as_json());
     Accept { content, digest, rows, rest, change: None }
 }
 
