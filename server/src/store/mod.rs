@@ -20,6 +20,7 @@ pub mod error;
 #[doc(hidden)]
 pub mod faulty;
 pub mod memory;
+pub mod sqlite;
 
 pub use directory::{Account, Directory, NewAccount, Session};
 pub use error::{CommitError, StoreError};

@@ -1,0 +1,273 @@
+//! The main database: opened once, read by a pool, written through one connection.
+//!
+//! Owns the lock of the process, the migrations and the settings of every connection. After a failed or
+//! abandoned transaction the writing connection is closed and opened again before it is used (I3): what SQLite
+//! believes after a failed fsync is not to be trusted.
+
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Connection, SqliteConnection};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::lock::Lock;
+use super::{OpenError, SqliteOptions};
+use crate::store::StoreError;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// The main database.
+pub struct Db {
+    path: PathBuf,
+    options: SqliteConnectOptions,
+    /// The connection while nobody writes and nothing is wrong with it. Waiters come in turn.
+    writer: Arc<Mutex<Option<SqliteConnection>>>,
+    readers: SqlitePool,
+    _lock: Lock,
+}
+
+impl Db {
+    /// Opens the database at `path` with the default options. See [`Db::open_with`].
+    pub async fn open(path: &Path) -> Result<Arc<Db>, OpenError> {
+        Db::open_with(path, &SqliteOptions::default()).await
+    }
+
+    /// Opens or makes the database at `path`, takes its lock, and applies the migrations that it lacks.
+    ///
+    /// # Errors
+    /// When another process has it, a newer version wrote it, or it is not a database.
+    pub async fn open_with(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
+        if let Some(directory) = path.parent() {
+            let io = |source| OpenError::Io { path: directory.to_owned(), source };
+            std::fs::create_dir_all(directory).map_err(io)?;
+        }
+        let lock = Lock::take(path)?;
+        let connect = connect_options(path, options)
+            .pragma("cache_size", format!("-{}", options.writer_cache_kib))
+            .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string());
+        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
+        migrate(path, &mut writer).await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.readers)
+            .acquire_timeout(options.busy_timeout)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+            .connect_lazy_with(
+                connect_options(path, options)
+                    .read_only(true)
+                    .create_if_missing(false)
+                    .pragma("cache_size", format!("-{}", options.reader_cache_kib)),
+            );
+        Ok(Arc::new(Db {
+            path: path.to_owned(),
+            options: connect,
+            writer: Arc::new(Mutex::new(Some(writer))),
+            readers,
+            _lock: lock,
+        }))
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// For reading: a bounded pool of connections that cannot write.
+    pub fn readers(&self) -> &SqlitePool {
+        &self.readers
+    }
+
+    /// Begins a write transaction, after the ones that were asked for earlier.
+    ///
+    /// Keep it short: everybody else who writes waits.
+    pub async fn write(&self) -> Result<WriteTx, StoreError> {
+        let mut slot = self.writer.clone().lock_owned().await;
+        // Taken out before the first await: an abandoned call leaves no half-used connection behind.
+        let mut connection = match slot.take() {
+            Some(connection) => connection,
+            None => SqliteConnection::connect_with(&self.options).await?,
+        };
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut connection).await?;
+        Ok(WriteTx { connection, slot })
+    }
+
+    /// Moves the write-ahead log into the database and closes it. Later calls fail.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        self.readers.close().await;
+        let mut slot = self.writer.lock().await;
+        if let Some(mut connection) = slot.take() {
+            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+            connection.close().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A write transaction on the main database; use it as a connection (`&mut *tx`).
+///
+/// Dropped without [`commit`](WriteTx::commit) it is rolled back.
+pub struct WriteTx {
+    connection: SqliteConnection,
+    slot: OwnedMutexGuard<Option<SqliteConnection>>,
+}
+
+impl WriteTx {
+    /// Makes it durable.
+    ///
+    /// # Errors
+    /// Whether it is stored is then unknown to the caller, who has to look.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        sqlx::query("COMMIT").execute(&mut self.connection).await?;
+        *self.slot = Some(self.connection);
+        Ok(())
+    }
+
+    /// Takes everything back.
+    pub async fn rollback(mut self) -> Result<(), StoreError> {
+        sqlx::query("ROLLBACK").execute(&mut self.connection).await?;
+        *self.slot = Some(self.connection);
+        Ok(())
+    }
+}
+
+impl Deref for WriteTx {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for WriteTx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+}
+
+/// What holds for every connection.
+pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(options.busy_timeout)
+}
+
+async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    MIGRATIONS.run(connection).await.map_err(|source| match source {
+        MigrateError::VersionMissing(migration) => OpenError::Newer { path: path.to_owned(), migration },
+        source => OpenError::Migration { path: path.to_owned(), source },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("data").join("tidemark.db");
+        (directory, path)
+    }
+
+    async fn value(db: &Db, key: &str) -> Option<String> {
+        sqlx::query_scalar("SELECT value FROM meta WHERE key = ?")
+            .bind(key)
+            .fetch_optional(db.readers())
+            .await
+            .expect("read")
+    }
+
+    async fn put(tx: &mut SqliteConnection, key: &str) {
+        sqlx::query("INSERT INTO meta (key, value) VALUES (?, 'x')")
+            .bind(key)
+            .execute(tx)
+            .await
+            .expect("put");
+    }
+
+    #[tokio::test]
+    async fn what_was_committed_is_there_after_reopening() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let mut tx = db.write().await.expect("begun");
+        put(&mut tx, "kept").await;
+        tx.commit().await.expect("committed");
+        db.close().await.expect("closed");
+        drop(db);
+        let db = Db::open(&path).await.expect("opened again");
+        assert_eq!(value(&db, "kept").await.as_deref(), Some("x"));
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_transaction_leaves_nothing_and_blocks_nobody() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let mut tx = db.write().await.expect("begun");
+        put(&mut tx, "dropped").await;
+        drop(tx);
+        let mut tx = db.write().await.expect("begun");
+        put(&mut tx, "rolled back").await;
+        tx.rollback().await.expect("rolled back");
+        let mut tx = db.write().await.expect("begun");
+        put(&mut tx, "kept").await;
+        tx.commit().await.expect("committed");
+        for (key, there) in [("dropped", false), ("rolled back", false), ("kept", true)] {
+            assert_eq!(value(&db, key).await.is_some(), there, "{key}");
+        }
+    }
+
+    #[tokio::test]
+    async fn readers_cannot_write() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let write = sqlx::query("INSERT INTO meta VALUES ('a', 'b')").execute(db.readers()).await;
+        assert!(write.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_second_opening_is_refused_until_the_first_ends() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let second = Db::open(&path).await.err().expect("refused");
+        assert!(matches!(second, OpenError::InUse { .. }), "{second}");
+        drop(db);
+        Db::open(&path).await.expect("free again");
+    }
+
+    #[tokio::test]
+    async fn a_database_of_a_newer_version_is_refused() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let mut tx = db.write().await.expect("begun");
+        sqlx::query(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES (9999, 'later', TRUE, x'00', 0)",
+        )
+        .execute(&mut *tx)
+        .await
+        .expect("marked");
+        tx.commit().await.expect("committed");
+        drop(db);
+        let refused = Db::open(&path).await.err().expect("refused");
+        assert!(matches!(refused, OpenError::Newer { migration: 9999, .. }), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_database_is_refused() {
+        let (_directory, path) = place();
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        std::fs::write(&path, "x".repeat(4096)).expect("written");
+        let refused = Db::open(&path).await.err().expect("refused");
+        assert!(matches!(refused, OpenError::Database { .. }), "{refused}");
+    }
+}

@@ -1,0 +1,83 @@
+//! SQLite's errors in the words of the store.
+
+use std::path::PathBuf;
+
+use sqlx::migrate::MigrateError;
+
+use crate::store::StoreError;
+
+/// Why a database cannot be opened; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A directory or file cannot be made, opened or locked.
+    #[error("cannot use {path}: {source}; check that the directory exists and may be written")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Another process has it.
+    #[error("{path} is in use by another process; stop that one, or choose another data directory")]
+    InUse {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A newer server has changed it.
+    #[error(
+        "{path} was written by a newer version (its migration {migration} is unknown here); run that version"
+    )]
+    Newer {
+        /// Which.
+        path: PathBuf,
+        /// The first migration that this server does not know.
+        migration: i64,
+    },
+    /// A migration that was applied is not the one that this server knows, or failed.
+    #[error("{path} cannot be migrated: {source}")]
+    Migration {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: MigrateError,
+    },
+    /// SQLite refuses it.
+    #[error("{path} cannot be opened: {source}")]
+    Database {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// It opens, but what it holds cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> StoreError {
+        match &error {
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) | sqlx::Error::TypeNotFound { .. } => {
+                StoreError::corrupt(error)
+            }
+            sqlx::Error::Database(database) => match primary_code(database.code().as_deref()) {
+                Some(CORRUPT | NOT_A_DATABASE) => StoreError::corrupt(error),
+                _ => StoreError::unavailable(error),
+            },
+            _ => StoreError::unavailable(error),
+        }
+    }
+}
+
+const CORRUPT: u32 = 11;
+const NOT_A_DATABASE: u32 = 26;
+
+/// SQLite's primary result code: the low byte of the extended one.
+fn primary_code(extended: Option<&str>) -> Option<u32> {
+    extended?.parse::<u32>().ok().map(|code| code & 0xff)
+}
