@@ -17,7 +17,7 @@ mod state;
 pub use directory::MemoryDirectory;
 use state::State;
 
-/// A [`MessageStore`] that forgets everything when it is dropped.
+/// A [`MessageStore`] that forgets everything when it is dropped. Its history is always the nil UUID.
 pub struct MemoryStore {
     state: Mutex<State>,
     history: HistoryId,
@@ -25,7 +25,7 @@ pub struct MemoryStore {
 
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
-        MemoryStore { state: Mutex::default(), history: HistoryId(Uuid::new_v4()) }
+        MemoryStore { state: Mutex::default(), history: HistoryId(Uuid::nil()) }
     }
 }
 
