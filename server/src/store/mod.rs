@@ -13,6 +13,7 @@ use crate::domain::{
     MessageId, RangeQuery, Timestamp, Uid,
 };
 
+pub mod archive;
 #[doc(hidden)]
 pub mod conformance;
 pub mod directory;

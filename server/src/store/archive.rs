@@ -1,0 +1,156 @@
+//! The whole of an installation as records: what an export reads and an import writes.
+//!
+//! [`Snapshot`] reads one moment of an installation, [`Restore`] fills an empty one. SQLite implements both;
+//! `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
+//! across an import; counters and read marks are none, since they follow from the rest.
+
+use async_trait::async_trait;
+
+use super::{Account, Pending, Sent, StoreError};
+use crate::domain::{ClientId, Entry, Generation, Group, GroupId, HistoryId, PartitionKey, Timestamp, Uid};
+
+/// The kinds of records, in the order in which an archive holds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Section {
+    /// By uid.
+    Accounts,
+    /// By gid.
+    Groups,
+    /// By gid, then uid.
+    Stays,
+    /// By partition key, then receiver, then message id.
+    Rows,
+    /// By the sender's partition key, then sender, then `client_id`.
+    Sent,
+    /// By acceptance.
+    Pending,
+}
+
+impl Section {
+    /// All of them, in order.
+    pub const ALL: [Section; 6] =
+        [Section::Accounts, Section::Groups, Section::Stays, Section::Rows, Section::Sent, Section::Pending];
+}
+
+/// One thing that an installation remembers.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// An account and when it was made.
+    Account(Account, Timestamp),
+    /// A group as last accepted.
+    Group(Group),
+    /// The last stay in a group that ended with a row in the member's inbox (I13).
+    Stay(GroupId, Uid, Generation),
+    /// A row of an inbox.
+    Row(Entry),
+    /// The idempotency record of a sender's `client_id` (I4).
+    Sent(Uid, ClientId, Sent),
+    /// An acceptance with copies owed (I5), and the stay that its content ends.
+    Pending(Pending, Option<(Uid, Generation)>),
+}
+
+/// Where a record stands in its section; records of one section compare as the section is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// Of an account.
+    Account(Uid),
+    /// Of a group.
+    Group(GroupId),
+    /// Of the end of a stay.
+    Stay(GroupId, Uid),
+    /// Of a row; the last part is its message id.
+    Row(PartitionKey, Uid, u64),
+    /// Of an idempotency record.
+    Sent(PartitionKey, Uid, ClientId),
+    /// Of an acceptance.
+    Pending(u64),
+}
+
+impl Record {
+    /// Where it stands.
+    pub fn key(&self) -> Key {
+        match self {
+            Record::Account(account, _) => Key::Account(account.uid),
+            Record::Group(group) => Key::Group(group.gid),
+            Record::Stay(gid, uid, _) => Key::Stay(*gid, *uid),
+            Record::Row(entry) => {
+                Key::Row(entry.receiver.partition_key(), entry.receiver, entry.message_id.get())
+            }
+            Record::Sent(sender, client_id, _) => Key::Sent(sender.partition_key(), *sender, *client_id),
+            Record::Pending(pending, _) => Key::Pending(pending.acceptance.0),
+        }
+    }
+}
+
+impl Key {
+    /// The section that it is a key of.
+    pub fn section(self) -> Section {
+        match self {
+            Key::Account(_) => Section::Accounts,
+            Key::Group(_) => Section::Groups,
+            Key::Stay(..) => Section::Stays,
+            Key::Row(..) => Section::Rows,
+            Key::Sent(..) => Section::Sent,
+            Key::Pending(_) => Section::Pending,
+        }
+    }
+}
+
+/// How much there is, and of which life of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The history that it belongs to (I14).
+    pub history: HistoryId,
+    /// The newest acceptance.
+    pub accepted: u64,
+    /// Records of each section, as [`Section::ALL`] orders them.
+    pub totals: [u64; 6],
+}
+
+/// One moment of an installation: all that was committed before it was taken, whole, and nothing else.
+///
+/// It is taken beside a serving process, without its lock, and stays the same however much that one writes.
+#[async_trait]
+pub trait Snapshot: Send {
+    /// What it holds.
+    async fn about(&mut self) -> Result<About, StoreError>;
+
+    /// The records of `section` after `after` (a key of that section; `None`: from its beginning), in order, at most
+    /// `limit` (1 and up) and fewer only at the end of the section or where they are large. Empty: there are no more.
+    async fn page(
+        &mut self,
+        section: Section,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError>;
+}
+
+/// Fills an empty installation, a chunk a transaction, under the lock of its process.
+///
+/// From the first chunk until [`finish`](Restore::finish) the installation is *unfinished*: it does not open for
+/// serving, and only the same source goes on filling it.
+#[async_trait]
+pub trait Restore: Send {
+    /// Begins to fill from `source` (a checksum), or goes on: how many of its records are already in.
+    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError>;
+
+    /// Stores the next records, in the order of the archive, durably, all or none; counters follow.
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError>;
+
+    /// Marks the installation as whole, under a new history.
+    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError>;
+}
+
+/// Why an installation is not filled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// There are accounts or rows already.
+    #[error("the installation is not empty; import into an empty data directory")]
+    NotEmpty,
+    /// An import of another file was begun.
+    #[error("the import of another file was begun here; go on with that one, or empty the data directory")]
+    OtherSource,
+    /// Storage failed; nothing of this call is stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
