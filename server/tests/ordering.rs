@@ -1,0 +1,451 @@
+//! What must hold on every number line, whatever fails while it is written (I1 to I5, I12, I13): the real queues over
+//! storage that fails on command, with a device that follows each line by cursor.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use tidemark::app::messages::{Draft, Messages};
+use tidemark::app::sync::{PullLimits, Sync};
+use tidemark::app::{Groups, SendError};
+use tidemark::domain::{
+    Bound, ClientId, Clock, Conversation, Direction, Entry, GroupId, Kind, MessageId, RangeQuery, Timestamp,
+    Uid,
+};
+use tidemark::notify::Local;
+use tidemark::queue::{Options, Parts, Queues, Watermarks};
+use tidemark::seq::Numbers;
+use tidemark::store::faulty::{Fault, FaultyStore};
+use tidemark::store::memory::{MemoryDirectory, MemoryStore};
+use tidemark::store::{Directory, MessageStore, NewAccount};
+
+const PEOPLE: u32 = 6;
+
+fn person(n: u32) -> Uid {
+    Uid(Uid::FIRST.0 + n % PEOPLE)
+}
+
+fn name(n: u128) -> ClientId {
+    ClientId(Uuid::from_u128(n))
+}
+
+/// Everything that outlives a "process": rows, accounts, ceilings.
+struct World {
+    rows: Arc<MemoryStore>,
+    directory: Arc<MemoryDirectory>,
+    sections: Arc<seqsvr::store::Memory>,
+    uuids: Arc<AtomicU64>,
+}
+
+impl World {
+    async fn new() -> World {
+        let directory = Arc::new(MemoryDirectory::new());
+        for n in 0..PEOPLE {
+            let account =
+                NewAccount { name: format!("p{n}"), password_hash: String::new(), created_at: Timestamp(0) };
+            assert_eq!(directory.create_account(account).await.expect("memory"), Some(person(n)));
+        }
+        World {
+            rows: Arc::new(MemoryStore::new()),
+            directory,
+            sections: Arc::new(seqsvr::store::Memory::new()),
+            uuids: Arc::default(),
+        }
+    }
+
+    /// A "process" over what there is.
+    async fn start(&self, options: Options) -> Process {
+        let store = Arc::new(FaultyStore::new(self.rows.clone()));
+        let limits = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
+        let sequencer = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
+        let watermarks = Watermarks::new(store.clone(), 1_000);
+        let notifier = Arc::new(Local::new());
+        let uuids = self.uuids.clone();
+        let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
+            Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
+        let parts = Parts {
+            numbers: Numbers::new(Arc::new(sequencer)),
+            store: store.clone(),
+            directory: self.directory.clone(),
+            notifier: notifier.clone(),
+            watermarks: watermarks.clone(),
+            clock: Clock::new(|| Timestamp(7)),
+            new_uuid: new_uuid.clone(),
+        };
+        let queues = Queues::start(parts, options);
+        let history = store.history().await.expect("memory");
+        Process {
+            messages: Messages::new(queues.clone()),
+            groups: Groups::new(store.clone(), self.directory.clone(), queues.clone(), new_uuid),
+            sync: Sync::new(
+                store.clone(),
+                watermarks,
+                notifier,
+                history,
+                PullLimits { rows: 3, bytes: 4_096 },
+            ),
+            queues,
+            store,
+        }
+    }
+
+    /// A whole inbox, as GetRange tells it.
+    async fn inbox(&self, uid: Uid) -> Vec<Entry> {
+        let all = RangeQuery::new(Bound::InfMin, Bound::InfMax, Direction::Forward, RangeQuery::MAX_ROWS);
+        let page = self.rows.range(uid, all.expect("a good range")).await.expect("memory");
+        assert!(!page.more);
+        page.rows
+    }
+}
+
+struct Process {
+    messages: Messages,
+    groups: Groups,
+    sync: Sync,
+    queues: Queues,
+    store: Arc<FaultyStore>,
+}
+
+impl Process {
+    /// A device that starts at nothing and follows `uid`'s line by cursor until it has `rows` of them.
+    fn follow(&self, uid: Uid, rows: usize) -> JoinHandle<Vec<MessageId>> {
+        let sync = self.sync.clone();
+        tokio::spawn(async move {
+            let wake = sync.watch(uid);
+            let mark = sync.mark(uid).await.expect("memory");
+            let (mut cursor, mut seen) = (MessageId::ZERO, Vec::new());
+            while seen.len() < rows {
+                let pulled = sync.pull(&mark, cursor).await.expect("memory");
+                seen.extend(pulled.entries.iter().map(|entry| entry.message_id));
+                cursor = pulled.synced.max(cursor);
+                if pulled.entries.is_empty() {
+                    wake.notified().await;
+                }
+            }
+            seen
+        })
+    }
+
+    /// Sends until it is durable, as a client does: the same `client_id` again after every retryable refusal.
+    async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
+        loop {
+            match self.messages.submit(who, draft.clone()).await {
+                Ok(receipt) => return receipt.message_id,
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+        }
+    }
+}
+
+fn options(queues: usize) -> Options {
+    Options { queues, ..Options::default() }
+}
+
+fn to(uid: Uid, id: u128, text: &str) -> Draft {
+    Draft { client_id: name(id), to: Conversation::User(uid), text: text.into() }
+}
+
+fn ids(entries: &[Entry]) -> Vec<MessageId> {
+    entries.iter().map(|entry| entry.message_id).collect()
+}
+
+fn said(entries: &[Entry]) -> Vec<ClientId> {
+    entries.iter().filter_map(|entry| entry.content.client_id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stalled_commit_holds_back_what_comes_after_it() {
+    for queues in [1, 4] {
+        let world = World::new().await;
+        let process = world.start(options(queues)).await;
+        let (ann, bob) = (person(0), person(queues as u32 % PEOPLE));
+        process.store.script([Fault::Stall]);
+        let first = tokio::spawn(process.messages.submit(ann, to(bob, 1, "first")));
+        process.store.until_stalled(1).await;
+        let second = tokio::spawn(process.messages.submit(ann, to(bob, 2, "second")));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(world.inbox(bob).await.is_empty(), "nothing may be visible behind a commit under way");
+        assert_eq!(process.sync.mark(bob).await.expect("memory").newest(), MessageId::ZERO);
+        process.store.release();
+        assert!(first.await.expect("runs").is_ok() && second.await.expect("runs").is_ok());
+        process.queues.stop().await;
+        assert_eq!(said(&world.inbox(bob).await), [name(1), name(2)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn resend_returns_the_first_id() {
+    let world = World::new().await;
+    let process = world.start(options(4)).await;
+    let (ann, bob) = (person(0), person(1));
+    let first = process.messages.submit(ann, to(bob, 1, "hi")).await.expect("accepted");
+    let again = process.messages.submit(ann, to(bob, 1, "hi")).await.expect("accepted");
+    assert_eq!((again.message_id, again.sent_at), (first.message_id, first.sent_at));
+    assert!(again.repeated && !first.repeated);
+    let other = process.messages.submit(ann, to(bob, 1, "ho")).await;
+    assert_eq!(other, Err(SendError::ClientIdReused));
+    process.queues.stop().await;
+    assert_eq!(said(&world.inbox(bob).await), [name(1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_and_a_lost_write_both_end_in_one_row() {
+    for (queues, fault) in
+        [(1, Fault::LoseAnswer), (1, Fault::LoseWrite), (4, Fault::LoseAnswer), (4, Fault::LoseWrite)]
+    {
+        let world = World::new().await;
+        let process = world.start(options(queues)).await;
+        let (ann, bob) = (person(0), person(1));
+        process.store.script([fault, fault, fault]);
+        let device = process.follow(bob, 2);
+        let first = process.insist(ann, to(bob, 1, "one")).await;
+        assert!(first < process.insist(ann, to(bob, 2, "two")).await);
+        process.queues.stop().await;
+        let inbox = world.inbox(bob).await;
+        assert_eq!(said(&inbox), [name(1), name(2)], "{fault:?} with {queues} queues");
+        assert_eq!(device.await.expect("runs"), ids(&inbox));
+        assert_eq!(said(&world.inbox(ann).await), [name(1), name(2)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_owed_at_a_crash_are_written_at_the_next_start_before_anything_new() {
+    let world = World::new().await;
+    let (ann, bob) = (person(0), person(1));
+    let before = world.start(options(4)).await;
+    // Accepted in Ann's queue; the commit in Bob's queue never returns: the process dies there.
+    before.store.script([Fault::Pass, Fault::Stall]);
+    before.insist(ann, to(bob, 1, "before the crash")).await;
+    before.store.until_stalled(1).await;
+    assert!(world.inbox(bob).await.is_empty());
+
+    let after = world.start(options(4)).await;
+    after.insist(ann, to(bob, 2, "after the crash")).await;
+    after.queues.stop().await;
+    let inbox = world.inbox(bob).await;
+    assert_eq!(said(&inbox), [name(1), name(2)]);
+    let lines: BTreeSet<_> = ids(&inbox).into_iter().collect();
+    assert_eq!(lines.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panicking_writer_is_replaced_and_other_queues_notice_nothing() {
+    for fault in [Fault::Panic, Fault::PanicAfter] {
+        let world = World::new().await;
+        let process = world.start(options(2)).await;
+        let (even, odd) = (person(1), person(0)); // uids start at an odd number
+        process.store.script([fault]);
+        let lost = process.messages.submit(even, to(even, 1, "in the hand of the one that dies")).await;
+        assert_eq!(lost, Err(SendError::Unavailable));
+        // At once, although the other queue is still pausing.
+        process.messages.submit(odd, to(odd, 2, "elsewhere")).await.expect("unharmed");
+        let taken_over = process.insist(even, to(even, 1, "in the hand of the one that dies")).await;
+        process.insist(even, to(even, 3, "later")).await;
+        process.queues.stop().await;
+        let inbox = world.inbox(even).await;
+        assert_eq!(said(&inbox), [name(1), name(3)]);
+        assert_eq!(inbox[0].message_id, taken_over);
+        assert_eq!(process.sync.mark(even).await.expect("memory").newest(), inbox[1].message_id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_at_once() {
+    let world = World::new().await;
+    let process = world.start(Options { queues: 1, length: 2, batch: 1, ..Options::default() }).await;
+    let ann = person(0);
+    process.store.script([Fault::Stall]);
+    let mut waiting = vec![tokio::spawn(process.messages.submit(ann, to(ann, 1, "x")))];
+    process.store.until_stalled(1).await;
+    waiting.extend([2, 3].map(|id| tokio::spawn(process.messages.submit(ann, to(ann, id, "x")))));
+    assert_eq!(process.messages.submit(ann, to(ann, 4, "x")).await, Err(SendError::Busy));
+    process.store.release();
+    for sent in waiting {
+        assert!(sent.await.expect("runs").is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
+    let world = World::new().await;
+    let process = world.start(options(4)).await;
+    let members = (1..PEOPLE).map(person).collect();
+    let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
+    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "bye".into() };
+    let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), draft(id))).collect();
+    process.queues.stop().await;
+    for answer in sent {
+        assert!(answer.await.is_ok());
+    }
+    for n in 0..PEOPLE {
+        assert_eq!(world.inbox(person(n)).await.len(), 21, "20 messages and the making of the group");
+    }
+    let late = process.messages.submit(person(0), draft(99)).await;
+    assert_eq!(late, Err(SendError::Stopping));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_row_that_says_you_left_nothing_of_that_stay_arrives() {
+    let world = World::new().await;
+    let process = world.start(options(4)).await;
+    let (ann, bob) = (person(0), person(1));
+    let gid = process.groups.create(ann, "pair".into(), vec![bob]).await.expect("made");
+    let say = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hello".into() };
+    process.insist(ann, say(1)).await;
+    // Ann's message is accepted while Bob is in; his queue gets to it only after he has left.
+    process.groups.remove(bob, gid, bob).await.expect("left");
+    assert_eq!(process.messages.submit(bob, say(9)).await, Err(SendError::UnknownGroup));
+    process.insist(ann, say(2)).await;
+    process.groups.add(ann, gid, bob).await.expect("back");
+    process.insist(ann, say(3)).await;
+    process.queues.stop().await;
+    let inbox = world.inbox(bob).await;
+    let left =
+        inbox.iter().position(|entry| entry.content.body.as_json().contains("\"left\"")).expect("a row");
+    let back =
+        inbox.iter().position(|entry| entry.content.body.as_json().contains("\"added\"")).expect("a row");
+    assert_eq!(back, left + 1, "between leaving and rejoining there is nothing");
+    assert!(!said(&inbox).contains(&name(2)) && said(&inbox).contains(&name(3)));
+}
+
+/// What one random run does.
+#[derive(Clone, Debug)]
+struct Run {
+    queues: usize,
+    sends: Vec<(u32, Option<u32>)>,
+    faults: Vec<Fault>,
+    crash_after: usize,
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let fault = prop_oneof![
+        4 => Just(Fault::Pass),
+        1 => Just(Fault::Refuse),
+        1 => Just(Fault::LoseAnswer),
+        1 => Just(Fault::LoseWrite),
+        1 => Just(Fault::Panic),
+        1 => Just(Fault::PanicAfter),
+    ];
+    // To a person, or (None) to the group of all.
+    let send = (0..PEOPLE, prop_oneof![2 => (0..PEOPLE).prop_map(Some), 1 => Just(None)]);
+    (1..5_usize, prop::collection::vec(send, 1..40), prop::collection::vec(fault, 0..30), 0..40_usize)
+        .prop_map(|(queues, sends, faults, crash_after)| Run { queues, sends, faults, crash_after })
+}
+
+async fn check(run: Run) {
+    let world = World::new().await;
+    let mut process = world.start(options(run.queues)).await;
+    let all = (1..PEOPLE).map(person).collect();
+    let gid = process.groups.create(person(0), "all".into(), all).await.expect("made");
+    process.store.script(run.faults.iter().copied());
+
+    let draft = |id: usize, to: Option<u32>| Draft {
+        client_id: name(id as u128),
+        to: to.map_or(Conversation::Group(gid), |n| Conversation::User(person(n))),
+        text: format!("message {id}"),
+    };
+    let mut unanswered = Vec::new();
+    for (at, (from, to)) in run.sends.iter().enumerate() {
+        if at == run.crash_after {
+            // A crash: what runs is forgotten where it stands, the answers with it.
+            unanswered.clear();
+            process = world.start(options(run.queues)).await;
+            process.store.script(run.faults.iter().copied());
+        }
+        unanswered.push((at, process.messages.submit(person(*from), draft(at, *to))));
+    }
+    drop(unanswered);
+    // Every client insists, as clients do; whatever had been accepted is not written again.
+    for (at, (from, to)) in run.sends.iter().enumerate() {
+        process.insist(person(*from), draft(at, *to)).await;
+    }
+    process.queues.stop().await;
+    judge(&world, &run, gid).await;
+}
+
+async fn judge(world: &World, run: &Run, gid: GroupId) {
+    let mut order: HashMap<Uid, Vec<ClientId>> = HashMap::new();
+    for n in 0..PEOPLE {
+        let own = world.inbox(person(n)).await;
+        let own = own.iter().filter(|entry| entry.content.sender == person(n));
+        let own = own.filter(|entry| entry.content.kind == Kind::Message);
+        order.insert(person(n), own.filter_map(|entry| entry.content.client_id).collect());
+    }
+    for n in 0..PEOPLE {
+        let inbox = world.inbox(person(n)).await;
+        assert!(inbox.is_sorted_by(|a, b| a.message_id < b.message_id));
+        let messages: Vec<_> = inbox.iter().filter(|entry| entry.content.kind == Kind::Message).collect();
+        let mut due: Vec<ClientId> = Vec::new();
+        for (at, (from, to)) in run.sends.iter().enumerate() {
+            if *from == n || to.is_none() || *to == Some(n) {
+                due.push(name(at as u128));
+            }
+        }
+        let mut got: Vec<ClientId> = messages.iter().filter_map(|entry| entry.content.client_id).collect();
+        for (sender, accepted) in &order {
+            let theirs: Vec<_> = messages
+                .iter()
+                .filter(|e| e.content.sender == *sender)
+                .filter_map(|e| e.content.client_id)
+                .collect();
+            let expected: Vec<_> = accepted.iter().copied().filter(|id| theirs.contains(id)).collect();
+            assert_eq!(theirs, expected, "I12: {sender}'s order at {}", person(n));
+        }
+        got.sort_unstable();
+        due.sort_unstable();
+        assert_eq!(got, due, "I4, I5: everything once, to everyone, at {} in {gid}", person(n));
+    }
+    assert!(world.rows.pending(Default::default(), 1).await.expect("memory").is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_fails_everything_arrives_once_in_each_senders_order(run in run()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(check(run));
+    }
+}
+
+#[tokio::test]
+async fn devices_that_follow_by_cursor_miss_nothing_under_concurrent_senders() {
+    for queues in [1, 4] {
+        let world = World::new().await;
+        let process = Arc::new(world.start(options(queues)).await);
+        let devices: Vec<_> = (0..PEOPLE).map(|n| process.follow(person(n), 200 * PEOPLE as usize)).collect();
+        let senders: Vec<_> = (0..PEOPLE)
+            .map(|from| {
+                let process = process.clone();
+                tokio::spawn(async move {
+                    for n in 0..200 {
+                        for other in 0..PEOPLE {
+                            let id = u128::from(from) << 64 | u128::from(n) << 32 | u128::from(other);
+                            let sent = process.messages.submit(person(from), to(person(other), id, "tick"));
+                            if n % 8 == 7 {
+                                sent.await.expect("accepted");
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        for sender in senders {
+            sender.await.expect("runs");
+        }
+        let mut seen = Vec::new();
+        for device in devices {
+            seen.push(device.await.expect("runs"));
+        }
+        process.queues.stop().await;
+        for (n, seen) in seen.iter().enumerate() {
+            let inbox = ids(&world.inbox(person(n as u32)).await);
+            assert!(inbox.starts_with(seen), "a row became visible behind the cursor");
+        }
+    }
+}
