@@ -354,6 +354,7 @@ async fn check(run: Run) {
         if at == run.crash_after {
             // A crash: what runs is forgotten where it stands, the answers with it.
             unanswered.clear();
+            process.store.kill();
             process = world.start(options(run.queues)).await;
             process.store.script(run.faults.iter().copied());
         }
@@ -423,7 +424,7 @@ async fn devices_that_follow_by_cursor_miss_nothing_under_concurrent_senders() {
             .map(|from| {
                 let process = process.clone();
                 tokio::spawn(async move {
-                    for n in 0..200 {
+                    for n in 0..200_u32 {
                         for other in 0..PEOPLE {
                             let id = u128::from(from) << 64 | u128::from(n) << 32 | u128::from(other);
                             let sent = process.messages.submit(person(from), to(person(other), id, "tick"));

@@ -3,6 +3,7 @@
 //! It wraps a real one and follows a script, one [`Fault`] per commit; without one left, it passes on.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -33,6 +34,7 @@ pub enum Fault {
 pub struct FaultyStore {
     inner: Arc<dyn MessageStore>,
     script: Mutex<VecDeque<Fault>>,
+    dead: AtomicBool,
     released: Semaphore,
     stalled: watch::Sender<usize>,
 }
@@ -41,12 +43,23 @@ impl FaultyStore {
     /// `inner`, which fails on command.
     pub fn new(inner: Arc<dyn MessageStore>) -> FaultyStore {
         let (stalled, _) = watch::channel(0);
-        FaultyStore { inner, script: Mutex::default(), released: Semaphore::new(0), stalled }
+        FaultyStore {
+            inner,
+            script: Mutex::default(),
+            dead: AtomicBool::new(false),
+            released: Semaphore::new(0),
+            stalled,
+        }
     }
 
     /// What becomes of the coming commits, in the order in which they come.
     pub fn script(&self, faults: impl IntoIterator<Item = Fault>) {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
+    }
+
+    /// From now on no commit returns or stores anything: to what lies below it, the process has died.
+    pub fn kill(&self) {
+        self.dead.store(true, Ordering::Relaxed);
     }
 
     /// Lets one stalled commit go on: one that stalls now, or the next one that does.
@@ -61,6 +74,9 @@ impl FaultyStore {
     }
 
     fn next(&self) -> Fault {
+        if self.dead.load(Ordering::Relaxed) {
+            return Fault::Stall;
+        }
         self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(Fault::Pass)
     }
 }
