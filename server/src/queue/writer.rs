@@ -98,6 +98,16 @@ impl<'a> Writer<'a> {
 
     /// One batch, from the orders to the answers.
     async fn work(&mut self, deliveries: Vec<Delivery>, mut asks: Vec<Ask>) {
+        // Numbers are taken in the order in which the commit writes: copies first.
+        let copies = match self.number_all(deliveries).await {
+            Ok(copies) => copies,
+            Err(error) => {
+                warn!(%error, "copies wait: no numbers");
+                refuse(asks, &SendError::Unavailable);
+                return self.recover(true).await;
+            }
+        };
+        let owed = !copies.is_empty();
         let facts = match self.facts(&asks).await {
             Ok(facts) => facts,
             Err(error) => {
@@ -134,15 +144,6 @@ impl<'a> Writer<'a> {
         }
         self.shard.waiting.extend(asks.drain(decided..));
 
-        let copies = match self.number_all(deliveries).await {
-            Ok(copies) => copies,
-            Err(error) => {
-                warn!(%error, "copies wait: no numbers");
-                refuse(asks, &SendError::Unavailable);
-                return self.recover(true).await;
-            }
-        };
-        let owed = !copies.is_empty();
         match self.commit(copies, &entrants).await {
             Ok(outcomes) => {
                 for (entrant, outcome) in entrants.into_iter().zip(outcomes) {

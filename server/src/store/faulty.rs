@@ -3,6 +3,7 @@
 //! It wraps a real one and follows a script, one [`Fault`] per commit; without one left, it passes on.
 
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -81,6 +82,11 @@ impl FaultyStore {
     }
 }
 
+/// A panic without the message and the backtrace, which would drown a test's output.
+fn fall() -> ! {
+    resume_unwind(Box::new("as the script says"))
+}
+
 fn scripted() -> StoreError {
     StoreError::unavailable("as the script says")
 }
@@ -101,10 +107,10 @@ impl MessageStore for FaultyStore {
                 self.released.acquire().await.expect("never closed").forget();
                 self.inner.commit(writes).await
             }
-            Fault::Panic => panic!("as the script says"),
+            Fault::Panic => fall(),
             Fault::PanicAfter => {
                 self.inner.commit(writes).await?;
-                panic!("as the script says");
+                fall()
             }
         }
     }
