@@ -11,12 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::metrics::Metrics;
 use super::raiser::Raiser;
-use super::section::Rules;
 use super::shared::Shared;
-use super::split::Split;
 use crate::config::Options;
 use crate::error::{NextError, OpenError, TryNextError, Unavailable};
-use crate::ids::{Epoch, Granted, SectionId, Uid};
+use crate::ids::{Epoch, Granted, Uid};
 use crate::sequencer::Sequencer;
 use crate::store::{Owner, SectionStore};
 
@@ -41,13 +39,10 @@ impl Embedded {
     /// `section_size` or `step`, or was claimed by another process in the same moment.
     pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenError> {
         options.check()?;
-        let split = Split::new(options.section_size);
-        let rules = Rules { step: u64::from(options.step), limit: options.limit };
         let epoch = store.newest_epoch().await?.next();
         let owner = Owner { epoch, incarnation: options.incarnation };
-        let all = SectionId::new(0)..=SectionId::new(split.sections() as u32 - 1);
-        let claimed = store.claim(&[all], owner, options.layout()).await?;
-        let shared = Arc::new(Shared::new(split, rules, options.max_count, owner, &claimed));
+        let claimed = store.claim(&[Shared::all(&options)], owner, options.layout()).await?;
+        let shared = Arc::new(Shared::new(&options, owner, &claimed));
         let stop = CancellationToken::new();
         let raiser =
             Raiser { shared: Arc::clone(&shared), store, options: options.clone(), stop: stop.clone() };

@@ -1,13 +1,14 @@
-//! The allocator. `section` decides (pure), `slots` holds the numbers in memory and lets many threads take
-//! them without a lock, `raiser` is the one task that makes ceilings durable, `embedded` is the whole for
+//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many
+//! threads take them without a lock, `shared` adds who waits for what, `raiser` is the one task that makes ceilings durable, `embedded` is the whole for
 //! callers. `sync` names what the interleaving tests replace.
 
 mod embedded;
 mod metrics;
+mod pages;
 mod raiser;
 mod section;
 mod shared;
-mod slots;
+mod space;
 mod split;
 mod sync;
 #[cfg(test)]

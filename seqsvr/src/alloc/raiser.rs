@@ -60,7 +60,7 @@ impl Raiser {
             match answers.next().unwrap_or_else(missing) {
                 Ok(ceiling) if ceiling >= target.max => {
                     confirmed += 1;
-                    self.shared.section(target.section).confirm(ceiling, &self.shared.rules);
+                    self.shared.confirm(target.section, ceiling);
                 }
                 Ok(ceiling) => {
                     again += self.failed(target, &RaiseError::Unknown(format!("confirmed {ceiling} only")))
@@ -69,31 +69,24 @@ impl Raiser {
             }
         }
         self.shared.counters.raise_call(began.elapsed(), confirmed, batch.len() - confirmed);
-        if again > 0 {
-            warn!(sections = batch.len(), again, took = ?began.elapsed(), "ceilings not raised, trying again");
-        }
         again
     }
 
     /// Answers 1 if the ceiling is to be tried again.
     fn failed(&self, target: Ceiling, error: &RaiseError) -> usize {
-        let section = self.shared.section(target.section);
-        match error {
+        let to = match error {
             RaiseError::NotOwner { newest } => {
                 error!(section = %target.section, mine = %self.shared.owner.epoch, %newest, "section lost to another owner");
-                section.close();
+                self.shared.fence(target.section);
                 return 0;
             }
             // An earlier raise of unknown outcome, or an operator's, went further. It becomes this owner's
             // ceiling by being confirmed, not by having been seen.
-            RaiseError::Smaller { stored } => {
-                section.want(*stored);
-            }
-            RaiseError::Unavailable(_) | RaiseError::Unknown(_) => {
-                warn!(section = %target.section, to = target.max, %error, "ceiling not confirmed");
-            }
-        }
-        self.shared.mark_due(target.section);
+            RaiseError::Smaller { stored } => *stored,
+            RaiseError::Unavailable(_) | RaiseError::Unknown(_) => target.max,
+        };
+        warn!(section = %target.section, to = target.max, %error, "ceiling not confirmed");
+        self.shared.ask_again(target.section, to);
         1
     }
 }

@@ -1,5 +1,5 @@
 //! The arithmetic of a section, without state, I/O or time: may this many numbers be taken below the
-//! ceiling, and to what should the ceiling be raised. Called by `slots` for every take.
+//! ceiling, and to what should the ceiling be raised. Called by `space` for every take that is not plainly within it.
 
 /// The settings that bound every section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,6 @@ pub(crate) enum Plan {
 
 impl Rules {
     /// Taking `count` numbers after `current`, under `ceiling`.
-    #[inline]
     pub(crate) fn plan(&self, current: u64, count: u32, ceiling: u64) -> Plan {
         let last = current.saturating_add(u64::from(count));
         if last <= ceiling {
@@ -42,14 +41,18 @@ impl Rules {
     }
 
     /// The ceiling to ask for ahead of need once `last` was handed out: when less than half a step is left.
-    #[inline]
     pub(crate) fn ahead(&self, last: u64, ceiling: u64) -> Option<u64> {
         let low = ceiling.saturating_sub(last) < self.step / 2 && ceiling < self.limit;
         low.then(|| self.target(ceiling))
     }
 
+    /// Up to where numbers may be handed out without a second thought: not yet where the ceiling should be
+    /// raised ahead.
+    pub(crate) fn carefree(&self, ceiling: u64) -> u64 {
+        if ceiling < self.limit { ceiling.saturating_sub(self.step / 2) } else { ceiling }
+    }
+
     /// One step above `need`, or the limit.
-    #[inline]
     pub(crate) fn target(&self, need: u64) -> u64 {
         need.saturating_add(self.step).min(self.limit)
     }

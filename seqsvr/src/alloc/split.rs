@@ -1,7 +1,5 @@
-//! Where a uid lives: its section and its place in it. The section size is only known at run time, so the
-//! division is a multiplication by its reciprocal: exact for every `u32` uid and a third of a division's time.
-
-use crate::ids::{SectionId, Uid};
+//! Where a uid lives. The section size is only known at run time, so the division is a multiplication by its
+//! reciprocal: exact for every `u32`, and several times faster.
 
 /// Cuts the uid space into sections of one size.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +17,6 @@ impl Split {
     }
 
     /// Uids in a section.
-    #[inline]
     pub(crate) fn size(&self) -> u32 {
         self.size
     }
@@ -29,10 +26,18 @@ impl Split {
         (1_u64 << 32).div_ceil(u64::from(self.size)) as usize
     }
 
-    /// The section of `uid` and the place in it.
-    #[inline]
-    pub(crate) fn locate(&self, uid: Uid) -> (SectionId, u32) {
-        let section = ((u128::from(self.reciprocal) * u128::from(uid.get())) >> 64) as u32;
-        (SectionId::new(section), uid.get() - section * self.size)
+    /// The section of `uid`.
+    pub(crate) fn section(&self, uid: u32) -> usize {
+        ((u128::from(self.reciprocal) * u128::from(uid)) >> 64) as usize
+    }
+
+    /// The first uid of `section`.
+    pub(crate) fn first(&self, section: usize) -> u32 {
+        section as u32 * self.size
+    }
+
+    /// The last uid of `section`.
+    pub(crate) fn last(&self, section: usize) -> u32 {
+        self.first(section).saturating_add(self.size - 1)
     }
 }

@@ -1,8 +1,11 @@
-//! What `slots` needs from the standard library and how large its pages are. The interleaving tests compile
-//! `slots` against a module of the same name with the model checker's types and tiny pages.
+//! What `pages` and `space` need from the standard library, and the sizes of pages. The interleaving tests
+//! compile these two against a module of the same name with a model checker's types and tiny pages.
 
-pub(crate) use std::sync::OnceLock;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Uids in a page: 4 KiB of numbers, the granularity of memory for touched uids.
-pub(crate) const PAGE_SLOTS: usize = 512;
+/// Uids in a page: 4 KiB of distances, the grain of memory for touched uids.
+pub(crate) const PAGE_UIDS: usize = 1024;
+
+/// Pages in a leaf of the directory.
+pub(crate) const LEAF_PAGES: usize = 512;

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::section::{Plan, Rules};
 use super::split::Split;
-use crate::ids::Uid;
 use crate::store::MAX_CEILING;
 
 fn rules() -> impl Strategy<Value = Rules> {
@@ -73,6 +72,7 @@ proptest! {
         let last = last.min(ceiling);
         let due = ceiling < rules.limit && ceiling - last < rules.step / 2;
         prop_assert_eq!(rules.ahead(last, ceiling).is_some(), due);
+        prop_assert!(last == 0 || due == (last > rules.carefree(ceiling)));
     }
 
     #[test]
@@ -80,9 +80,10 @@ proptest! {
         let split = Split::new(size);
         let edge = (section % split.sections() as u32).wrapping_mul(size);
         for uid in [uid, edge, edge.wrapping_sub(1), edge.wrapping_add(1), 0, u32::MAX] {
-            let (section, offset) = split.locate(Uid::new(uid));
-            prop_assert_eq!((section.get(), offset), (uid / size, uid % size));
-            prop_assert!((section.get() as usize) < split.sections());
+            let section = split.section(uid);
+            prop_assert_eq!(section, (uid / size) as usize);
+            prop_assert!(section < split.sections());
+            prop_assert!(split.first(section) <= uid && uid <= split.last(section));
         }
     }
 }

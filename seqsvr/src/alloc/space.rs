@@ -1,0 +1,245 @@
+//! The whole uid space in memory: the sections with their ceilings, and the pages of touched uids. Any number
+//! of threads take numbers without a lock; only the raiser moves ceilings, after the store confirmed them.
+//! Wide slots hold distances too, so everything here counts from where the section was loaded.
+
+use super::pages::{Directory, Line, Page, Seen, WIDE};
+use super::section::{Plan, Rules};
+use super::split::Split;
+use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PAGE_UIDS, fence};
+
+/// What a take came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// The numbers up to `last` are the caller's.
+    Granted {
+        /// The last of them.
+        last: u64,
+        /// A ceiling that should be asked for now, ahead of need.
+        ahead: Option<u64>,
+    },
+    /// The ceiling must be raised to `to` first.
+    Raise {
+        /// The absolute target.
+        to: u64,
+    },
+    /// The limit would be passed.
+    Exhausted,
+    /// Closed for good: fenced off or shut down.
+    Closed,
+}
+
+/// What an attempt to advance came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// Everything handed out from now on is larger.
+    Done,
+    /// The ceiling must be raised to `to` first.
+    Raise {
+        /// The absolute target.
+        to: u64,
+    },
+    /// Closed for good: fenced off or shut down.
+    Closed,
+}
+
+/// The ceiling that adjacent uids share.
+struct Section {
+    /// Numbers at or below this may be handed out: confirmed by the store, at most the limit, 0 once closed.
+    ceiling: AtomicU64,
+    /// The ceiling as loaded, where uids stand that were not touched since.
+    base: u64,
+    /// The largest ceiling that was asked for.
+    wanted: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Section {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+/// See the module.
+pub(crate) struct Space {
+    split: Split,
+    rules: Rules,
+    sections: Box<[Section]>,
+    directory: Directory,
+    /// Numbers passed over without being handed out. Locked while they are, and while all distances are
+    /// summed, so that their difference never goes back.
+    skipped: Mutex<u64>,
+}
+
+impl Space {
+    /// Sections whose stored ceilings are `bases`: nothing can be taken before a raise.
+    pub(crate) fn new(split: Split, rules: Rules, bases: Vec<u64>) -> Self {
+        let uids = (bases.len() as u64 * u64::from(split.size())).min(1 << 32);
+        let section = |base| Section {
+            ceiling: AtomicU64::new(base),
+            base,
+            wanted: AtomicU64::new(base),
+            closed: AtomicBool::new(false),
+        };
+        Self {
+            split,
+            rules,
+            sections: bases.into_iter().map(section).collect(),
+            directory: Directory::new(uids),
+            skipped: Mutex::new(0),
+        }
+    }
+
+    /// Takes `count` numbers, 1 or more, for `uid`.
+    #[inline]
+    pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
+        match self.directory.page(uid).and_then(|page| page.take(uid, count)) {
+            Some(last) => Take::Granted { last, ahead: None },
+            None => self.take_with_care(uid, count),
+        }
+    }
+
+    /// Takes for a uid whose page gave no room: not touched yet, near the ceiling, contended, or wide.
+    #[cold]
+    fn take_with_care(&self, uid: u32, count: u32) -> Take {
+        let section = self.section(uid);
+        let line = self.line(uid);
+        loop {
+            let ceiling = section.ceiling.load(Ordering::Acquire);
+            let seen = line.seen();
+            match self.rules.plan(section.base + seen.distance(), count, ceiling) {
+                Plan::Grant { last } if self.step(&line, seen, last - section.base) => {
+                    self.widen_room(section, uid, line.page, ceiling);
+                    return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
+                }
+                Plan::Grant { .. } => {}
+                _ if section.is_closed() => return Take::Closed,
+                Plan::Raise { to } => return Take::Raise { to },
+                Plan::Exhausted => return Take::Exhausted,
+            }
+        }
+    }
+
+    /// Makes everything handed out for `uid` from now on larger than `at_least`, which the limit allows.
+    pub(crate) fn advance(&self, uid: u32, at_least: u64) -> Advance {
+        let section = self.section(uid);
+        let line = self.line(uid);
+        loop {
+            let seen = line.seen();
+            let current = section.base + seen.distance();
+            if section.is_closed() {
+                return Advance::Closed;
+            }
+            if at_least <= current {
+                return Advance::Done;
+            }
+            if at_least > section.ceiling.load(Ordering::Acquire) {
+                return Advance::Raise { to: self.rules.target(at_least) };
+            }
+            let mut skipped = self.lock_skipped();
+            if line.move_to(seen, at_least - section.base) {
+                *skipped = skipped.wrapping_add(at_least - current);
+                return Advance::Done;
+            }
+            drop(skipped);
+            if !seen.fits(at_least - section.base) {
+                self.promote(&line, seen);
+            }
+        }
+    }
+
+    /// The last number handed out for `uid`, or where an untouched one stands.
+    pub(crate) fn current(&self, uid: u32) -> u64 {
+        let base = self.section(uid).base;
+        let line = self.directory.leaf(uid).and_then(|leaf| leaf.line(uid));
+        base + line.map_or(0, |line| line.seen().distance())
+    }
+
+    /// How many numbers were handed out. Walks every touched page.
+    pub(crate) fn allocated(&self) -> u64 {
+        let skipped = self.lock_skipped();
+        // Wraps, as the sums do: only the difference is meant.
+        self.directory.moved().wrapping_sub(*skipped)
+    }
+
+    /// Notes that the ceiling of `section` should be at `to`. True: nobody had asked for as much, so the
+    /// raiser must hear of it.
+    pub(crate) fn want(&self, section: usize, to: u64) -> bool {
+        let wanted = &self.sections[section].wanted;
+        // The load spares takers near the ceiling a write to a line that they all read.
+        wanted.load(Ordering::Relaxed) < to && wanted.fetch_max(to, Ordering::AcqRel) < to
+    }
+
+    /// The ceiling to ask the store for; `None`: it is there, or the section is closed.
+    pub(crate) fn due(&self, section: usize) -> Option<u64> {
+        let section = &self.sections[section];
+        let wanted = section.wanted.load(Ordering::Acquire);
+        (wanted > section.ceiling.load(Ordering::Relaxed) && !section.is_closed()).then_some(wanted)
+    }
+
+    /// The store confirmed `ceiling`. For the raiser alone.
+    pub(crate) fn confirm(&self, section: usize, ceiling: u64) {
+        let section = &self.sections[section];
+        if !section.is_closed() {
+            section.ceiling.fetch_max(ceiling.min(self.rules.limit), Ordering::Release);
+        }
+    }
+
+    /// Ends the sections from `first` to `last` for good. For the raiser alone.
+    pub(crate) fn close(&self, first: usize, last: usize) {
+        for section in &self.sections[first..=last] {
+            section.closed.store(true, Ordering::Release);
+            section.ceiling.store(0, Ordering::Release);
+        }
+        // Pairs with the fence in `widen_room`: either that sees the section closed, or this comes later.
+        fence(Ordering::SeqCst);
+        let (first, last) = (self.split.first(first), self.split.last(last));
+        self.directory.pages(first, last, |page| page.room.store(0, Ordering::Release));
+    }
+
+    fn lock_skipped(&self) -> MutexGuard<'_, u64> {
+        self.skipped.lock().expect("nothing panics while it is locked")
+    }
+
+    fn section(&self, uid: u32) -> &Section {
+        &self.sections[self.split.section(uid)]
+    }
+
+    fn line(&self, uid: u32) -> Line<'_> {
+        self.directory.touch(uid, |uid| self.section(uid).base).touch(uid)
+    }
+
+    /// Moves a line, promoting it first if it has to be; false: look again.
+    fn step(&self, line: &Line<'_>, seen: Seen, to: u64) -> bool {
+        if !seen.fits(to) {
+            self.promote(line, seen);
+            return false;
+        }
+        line.move_to(seen, to)
+    }
+
+    /// Lets a line go on in its wide slot, from the largest distance that a narrow one can hold.
+    #[cold]
+    fn promote(&self, line: &Line<'_>, seen: Seen) {
+        let mut skipped = self.lock_skipped();
+        if line.widen(seen) {
+            *skipped = skipped.wrapping_add(u64::from(WIDE - 1) - seen.distance());
+        }
+    }
+
+    fn widen_room(&self, section: &Section, uid: u32, page: &Page, ceiling: u64) {
+        let first = uid - uid % PAGE_UIDS as u32;
+        if self.split.section(first) != self.split.section(first + (PAGE_UIDS as u32 - 1)) {
+            return;
+        }
+        let distance = self.rules.carefree(ceiling).saturating_sub(section.base);
+        let room = distance.min(u64::from(WIDE - 1)) as u32;
+        if room <= page.room.load(Ordering::Relaxed) {
+            return;
+        }
+        page.room.fetch_max(room, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        if section.is_closed() {
+            page.room.store(0, Ordering::Release);
+        }
+    }
+}
