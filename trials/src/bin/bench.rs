@@ -1,2 +1,59 @@
-//! x
-fn main() {}
+//! `bench`: the measurements. `cargo xtask bench` builds what it needs and starts it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tidemark_trials::bench::{self, Plan};
+
+/// Measures Tidemark against baselines taken in the same run, and prints the medians
+#[derive(Parser)]
+#[command(name = "bench", after_help = scenarios())]
+struct Arguments {
+    /// Which to run; all if none is named
+    #[arg(value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    /// Write the rows to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw the chart into this file
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
+    /// Runs of each scenario; medians are told
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+    /// A tenth of the work: shows that it works, the numbers mean little
+    #[arg(long)]
+    quick: bool,
+    /// Be the baseline's echo server; the measurement starts it by itself
+    #[arg(long, hide = true)]
+    serve_echo: bool,
+}
+
+fn scenarios() -> String {
+    let line = |(name, about)| format!("  {name:<13} {about}");
+    let lines: Vec<String> = bench::scenarios().map(line).collect();
+    format!("Scenarios:\n{}", lines.join("\n"))
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = if arguments.serve_echo { bench::serve_echo().await } else { measure(arguments).await };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
+    let Arguments { scenarios, json, chart, runs, quick, .. } = arguments;
+    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, json, chart }).await?;
+    let missed = rows.iter().filter(|row| row.met == Some(false)).count();
+    let asked = rows.iter().filter(|row| row.met.is_some()).count();
+    println!("{} of {asked} targets met", asked - missed);
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The chart for the README: how far each ratio is from its target, as a small SVG that suits light and dark pages.
+
+use std::fmt::Write as _;
+
+use super::report::Row;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 300.0;
+const LINE: f64 = 26.0;
+/// Bars end here: what is ten times better than asked for needs no longer bar.
+const MOST: f64 = 3.0;
+
+/// Draws the rows that have both a ratio and a target.
+///
+/// Bars show the ratio divided by the target where more is better, and the other way round where less is: right of
+/// the line at 1 the target is met.
+pub fn draw(rows: &[Row]) -> String {
+    let bars: Vec<Bar> = rows.iter().filter_map(bar).collect();
+    let height = LINE * bars.len() as f64 + 64.0;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         aria-label=\"Measured figures against their targets\">\n{STYLE}\n"
+    );
+    let _ = writeln!(
+        svg,
+        "<text x=\"8\" y=\"20\" class=\"title\">Measured against its target: longer is better</text>"
+    );
+    for (at, bar) in bars.iter().enumerate() {
+        let y = 34.0 + LINE * at as f64;
+        let width = (WIDTH - LEFT - 130.0) * bar.score.min(MOST) / MOST;
+        let class = if bar.met { "met" } else { "missed" };
+        let (label, figure) = (escape(&bar.label), escape(&bar.figure));
+        let _ =
+            writeln!(svg, "<text x=\"{}\" y=\"{}\" class=\"label\">{label}</text>", LEFT - 10.0, y + 15.0);
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{width:.1}\" height=\"18\" rx=\"3\" class=\"{class}\"/>"
+        );
+        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{}\">{figure}</text>", LEFT + width + 8.0, y + 14.0);
+    }
+    let x = LEFT + (WIDTH - LEFT - 130.0) / MOST;
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{x:.1}\" y1=\"30\" x2=\"{x:.1}\" y2=\"{}\" class=\"goal\"/>",
+        height - 26.0
+    );
+    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{}\" class=\"goal-name\">target</text>", height - 10.0);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+const STYLE: &str = "<style>\n\
+    text { font: 13px system-ui, sans-serif; fill: #24292f }\n\
+    .title { font-weight: 600 } .label { text-anchor: end } .goal-name { text-anchor: middle }\n\
+    .met { fill: #2f7d5b } .missed { fill: #c4622d } .goal { stroke: #6e7781; stroke-dasharray: 4 3 }\n\
+    @media (prefers-color-scheme: dark) {\n\
+    text { fill: #d8dee4 } .met { fill: #57b88a } .missed { fill: #e58a57 } .goal { stroke: #8b949e }\n\
+    }\n</style>";
+
+struct Bar {
+    label: String,
+    figure: String,
+    score: f64,
+    met: bool,
+}
+
+fn bar(row: &Row) -> Option<Bar> {
+    let (target, met) = (row.target.as_deref()?, row.met?);
+    let mut words = target.split_whitespace();
+    let more_is_better = words.next()? == "≥";
+    let wanted: f64 = words.next()?.replace(',', "").parse().ok()?;
+    let (reached, figure) = match row.ratio.filter(|_| target.ends_with('×')) {
+        Some(ratio) => (ratio, format!("{ratio:.2} × ({target})")),
+        None => (row.value, format!("{} {} ({target})", super::report::figure(row.value), row.unit)),
+    };
+    let score = if more_is_better { reached / wanted } else { wanted / reached.max(f64::MIN_POSITIVE) };
+    Some(Bar { label: format!("{}: {}", row.scenario, row.metric), figure, score, met })
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(ratio: Option<f64>, value: f64, target: &str, met: bool) -> Row {
+        Row {
+            scenario: "send".to_owned(),
+            metric: "a < b".to_owned(),
+            value,
+            unit: "KiB".to_owned(),
+            against: None,
+            ratio,
+            target: Some(target.to_owned()),
+            met: Some(met),
+        }
+    }
+
+    #[test]
+    fn more_and_less_are_both_drawn_as_longer_is_better() {
+        let score = |row: &Row| bar(row).expect("a bar").score;
+        assert!((score(&row(Some(1.2), 0.0, "≥ 0.6 ×", true)) - 2.0).abs() < 1e-9);
+        assert!((score(&row(Some(2.5), 0.0, "≤ 5 ×", true)) - 2.0).abs() < 1e-9);
+        assert!((score(&row(None, 16.0, "≤ 8 KiB", false)) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_chart_is_well_formed_and_marks_what_was_missed() {
+        let svg = draw(&[row(Some(0.5), 0.0, "≥ 0.6 ×", false)]);
+        assert!(svg.contains("class=\"missed\"") && svg.contains("a &lt; b") && svg.ends_with("</svg>\n"));
+        assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    }
+}

@@ -1,0 +1,133 @@
+//! `bench`: each scenario measured several times against baselines in the same run, medians told.
+//!
+//! A scenario lives in its own file under `scenario`, all of the same shape: [`Scenario::prepare`] once, then
+//! [`Scenario::measure`] for each run, which answers samples with their baselines measured beside them.
+
+pub mod chart;
+
+mod baseline;
+mod machine;
+mod report;
+mod scenario;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+pub use report::Row;
+use report::{rows_of, table};
+use scenario::Scenario;
+
+use crate::{Failure, Result, server};
+
+/// What to measure and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Names of scenarios; empty = all.
+    pub scenarios: Vec<String>,
+    /// Runs of each, at least 1; medians are told.
+    pub runs: usize,
+    /// A tenth of the work: shows that it works, its numbers mean little.
+    pub quick: bool,
+    /// Where the rows go, as JSON.
+    pub json: Option<PathBuf>,
+    /// Where the chart goes, as SVG.
+    pub chart: Option<PathBuf>,
+}
+
+/// What a scenario is given.
+pub(crate) struct Context {
+    /// The server's program.
+    pub(crate) binary: PathBuf,
+    /// A tenth of the work.
+    pub(crate) quick: bool,
+    /// Where it may put files; on the disk whose speed matters.
+    pub(crate) folder: PathBuf,
+}
+
+impl Context {
+    /// `full`, or a tenth of it in a quick run.
+    pub(crate) fn scaled(&self, full: usize) -> usize {
+        if self.quick { (full / 10).max(1) } else { full }
+    }
+
+    /// A fresh folder.
+    pub(crate) fn fresh(&self) -> Result<tempfile::TempDir> {
+        Ok(tempfile::Builder::new().prefix("trial-").tempdir_in(&self.folder)?)
+    }
+}
+
+/// Names and purposes of all scenarios, in the order in which they run.
+pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
+    scenario::ALL.iter().map(|each| (each.name, each.about))
+}
+
+/// Carries out a plan, prints the table, and answers the rows.
+pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
+    let chosen = choose(&plan.scenarios)?;
+    // Beside the program: /tmp may be memory, where syncing costs nothing.
+    let binary = server::beside_this_program()?;
+    let folder = binary.with_file_name("trials");
+    fs::create_dir_all(&folder)?;
+    let context = Context { binary, quick: plan.quick, folder };
+    let runs = plan.runs.max(1);
+    let bar = ProgressBar::new((chosen.len() * runs) as u64);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}")?;
+    bar.set_style(style);
+    bar.enable_steady_tick(Duration::from_millis(250));
+    let mut rows = machine::rows(plan.quick, runs);
+    for scenario in chosen {
+        bar.set_message(format!("{}: getting ready", scenario.name));
+        let samples = (scenario.run)(&context, runs, &bar).await;
+        let samples = samples.map_err(|e| Failure::new(format!("{}: {e}", scenario.name)))?;
+        rows.extend(rows_of(scenario.name, &samples));
+        // Told as soon as it is known: a whole run takes minutes.
+        bar.suspend(|| println!("{}", table(rows.iter().filter(|row| row.scenario == scenario.name))));
+        save(plan, &rows)?;
+    }
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+/// Serves the baseline's echo until the process is killed.
+pub async fn serve_echo() -> Result<()> {
+    baseline::echo::serve().await
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
+    let find = |name: &String| {
+        scenario::ALL.iter().find(|each| each.name == *name).ok_or_else(|| {
+            let known: Vec<_> = scenarios().map(|(name, _)| name).collect();
+            Failure::new(format!("there is no scenario {name}; there are: {}", known.join(", ")))
+        })
+    };
+    if names.is_empty() { Ok(scenario::ALL.iter().collect()) } else { names.iter().map(find).collect() }
+}
+
+fn save(plan: &Plan, rows: &[Row]) -> Result<()> {
+    if let Some(path) = &plan.json {
+        write(path, &serde_json::to_string_pretty(rows)?)?;
+    }
+    if let Some(path) = &plan.chart {
+        write(path, &chart::draw(rows))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|e| Failure::new(format!("{} cannot be written: {e}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_scenario_is_told_with_the_known_ones() {
+        let error = choose(&["sned".to_owned()]).err().expect("unknown").to_string();
+        assert!(error.contains("sned") && error.contains("send-latency"), "{error}");
+        assert_eq!(choose(&[]).expect("all").len(), scenario::ALL.len());
+    }
+}

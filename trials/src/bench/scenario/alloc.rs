@@ -1,0 +1,80 @@
+//! `alloc`: the next number for random uids among ten million touched ones, and how often a ceiling is raised.
+
+use std::sync::Arc;
+use std::thread;
+
+use seqsvr::store::Memory;
+use seqsvr::{Embedded, Options, Sequencer, TryNextError, Uid};
+
+use super::Measured;
+use crate::bench::Context;
+use crate::bench::baseline::numbers::{Numbers, rate};
+use crate::bench::report::{Sample, Target};
+use crate::{Failure, Result};
+
+/// Numbers taken by each thread in a run.
+const EACH: usize = 8_000_000;
+/// Numbers taken by one uid to count the raises.
+const OF_ONE: u64 = 1_000_000;
+
+pub(super) struct Alloc {
+    uids: u32,
+    sequencer: Embedded,
+    bare: Numbers,
+}
+
+impl Measured for Alloc {
+    const NAME: &'static str = "alloc";
+    const ABOUT: &'static str = "next number for random uids among 10 million, on 1 and 2 threads";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let uids = context.scaled(10_000_000) as u32;
+        let sequencer = Embedded::open(Arc::new(Memory::new()), Options::default()).await?;
+        for uid in 0..uids {
+            sequencer.next(Uid::new(uid), 1).await?;
+        }
+        Ok(Alloc { uids, sequencer, bare: Numbers::new(uids) })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let each = context.scaled(EACH) as u32;
+        let mut samples = Vec::new();
+        for threads in [1, 2] {
+            let bare = rate(threads, each, self.uids, |uid| self.bare.next(uid));
+            let ours = rate(threads, each, self.uids, |uid| take(&self.sequencer, Uid::new(uid)));
+            samples.push(
+                Sample::new(format!("random uids, threads: {threads}"), ours, "numbers/s")
+                    .against("random fetch_add", bare)
+                    .target(Target::RatioAtLeast(0.7)),
+            );
+        }
+        samples.push(raises_of_one_uid().await?);
+        Ok(samples)
+    }
+}
+
+/// Takes one number. A window that is not raised yet is waited for, as a caller would.
+fn take(sequencer: &Embedded, uid: Uid) {
+    while let Err(error) = sequencer.try_next(uid, 1) {
+        assert_eq!(error, TryNextError::WouldWait, "numbers must not run out");
+        thread::yield_now();
+    }
+}
+
+/// Persisted raises for each 10,000 numbers of one busy uid.
+async fn raises_of_one_uid() -> Result<Sample> {
+    let sequencer = Embedded::open(Arc::new(Memory::new()), Options::default()).await?;
+    for _ in 0..OF_ONE {
+        sequencer.next(Uid::new(1), 1).await?;
+    }
+    let metrics = sequencer.metrics();
+    if metrics.allocated != OF_ONE {
+        return Err(Failure::new(format!("{} numbers were counted, {OF_ONE} taken", metrics.allocated)));
+    }
+    sequencer.shutdown().await;
+    let steps = OF_ONE as f64 / 10_000.0;
+    // The one raise ahead of need is there before the numbers that it is for.
+    let raises = metrics.raises.saturating_sub(1) as f64;
+    Ok(Sample::new("persisted raises per 10,000 numbers of a uid", raises / steps, "")
+        .target(Target::AtMost(1.0)))
+}

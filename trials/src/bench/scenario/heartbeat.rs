@@ -1,0 +1,104 @@
+//! `heartbeat`: up-to-date clients asking "anything new?", against an echo of the same frames; and no storage read.
+
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+use tempfile::TempDir;
+use tidemark_client::{Socket, SocketOptions};
+
+use super::Measured;
+use crate::bench::Context;
+use crate::bench::baseline::echo::Echo;
+use crate::bench::report::{Sample, Target};
+use crate::line::{Line, heartbeat};
+use crate::server::Server;
+use crate::{Result, people};
+
+const CONNECTIONS: usize = 50;
+const IN_FLIGHT: usize = 16;
+/// Heartbeats of each connection in a run.
+const EACH: usize = 20_000;
+
+pub(super) struct Heartbeat {
+    server: Server,
+    echo: Echo,
+    /// Tokens, and the newest number of each.
+    people: Vec<(String, u64)>,
+    _data: TempDir,
+}
+
+impl Measured for Heartbeat {
+    const NAME: &'static str = "heartbeat";
+    const ABOUT: &'static str = "up-to-date heartbeats, 50 connections with 16 in flight";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let http = server.http()?;
+        let mut people = Vec::new();
+        for account in people::sign_up(&http, "beat", CONNECTIONS).await? {
+            let seq = http.with_token(&account.token).seq().await?.seq;
+            people.push((account.token, seq));
+        }
+        let echo = Echo::start(&std::env::current_exe()?).await?;
+        Ok(Heartbeat { server, echo, people, _data: data })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let each = context.scaled(EACH);
+        let mut echoed = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let socket = Socket::connect(&self.echo.socket_url(), "none", &SocketOptions::default()).await?;
+            echoed.push((Line::over(socket.into_stream()), 0));
+        }
+        let bare = beats(echoed, each).await?;
+
+        let url = self.server.http()?.socket_url();
+        let mut lines = Vec::new();
+        for (token, seq) in &self.people {
+            let mut line = Line::open(&url, token).await?;
+            line.begin_at(*seq).await?;
+            lines.push((line, *seq));
+        }
+        let reads = self.server.file_reads()?;
+        let ours = beats(lines, each).await?;
+        let reads = self.server.file_reads()? - reads;
+        Ok(vec![
+            Sample::new("up to date, 50 × 16 in flight", ours, "heartbeats/s")
+                .against("axum echo", bare)
+                .target(Target::RatioAtLeast(0.7)),
+            Sample::new("file reads meanwhile", reads as f64, "reads").target(Target::AtMost(0.0)),
+            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+        ])
+    }
+}
+
+/// Heartbeats a second, over all connections.
+async fn beats(lines: Vec<(Line, u64)>, each: usize) -> Result<f64> {
+    let total = lines.len() * each;
+    let began = Instant::now();
+    let tasks = lines.into_iter().map(|(line, seq)| tokio::spawn(beat(line, seq, each)));
+    for done in try_join_all(tasks).await? {
+        done?;
+    }
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// Keeps 16 heartbeats in flight: as many go out as answers came in.
+async fn beat(mut line: Line, seq: u64, each: usize) -> Result<()> {
+    let frame = tokio_tungstenite::tungstenite::Utf8Bytes::from(heartbeat(seq));
+    let mut asked = 0;
+    for _ in 0..IN_FLIGHT.min(each) {
+        line.feed(frame.clone()).await?;
+        asked += 1;
+    }
+    line.flush().await?;
+    for _ in 0..each {
+        line.hear().await?;
+        if asked < each {
+            line.say(frame.clone()).await?;
+            asked += 1;
+        }
+    }
+    Ok(())
+}

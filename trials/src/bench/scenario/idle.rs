@@ -1,0 +1,60 @@
+//! `idle`: what ten thousand people cost who are logged in and connected, and say nothing but heartbeats.
+
+use tempfile::TempDir;
+
+use super::Measured;
+use crate::bench::Context;
+use crate::bench::report::{Sample, Target};
+use crate::line::Line;
+use crate::server::Server;
+use crate::{Result, people};
+
+const CONNECTIONS: usize = 10_000;
+/// People behind them; each has several devices, since passwords take long to hash.
+const PEOPLE: usize = 500;
+
+pub(super) struct Idle {
+    data: TempDir,
+    tokens: Vec<String>,
+}
+
+impl Measured for Idle {
+    const NAME: &'static str = "idle";
+    const ABOUT: &'static str = "memory of 10,000 logged-in idle connections";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let accounts = people::sign_up(&server.http()?, "idle", context.scaled(PEOPLE)).await?;
+        server.stop().await?;
+        Ok(Idle { data, tokens: accounts.into_iter().map(|account| account.token).collect() })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let server = Server::start(&context.binary, self.data.path()).await?;
+        let url = server.http()?.socket_url();
+        // A first one pays for what all share.
+        let _first = connect(&url, &self.tokens[0]).await?;
+        let before = server.memory()?;
+        let count = context.scaled(CONNECTIONS);
+        let mut lines = Vec::with_capacity(count);
+        for n in 0..count {
+            lines.push(connect(&url, &self.tokens[n % self.tokens.len()]).await?);
+        }
+        let after = server.memory()?;
+        let each = after.saturating_sub(before) as f64 / 1024.0 / count as f64;
+        drop(lines);
+        server.stop().await?;
+        Ok(vec![
+            Sample::new("server memory of a connection", each, "KiB").target(Target::AtMost(8.0)),
+            Sample::new("server memory with all", after as f64 / f64::from(1 << 20), "MiB"),
+        ])
+    }
+}
+
+async fn connect(url: &str, token: &str) -> Result<Line> {
+    let mut line = Line::open(url, token).await?;
+    line.heartbeat(0).await?;
+    line.hear().await?;
+    Ok(line)
+}

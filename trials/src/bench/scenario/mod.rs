@@ -1,0 +1,65 @@
+//! The scenarios, one file each, all of the same shape.
+
+mod alloc;
+mod heartbeat;
+mod idle;
+mod send_latency;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use indicatif::ProgressBar;
+
+use super::Context;
+use super::report::Sample;
+use crate::Result;
+
+/// A scenario as `bench` sees it.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) run: for<'a> fn(&'a Context, usize, &'a ProgressBar) -> Running<'a>,
+}
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<Vec<Sample>>> + 'a>>;
+
+/// All, in the order in which they run.
+pub(super) const ALL: &[Scenario] = &[
+    scenario::<alloc::Alloc>(),
+    scenario::<send_latency::SendLatency>(),
+    scenario::<heartbeat::Heartbeat>(),
+    scenario::<idle::Idle>(),
+];
+
+/// A scenario as its file sees it.
+trait Measured: Sized {
+    /// What people type.
+    const NAME: &'static str;
+    /// What it measures, in one line.
+    const ABOUT: &'static str;
+
+    /// What all runs share: data, processes, accounts.
+    async fn prepare(context: &Context) -> Result<Self>;
+
+    /// One run: our figures, each with its baseline measured beside it.
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>>;
+}
+
+const fn scenario<M: Measured + 'static>() -> Scenario {
+    Scenario {
+        name: M::NAME,
+        about: M::ABOUT,
+        run: |context, runs, bar| Box::pin(all::<M>(context, runs, bar)),
+    }
+}
+
+async fn all<M: Measured>(context: &Context, runs: usize, bar: &ProgressBar) -> Result<Vec<Sample>> {
+    let mut scenario = M::prepare(context).await?;
+    let mut samples = Vec::new();
+    for run in 1..=runs {
+        bar.set_message(format!("{}: run {run} of {runs}", M::NAME));
+        samples.extend(scenario.measure(context).await?);
+        bar.inc(1);
+    }
+    Ok(samples)
+}

@@ -1,0 +1,97 @@
+//! `send-latency`: one sender, one message at a time: how long until it is durable, and until it is delivered.
+
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::Measured;
+use crate::bench::Context;
+use crate::bench::baseline::disk;
+use crate::bench::report::{Sample, Target};
+use crate::line::{Line, client_id, send_frame};
+use crate::server::Server;
+use crate::{Failure, Result, people};
+
+/// Messages in a run.
+const EACH: usize = 2_000;
+
+pub(super) struct SendLatency {
+    server: Server,
+    data: TempDir,
+    sender: String,
+    receiver: (u32, String),
+}
+
+impl Measured for SendLatency {
+    const NAME: &'static str = "send-latency";
+    const ABOUT: &'static str = "one message at a time: to durable, to delivered";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let mut accounts = people::sign_up(&server.http()?, "late", 2).await?;
+        let (Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop()) else {
+            return Err(Failure::new("two accounts were asked for"));
+        };
+        Ok(SendLatency { server, data, sender: sender.token, receiver: (receiver.uid, receiver.token) })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let count = context.scaled(EACH);
+        let bare = disk::append_and_sync(self.data.path(), count, 4096)?;
+        let (sent, delivered) = self.send(count).await?;
+        let base = micros(&bare, 0.5);
+        let name = "append + fdatasync p50";
+        let sample = |metric: &str, times: &Histogram<u64>, quantile, most| {
+            Sample::new(metric, micros(times, quantile), "µs")
+                .against(name, base)
+                .target(Target::RatioAtMost(most))
+        };
+        Ok(vec![
+            sample("to sent, p50", &sent, 0.5, 5.0),
+            sample("to sent, p99", &sent, 0.99, 20.0),
+            sample("to delivered, p50", &delivered, 0.5, 5.0),
+            sample("to delivered, p99", &delivered, 0.99, 20.0),
+            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+        ])
+    }
+}
+
+impl SendLatency {
+    /// Sends one after the other; nanoseconds from the send to `sent`, and to the receiver's row.
+    async fn send(&self, count: usize) -> Result<(Histogram<u64>, Histogram<u64>)> {
+        let http = self.server.http()?;
+        let url = http.socket_url();
+        let seq = http.with_token(&self.receiver.1).seq().await?.seq;
+        let mut receiver = Line::open(&url, &self.receiver.1).await?;
+        receiver.begin_at(seq).await?;
+        let (arrived, mut arrivals) = mpsc::channel(16);
+        let following = tokio::spawn(async move {
+            let tell = |_| {
+                // The sender waits for each, so there is always room.
+                let _ = arrived.try_send(Instant::now());
+            };
+            receiver.follow(seq, count, tell).await
+        });
+        let mut sender = Line::open(&url, &self.sender).await?;
+        let (mut sent, mut delivered) = (Histogram::new(3)?, Histogram::new(3)?);
+        let to = format!(r#"{{"user":{}}}"#, self.receiver.0);
+        for _ in 0..count {
+            let frame = send_frame(client_id(), &to, &"x".repeat(200));
+            let began = Instant::now();
+            sender.say(frame).await?;
+            sender.expect("sent").await?;
+            sent.record(began.elapsed().as_nanos() as u64)?;
+            let arrival = arrivals.recv().await.ok_or_else(|| Failure::new("the receiver was cut off"))?;
+            delivered.record((arrival - began).as_nanos() as u64)?;
+        }
+        following.await??;
+        Ok((sent, delivered))
+    }
+}
+
+fn micros(times: &Histogram<u64>, quantile: f64) -> f64 {
+    times.value_at_quantile(quantile) as f64 / 1e3
+}

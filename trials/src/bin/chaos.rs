@@ -1,0 +1,49 @@
+//! `chaos`: the fault runs. `cargo xtask chaos` builds what it needs and starts it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tidemark_trials::{chaos, server};
+
+/// Breaks a running server on purpose, and checks that every promise holds
+#[derive(Parser)]
+#[command(name = "chaos", after_help = names())]
+struct Arguments {
+    /// Which faults; all if none is named
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Repeats a run: the same moments, the same conversations; drawn and printed if not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How long each fault is tried
+    #[arg(long, value_name = "MINUTES", default_value_t = 2.0)]
+    minutes: f64,
+}
+
+fn names() -> String {
+    let lines: Vec<String> =
+        chaos::NAMES.iter().map(|(name, _, about)| format!("  {name:<6} {about}")).collect();
+    format!("Faults:\n{}", lines.join("\n"))
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("chaos: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> tidemark_trials::Result<()> {
+    let seed = arguments.seed.unwrap_or_else(rand::random);
+    let length = Duration::try_from_secs_f64(arguments.minutes * 60.0)?;
+    let binary = server::beside_this_program()?;
+    let folder = binary.with_file_name("trials");
+    std::fs::create_dir_all(&folder)?;
+    chaos::run(&chaos::Plan { names: arguments.names, seed, length }, &binary, &folder).await
+}

@@ -1,0 +1,85 @@
+//! `chaos`: faults on purpose, against the real process, and whether the promises hold.
+//!
+//! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. People write to each
+//! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
+//! saw and everything that is stored must agree ([`check`]).
+
+mod check;
+mod fault;
+mod person;
+
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+pub use fault::{Summary, Trial};
+
+use crate::{Failure, Result};
+
+/// How the server ends, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// SIGKILL: at once, in the middle of anything.
+    Kill,
+    /// SIGTERM: it may finish what it accepted, and must end with 0.
+    Stop,
+}
+
+/// What people type, and what it does.
+pub const NAMES: &[(&str, Fault, &str)] = &[
+    ("kill", Fault::Kill, "SIGKILL at random moments under load, restart, compare everything"),
+    ("stop", Fault::Stop, "SIGTERM at random moments under load: exit code 0, and nothing lost either"),
+];
+
+/// What to run, from the command line.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Names of faults; empty = all.
+    pub names: Vec<String>,
+    /// Repeats a run: the same moments, the same conversations.
+    pub seed: u64,
+    /// How long each fault is tried.
+    pub length: Duration,
+}
+
+/// Carries out a plan and tells each verdict.
+///
+/// # Errors
+/// The first broken promise, with the seed that led to it.
+pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
+    println!("seed {}", plan.seed);
+    for (name, fault, _) in choose(&plan.names)? {
+        let bar = ProgressBar::new(plan.length.as_secs());
+        bar.set_style(ProgressStyle::with_template("{bar:30} {elapsed_precise} {msg}")?);
+        let data = tempfile::Builder::new().prefix("chaos-").tempdir_in(folder)?;
+        let trial = Trial { fault: *fault, seed: plan.seed, length: plan.length, bar: bar.clone() };
+        let done = trial.run(binary, data.path()).await;
+        bar.finish_and_clear();
+        match done {
+            Ok(summary) => println!("{name}: every promise held: {summary}"),
+            Err(failure) => {
+                // The data tells what happened; whoever looks into it needs it.
+                let kept = data.keep();
+                let again = format!("again with: cargo xtask chaos {name} --seed {}", plan.seed);
+                return Err(Failure::new(format!(
+                    "{name}: {failure}\ndata kept in {}; {again}",
+                    kept.display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+type Named = (&'static str, Fault, &'static str);
+
+fn choose(names: &[String]) -> Result<Vec<&'static Named>> {
+    let find = |name: &String| {
+        NAMES.iter().find(|known| known.0 == name.as_str()).ok_or_else(|| {
+            let known: Vec<_> = NAMES.iter().map(|known| known.0).collect();
+            Failure::new(format!("there is no fault {name}; there are: {}", known.join(", ")))
+        })
+    };
+    if names.is_empty() { Ok(NAMES.iter().collect()) } else { names.iter().map(find).collect() }
+}

@@ -1,0 +1,36 @@
+//! The one error of the trials: a line for people. Nothing here is handled, only told.
+
+use std::fmt;
+
+/// Why a trial could not be carried out, or which promise broke.
+#[derive(Clone, Debug)]
+pub struct Failure(String);
+
+/// What everything here answers.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure with these words.
+    pub fn new(words: impl Into<String>) -> Failure {
+        Failure(words.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Every error of the libraries used here becomes its text; `Failure` itself is no `Error`, so that this holds for all.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut words = error.to_string();
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            words = format!("{words}: {inner}");
+            cause = inner.source();
+        }
+        Failure(words)
+    }
+}
