@@ -23,8 +23,6 @@ pub(crate) enum Target {
     RatioAtMost(f64),
     /// The figure itself, at most.
     AtMost(f64),
-    /// The figure minus the baseline's, at most.
-    MoreByAtMost(f64),
 }
 
 impl Sample {
@@ -92,7 +90,6 @@ fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
         Target::RatioAtLeast(least) => ratio.map(|ratio| ratio >= least),
         Target::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
         Target::AtMost(most) => Some(value <= most),
-        Target::MoreByAtMost(most) => baseline.map(|baseline| value - baseline <= most),
     });
     Some(Row {
         scenario: scenario.to_owned(),
@@ -116,7 +113,6 @@ impl Target {
             Target::RatioAtLeast(least) => format!("≥ {least} ×"),
             Target::RatioAtMost(most) => format!("≤ {most} ×"),
             Target::AtMost(most) => format!("≤ {} {unit}", figure(most)),
-            Target::MoreByAtMost(most) => format!("within {} {unit}", figure(most)),
         }
     }
 }

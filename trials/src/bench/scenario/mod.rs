@@ -3,6 +3,7 @@
 mod alloc;
 mod heartbeat;
 mod idle;
+mod send;
 mod send_latency;
 
 use std::future::Future;
@@ -26,6 +27,7 @@ type Running<'a> = Pin<Box<dyn Future<Output = Result<Vec<Sample>>> + 'a>>;
 /// All, in the order in which they run.
 pub(super) const ALL: &[Scenario] = &[
     scenario::<alloc::Alloc>(),
+    scenario::<send::Send>(),
     scenario::<send_latency::SendLatency>(),
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),

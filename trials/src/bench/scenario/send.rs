@@ -1,0 +1,99 @@
+//! `send`: messages a second, durable and delivered to connected receivers.
+
+use std::time::Instant;
+
+use futures_util::future::{try_join, try_join_all};
+use tidemark_client::Account;
+
+use super::Measured;
+use crate::bench::Context;
+use crate::bench::baseline::disk;
+use crate::bench::report::Sample;
+use crate::line::{Line, client_id, send_frame};
+use crate::server::Server;
+use crate::{Result, people};
+
+/// Senders, how many messages each keeps in flight, and how many each sends in a run.
+const SHAPES: [(usize, usize, usize); 2] = [(20, 16, 5_000), (200, 1, 500)];
+
+pub(super) struct Send {
+    accounts: Vec<Account>,
+    data: tempfile::TempDir,
+}
+
+impl Measured for Send {
+    const NAME: &'static str = "send";
+    const ABOUT: &'static str =
+        "one-to-one messages of 200 B, durable and delivered: 20 senders × 16 in flight, 200 × 1";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let most = SHAPES.iter().map(|(senders, ..)| senders * 2).max().unwrap_or_default();
+        let accounts = people::sign_up(&server.http()?, "send", most).await?;
+        server.stop().await?;
+        Ok(Send { accounts, data })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for (senders, in_flight, each) in SHAPES {
+            let each = context.scaled(each);
+            let server = Server::start(&context.binary, self.data.path()).await?;
+            let ours = deliver(&server, &self.accounts[..senders * 2], in_flight, each).await?;
+            let peak = server.peak_memory()? as f64 / f64::from(1 << 20);
+            server.stop().await?;
+            let disk = disk::group_commit(self.data.path(), context.scaled(1_000), 100)?;
+            let shape = format!("{senders} × {in_flight} in flight");
+            samples.push(
+                Sample::new(format!("{shape}, of the disk's group commit"), ours, "messages/s")
+                    .against("100 a sync", disk),
+            );
+            samples.push(Sample::new(format!("{shape}, peak server memory"), peak, "MiB"));
+        }
+        Ok(samples)
+    }
+}
+
+/// Messages a second from the first send until the last is acknowledged to its sender and delivered to its receiver.
+async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: usize) -> Result<f64> {
+    let http = server.http()?;
+    let url = http.socket_url();
+    let mut pairs = Vec::new();
+    for pair in accounts.chunks_exact(2) {
+        let (sender, receiver) = (&pair[0], &pair[1]);
+        let seq = http.with_token(&receiver.token).seq().await?.seq;
+        let mut inbox = Line::open(&url, &receiver.token).await?;
+        inbox.begin_at(seq).await?;
+        let outbox = Line::open(&url, &sender.token).await?;
+        pairs.push((outbox, receiver.uid, inbox, seq));
+    }
+    let total = pairs.len() * each;
+    let began = Instant::now();
+    let tasks = pairs.into_iter().map(|(outbox, to, mut inbox, seq)| async move {
+        let receiving = tokio::spawn(async move { inbox.follow(seq, each, |_| {}).await });
+        let sending = tokio::spawn(send(outbox, to, in_flight, each));
+        let (received, sent) = try_join(receiving, sending).await?;
+        received?;
+        sent
+    });
+    try_join_all(tasks).await?;
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// Keeps `in_flight` messages unanswered: one more goes out for each answer.
+async fn send(mut line: Line, to: u32, in_flight: usize, each: usize) -> Result<()> {
+    let (to, text) = (format!(r#"{{"user":{to}}}"#), "x".repeat(200));
+    let first = in_flight.min(each);
+    for _ in 0..first {
+        line.feed(send_frame(client_id(), &to, &text)).await?;
+    }
+    line.flush().await?;
+    for answered in 0..each {
+        line.expect("sent").await?;
+        if answered + first < each {
+            line.say(send_frame(client_id(), &to, &text)).await?;
+        }
+    }
+    Ok(())
+}
