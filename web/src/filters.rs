@@ -2,6 +2,8 @@
 //!
 //! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
 
+#![expect(unreachable_pub, reason = "what `filter_fn` makes is always public")]
+
 use std::fmt::Display;
 
 use askama::{Result, Values};

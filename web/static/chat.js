@@ -1,1 +1,143 @@
-// The page.
+// The page: puts the parts together, follows the address, and hears the keys.
+
+import { call } from "./api.js";
+import { Banner } from "./banner.js";
+import { Composer } from "./composer.js";
+import { openDb, forget } from "./db.js";
+import { closable, findDialog, groupDialog, membersDialog } from "./dialogs.js";
+import { $ } from "./dom.js";
+import { List } from "./list.js";
+import { Pane } from "./pane.js";
+import { settingsDialog } from "./settings.js";
+import { Store } from "./store.js";
+import { Sync } from "./sync.js";
+import { Tabs } from "./tabs.js";
+
+const { uid, name, textLimit } = document.body.dataset;
+const self = { uid: Number(uid), name };
+const db = await openDb(self.uid);
+let sync = null; // in the tab that leads
+let state = { phase: "connecting", retryAt: null, cursor: 0, newest: null, history: null, beats: [] };
+
+const store = new Store({ db, call, self, nudge: (ids) => {
+  tabs?.tell("changed", ids);
+  sync ? sync.nudge() : tabs?.tell("nudge");
+} });
+const pane = new Pane(store);
+new List(store);
+const composer = new Composer(store, Number(textLimit));
+const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
+const settings = settingsDialog(() => state, async (path) => {
+  await call("DELETE", path);
+  await over(true);
+});
+const find = findDialog(store, call, go);
+const newGroup = groupDialog(store, call, go);
+const members = membersDialog(store, call);
+closable();
+
+/** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
+async function over(everything) {
+  sync?.stop();
+  if (everything) {
+    tabs.tell("over");
+    db.db.close();
+    await forget(self.uid);
+  } else await db.begin(0, null, []);
+  location.replace(everything ? "/login" : location.pathname);
+}
+
+function told(next) {
+  state = next;
+  banner.tell(state);
+  settings.facts();
+  if (state.phase === "ended") over(false);
+}
+
+const hear = {
+  changed: (ids) => store.load(ids),
+  state: told,
+  nudge: () => sync?.nudge(),
+  now: () => sync?.now(),
+  hello: () => sync && tabs.tell("state", sync.state),
+  over: () => location.replace("/login"),
+};
+
+/** Opens what the address names. */
+async function follow() {
+  const [, id] = location.pathname.match(/^\/c\/([ug]:\d+)$/) ?? [];
+  store.open = id ?? null;
+  $("app").dataset.view = id ? "conversation" : "list";
+  $("open").hidden = !id;
+  $("pane-blank").hidden = Boolean(id);
+  await store.load([]);
+  composer.show(id);
+  pane.show(id);
+  if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
+}
+
+function go(id) {
+  const path = id ? `/c/${id}` : "/";
+  if (path !== location.pathname) history.pushState({ inside: true }, "", path);
+  return follow();
+}
+
+function neighbour(step) {
+  const ids = store.sorted();
+  const at = ids.indexOf(store.open);
+  const next = ids[at < 0 ? 0 : at + step];
+  if (next) go(next);
+}
+
+addEventListener("popstate", follow);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='/c/']");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  go(link.pathname.slice(3));
+});
+$("back").addEventListener("click", (event) => {
+  event.preventDefault();
+  history.state?.inside ? history.back() : go(null);
+});
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea");
+  const inDialog = document.querySelector("dialog[open]");
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") find();
+  else if (inDialog) return;
+  else if (event.altKey && event.key === "ArrowUp") neighbour(-1);
+  else if (event.altKey && event.key === "ArrowDown") neighbour(1);
+  else if (event.key === "Escape" && store.open) pane.settle();
+  else if (event.key === "?" && !typing) settings.show();
+  else return;
+  event.preventDefault();
+});
+$("open-find").addEventListener("click", find);
+$("start-find").addEventListener("click", find);
+$("open-group").addEventListener("click", newGroup);
+$("open-settings").addEventListener("click", settings.show);
+$("open-members").addEventListener("click", () => members(store.open));
+
+await follow();
+const tabs = new Tabs(`tidemark-${uid}`, {
+  hear: (kind, value) => hear[kind]?.(value),
+  lead: () => {
+    sync = new Sync({ db, call,
+      changed: (ids) => {
+        store.load(ids);
+        tabs.tell("changed", ids);
+      },
+      told: (next) => {
+        told(next);
+        tabs.tell("state", next);
+      },
+    });
+    sync.start();
+    return () => {
+      sync.stop();
+      sync = null;
+    };
+  },
+});
+tabs.tell("hello");
+setTimeout(() => db.prune(), 5_000);

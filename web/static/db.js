@@ -1,0 +1,264 @@
+// What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
+// Every rule that several tabs must agree on is checked inside the transaction that writes.
+
+const KEPT_ROWS = 20_000; // older ones are fetched again when someone scrolls there
+
+const done = (request) => new Promise((resolve, reject) => {
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
+
+/** Whether a row counts as unread for `uid`. */
+export const counts = (row, uid) => row.kind === "message" && row.sender !== uid;
+/** Whether a row is something to show; unknown kinds are kept and skipped. */
+export const shown = (row) => row.kind === "message" || row.kind === "membership";
+
+/** Opens the database of `uid`, making it when it is new. */
+export async function openDb(uid) {
+  const request = indexedDB.open(`tidemark-${uid}`, 1);
+  request.onupgradeneeded = () => {
+    const db = request.result;
+    const rows = db.createObjectStore("rows", { keyPath: "message_id" });
+    rows.createIndex("conversation", ["conversation", "message_id"]);
+    db.createObjectStore("conversations", { keyPath: "id" });
+    const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
+    outbox.createIndex("client_id", "client_id", { unique: true });
+    db.createObjectStore("drafts", { keyPath: "id" });
+    for (const name of ["names", "meta"]) db.createObjectStore(name);
+  };
+  const db = await done(request);
+  db.onversionchange = () => db.close();
+  return new Db(db, uid);
+}
+
+/** Forgets everything that this browser kept for `uid`. */
+export const forget = (uid) => done(indexedDB.deleteDatabase(`tidemark-${uid}`));
+
+class Db {
+  constructor(db, uid) {
+    Object.assign(this, { db, uid });
+  }
+
+  /** Runs `work` on the named stores in one transaction and answers when it is committed. */
+  within(mode, names, work) {
+    const tx = this.db.transaction(names, mode);
+    return new Promise((resolve, reject) => {
+      let result;
+      tx.oncomplete = () => resolve(result);
+      tx.onabort = () => reject(tx.error);
+      (async () => { result = await work(...names.map((name) => tx.objectStore(name))); })().catch((problem) => {
+        reject(problem);
+        tx.abort();
+      });
+    });
+  }
+
+  read(names, work) { return this.within("readonly", names, work); }
+  write(names, work) { return this.within("readwrite", names, work); }
+  all(name) { return this.read([name], (store) => done(store.getAll())); }
+
+  /** {cursor, history, base}: how far we are, in which history; rows below `base` were never synced. */
+  async position() {
+    return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, history: null, base: 0 };
+  }
+
+  /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
+  begin(seq, history, list) {
+    return this.write(["rows", "conversations", "outbox", "meta"], async (rows, conversations, outbox, meta) => {
+      rows.clear();
+      conversations.clear();
+      meta.put({ cursor: seq, history, base: seq + 1 }, "position");
+      for (const { id, title, last, unread, read_to } of list) {
+        const counted = last.message_id; // may be newer than `seq`: its row is still to come
+        conversations.put({ id, title, last, unread, counted, read_to, acked: read_to, floor: seq + 1 });
+      }
+      for (const item of await done(outbox.getAll())) {
+        if (item.state === "sent") outbox.put({ ...item, state: "waiting" });
+      }
+    });
+  }
+
+  /**
+   * Stores the rows of one `entries` frame and the cursor, together, if the frame continues what is here.
+   * Answers {cursor, changed: [conversation]}; the cursor is unchanged when the frame leaves a gap.
+   */
+  entries(entries, after, synced) {
+    const names = ["rows", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, conversations, outbox, people, meta) => {
+      const position = await done(meta.get("position"));
+      if (after > position.cursor) return { cursor: position.cursor, changed: [] };
+      const touched = new Map();
+      for (const row of entries) {
+        if (row.message_id <= position.cursor) continue;
+        rows.put(row);
+        const id = row.conversation;
+        if (!touched.has(id)) {
+          touched.set(id, (await done(conversations.get(id))) ?? blank(id, position.base));
+        }
+        const conversation = touched.get(id);
+        if (shown(row)) conversation.last = row;
+        if (counts(row, this.uid) && row.message_id > conversation.counted) conversation.unread++;
+        if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
+        if (row.kind === "membership") learn(conversation, row.body, people, this.uid);
+        if (row.sender === this.uid && row.client_id) {
+          const n = await done(outbox.index("client_id").getKey(row.client_id));
+          if (n !== undefined) outbox.delete(n);
+        }
+      }
+      for (const conversation of touched.values()) conversations.put(conversation);
+      position.cursor = Math.max(position.cursor, synced);
+      meta.put(position, "position");
+      return { cursor: position.cursor, changed: [...touched.keys()] };
+    });
+  }
+
+  /** The server's newest id is smaller than our cursor: take it, and drop the rows that it does not know. */
+  lower(seq) {
+    return this.write(["rows", "meta"], async (rows, meta) => {
+      rows.delete(IDBKeyRange.lowerBound(seq, true));
+      meta.put({ ...(await done(meta.get("position"))), cursor: seq }, "position");
+    });
+  }
+
+  /** Moves a read mark, never back, and counts again; `stale` where the rows for that are not here. */
+  async readTo(rows, conversation, id, acked) {
+    if (acked) conversation.acked = Math.max(conversation.acked, id);
+    if (id <= conversation.read_to) return;
+    conversation.read_to = id;
+    if (id >= (conversation.last?.message_id ?? 0)) conversation.unread = 0;
+    else if (conversation.floor <= id + 1) {
+      const range = inConversation(conversation.id, id, Infinity);
+      const newer = await done(rows.index("conversation").getAll(range));
+      conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
+    } else conversation.stale = true;
+  }
+
+  /** The person has read `conversation` up to `id`; true when that was news. */
+  markRead(id, upTo) {
+    return this.write(["rows", "conversations"], async (rows, conversations) => {
+      const conversation = await done(conversations.get(id));
+      if (!conversation || conversation.read_to >= upTo) return false;
+      await this.readTo(rows, conversation, upTo, false);
+      conversations.put(conversation);
+      return true;
+    });
+  }
+
+  /** Takes the server's counts for conversations whose own count could not be told (`stale`). */
+  recount(list) {
+    return this.write(["conversations"], async (conversations) => {
+      for (const { id, last, unread } of list) {
+        const conversation = await done(conversations.get(id));
+        if (conversation?.stale) conversations.put({ ...conversation, unread, counted: last.message_id, stale: false });
+      }
+    });
+  }
+
+  /** Rows of a conversation to show, in order: the `limit` next to `before` or `after`. */
+  page(id, { before = Infinity, after = 0, limit, forward = false }) {
+    return this.read(["rows"], (rows) => new Promise((resolve, reject) => {
+      const found = [];
+      const range = inConversation(id, after, before);
+      const request = rows.index("conversation").openCursor(range, forward ? "next" : "prev");
+      request.onerror = () => reject(request.error);
+      request.onsuccess = () => {
+        const cursor = request.result;
+        if (!cursor || found.length === limit) return resolve(forward ? found : found.reverse());
+        if (shown(cursor.value)) found.push(cursor.value);
+        cursor.continue();
+      };
+    }));
+  }
+
+  /** Stores a page of history; everything from `floor` up is now here. */
+  older(id, page, floor) {
+    return this.write(["rows", "conversations", "names", "meta"], async (rows, conversations, people, meta) => {
+      const { base } = await done(meta.get("position"));
+      const conversation = (await done(conversations.get(id))) ?? blank(id, base);
+      for (const row of page) {
+        rows.put(row);
+        if (row.kind === "membership") learn({}, row.body, people, this.uid);
+      }
+      conversation.last ??= page.find(shown);
+      conversation.floor = Math.min(conversation.floor, floor);
+      conversations.put(conversation);
+    });
+  }
+
+  /** Changes fields of a conversation, making it when it is new. */
+  patch(id, fields) {
+    return this.write(["conversations", "meta"], async (conversations, meta) => {
+      const base = (await done(meta.get("position")))?.base ?? 0;
+      const conversation = (await done(conversations.get(id))) ?? blank(id, base);
+      conversations.put(Object.assign(conversation, fields));
+    });
+  }
+
+  /** Remembers who is called what: [{uid, name}]. */
+  learn(people) {
+    return this.write(["names"], (names) => {
+      for (const { uid, name } of people) names.put(name, uid);
+    });
+  }
+
+  /** All but the rows, as maps by id: what a page keeps in memory. */
+  overview() {
+    return this.read(["conversations", "drafts", "outbox", "names"], async (conversations, drafts, outbox, names) => {
+      const byId = (all) => new Map(all.map((each) => [each.id, each]));
+      const [uids, called] = [await done(names.getAllKeys()), await done(names.getAll())];
+      return {
+        conversations: byId(await done(conversations.getAll())),
+        drafts: new Map((await done(drafts.getAll())).map(({ id, text }) => [id, text])),
+        outbox: await done(outbox.getAll()),
+        names: new Map(uids.map((uid, at) => [uid, called[at]])),
+      };
+    });
+  }
+
+  draft(id, text) {
+    return this.write(["drafts"], (drafts) => { text ? drafts.put({ id, text }) : drafts.delete(id); });
+  }
+
+  /** Puts a message into the outbox and takes its draft away, in one step. */
+  post(item) {
+    return this.write(["outbox", "drafts"], (outbox, drafts) => {
+      outbox.add({ ...item, state: "waiting" });
+      drafts.delete(item.conversation);
+    });
+  }
+
+  /** Changes an outbox item; `null` takes it out. */
+  outgoing(clientId, fields) {
+    return this.write(["outbox"], async (outbox) => {
+      const item = await done(outbox.index("client_id").get(clientId));
+      if (item && fields) outbox.put(Object.assign(item, fields));
+      else if (item) outbox.delete(item.n);
+      return item;
+    });
+  }
+
+  /** Keeps the database bounded: drops the oldest rows beyond KEPT_ROWS. */
+  prune() {
+    return this.write(["rows", "conversations"], async (rows, conversations) => {
+      const extra = (await done(rows.count())) - KEPT_ROWS;
+      if (extra <= 0) return;
+      const [last] = (await done(rows.getAllKeys(null, extra))).slice(-1);
+      rows.delete(IDBKeyRange.upperBound(last));
+      for (const conversation of await done(conversations.getAll())) {
+        conversation.floor = Math.max(conversation.floor, last + 1);
+        conversations.put(conversation);
+      }
+    });
+  }
+}
+
+const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, counted: 0, read_to: 0, acked: 0, floor });
+
+/** Names, and whether we are still in the group, from a membership row. */
+function learn(conversation, { action, name, uid, user_name, by, by_name }, people, self) {
+  conversation.title = name ?? conversation.title;
+  if (user_name) people.put(user_name, uid);
+  if (by_name) people.put(by_name, by);
+  if (uid === self) conversation.left = action === "removed" || action === "left";
+}

@@ -1,0 +1,65 @@
+// Small helpers that make elements; text only ever becomes text nodes.
+
+export const $ = (id) => document.getElementById(id);
+
+/** An element: `h("p.quiet", { id: "x", onclick }, "text", child, null)`. */
+export function h(what, attributes = {}, ...children) {
+  const [tag, ...classes] = what.split(".");
+  const element = document.createElement(tag);
+  if (classes.length) element.className = classes.join(" ");
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const icon = (name) => h(`i.icon.${name}`, { "aria-hidden": "true" });
+export const unseen = (text) => h("span.unseen", {}, text);
+
+/** The coloured disc of a conversation; the same rules as in the page's template. */
+export function disc(id, title) {
+  const number = Number(id.slice(2));
+  const kind = id.startsWith("g:") ? ".room" : "";
+  return h(`span.disc.tint-${number % 8}${kind}`, { "aria-hidden": "true" }, ([...title][0] ?? "").toUpperCase());
+}
+
+/**
+ * Makes `container` show `items` ({key, sig}) in order, touching only what is different:
+ * `fill(item, element)` fills a new or changed element made by `make(item)`.
+ */
+export function keep(container, items, make, fill) {
+  const old = new Map();
+  for (const element of container.children) old.set(element.key, element);
+  let at = container.firstChild;
+  for (const item of items) {
+    const element = old.get(item.key) ?? make(item);
+    old.delete(item.key);
+    if (element.sig !== item.sig) {
+      Object.assign(element, { key: item.key, sig: item.sig });
+      fill(item, element);
+    }
+    if (element === at) at = at.nextSibling;
+    else container.insertBefore(element, at);
+  }
+  for (const element of old.values()) element.remove();
+}
+
+const format = (options) => new Intl.DateTimeFormat(undefined, options);
+const clock = format({ hour: "2-digit", minute: "2-digit" });
+const day = format({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const short = format({ day: "numeric", month: "short" });
+const noon = (time) => new Date(time).setHours(12, 0, 0, 0);
+
+/** "Today", "Yesterday", or what `other` makes of the time; `today` stands for the first. */
+function relative(time, today, other) {
+  const days = Math.round((noon(Date.now()) - noon(time)) / 864e5);
+  return days === 0 ? today : days === 1 ? "Yesterday" : other.format(new Date(time));
+}
+
+export const timeOf = (time) => clock.format(new Date(time));
+/** For the line between days. */
+export const dayOf = (time) => relative(time, "Today", day);
+/** For the list: the time today, else the day. */
+export const whenOf = (time) => relative(time, timeOf(time), short);

@@ -1,0 +1,32 @@
+// The panel behind the own name and `?`: colours, keys, the own sequence, logging out.
+
+import { $, h } from "./dom.js";
+import { open } from "./dialogs.js";
+
+/** `state()` answers what sync last told; `over(path)` logs out. Answers {show, facts}. */
+export function settingsDialog(state, over) {
+  const theme = $("theme");
+  theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;
+  theme.addEventListener("change", ({ target: { value } }) => {
+    localStorage.setItem("theme", value);
+    dispatchEvent(new Event("theme"));
+  });
+  for (const [id, path] of [["log-out", "/sessions/current"], ["log-out-all", "/sessions"]]) {
+    $(id).addEventListener("click", () => over(path)
+      .catch((refusal) => { $("settings-problem").textContent = refusal.message; }));
+  }
+
+  const facts = () => {
+    if (!$("settings").open) return;
+    const { cursor, newest, history, beats } = state();
+    const values = { cursor, newest: newest ?? "not connected", history: history ?? "not known yet" };
+    for (const [name, value] of Object.entries(values)) $(`fact-${name}`).textContent = value;
+    $("fact-beats").replaceChildren(...beats.map(({ at, seq, answer }) => h("tr", {},
+      h("td", {}, new Date(at).toLocaleTimeString()), h("td", {}, String(seq)), h("td", {}, answer))));
+  };
+  const show = () => {
+    open($("settings"));
+    facts();
+  };
+  return { show, facts };
+}

@@ -1,0 +1,131 @@
+// What the page shows, read from the database and read again when it changed: conversations, names,
+// drafts, the outbox. Writes go to the database first; other tabs are told through `nudge`.
+
+export class Store {
+  /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
+  constructor({ db, call, self, nudge }) {
+    Object.assign(this, { db, call, self, nudge });
+    this.open = null; // id of the open conversation
+    this.asked = new Set();
+    this.watchers = [];
+    this.loading = Promise.resolve();
+  }
+
+  /** `watcher(conversations | null)` runs after every load. */
+  watch(watcher) { this.watchers.push(watcher); }
+
+  /** One after the other, so that an older state never replaces a newer one. */
+  load(ids = null) {
+    this.loading = this.loading.then(async () => {
+      Object.assign(this, await this.db.overview());
+      this.names.set(this.self.uid, this.self.name);
+      for (const watcher of this.watchers) watcher(ids);
+    });
+    return this.loading;
+  }
+
+  /** Writes with `work`, then shows it here and tells the others. */
+  async write(id, work) {
+    const result = await work(this.db);
+    await this.load([id]);
+    this.nudge([id]);
+    return result;
+  }
+
+  /** The name of a person; asked for once when it is not known yet. */
+  name(uid) {
+    const known = this.names.get(uid);
+    if (known === undefined && !this.asked.has(uid)) {
+      this.asked.add(uid);
+      this.call("GET", `/users/${uid}`).then(
+        (person) => this.write(null, (db) => db.learn([person])),
+        (refusal) => { if (refusal.retryable) this.asked.delete(uid); });
+    }
+    return known ?? `#${uid}`;
+  }
+
+  title(id) {
+    const title = this.conversations.get(id)?.title;
+    if (title) return title;
+    return id.startsWith("u:") ? this.name(Number(id.slice(2))) : `Group ${id.slice(2)}`;
+  }
+
+  pending(id) { return this.outbox.filter((item) => item.conversation === id); }
+
+  /** Conversations to list, the one with the latest message first. */
+  sorted() {
+    const latest = new Map();
+    for (const [id, { last }] of this.conversations) if (last || id === this.open) latest.set(id, last?.message_id ?? 0);
+    for (const id of this.drafts.keys()) latest.set(id, latest.get(id) ?? 0);
+    for (const item of this.outbox) if (item.state !== "sent") latest.set(item.conversation, 2 ** 53 + item.n * 2);
+    if (this.open && !latest.has(this.open)) latest.set(this.open, 0);
+    return [...latest].sort(([a, newestA], [b, newestB]) => newestB - newestA || (a < b ? -1 : 1)).map(([id]) => id);
+  }
+
+  unread(id) { return this.conversations.get(id)?.unread ?? 0; }
+  unreadTotal() { return [...this.conversations.values()].reduce((sum, { unread }) => sum + unread, 0); }
+
+  /** What a row says about itself, in one line of plain text; `lead`: who wrote it. */
+  line(row, group) {
+    if (row.kind === "membership") return this.event(row);
+    const text = String(row.body?.text ?? "").replace(/\s+/g, " ").slice(0, 200);
+    if (row.sender === this.self.uid) return `You: ${text}`;
+    return group ? `${this.name(row.sender)}: ${text}` : text;
+  }
+
+  /** A membership row as a sentence. */
+  event({ body: { action, uid, user_name, by, by_name } }) {
+    const actor = by === this.self.uid ? "You" : by_name ?? this.name(by);
+    const person = uid === this.self.uid ? "you" : user_name ?? this.name(uid);
+    switch (action) {
+      case "created": return `${actor} made this group`;
+      case "added": return `${actor} added ${person}`;
+      case "removed": return `${actor} removed ${person}`;
+      case "left": return `${uid === this.self.uid ? "You" : person} left`;
+      default: return "The group changed";
+    }
+  }
+
+  /** Puts a message into the outbox; it is sent from there. */
+  post(id, text) {
+    const number = Number(id.slice(2));
+    const to = id.startsWith("u:") ? { user: number } : { group: number };
+    return this.write(id, (db) => db.post({
+      client_id: uuid(), conversation: id, to, body: { text }, sent_at: new Date().toISOString(),
+    }));
+  }
+
+  retry = (item) => this.write(item.conversation, (db) => db.outgoing(item.client_id, { state: "waiting" }));
+  discard = (item) => this.write(item.conversation, (db) => db.outgoing(item.client_id, null));
+
+  async draft(id, text) {
+    if ((this.drafts.get(id) ?? "") === text) return;
+    await this.write(id, (db) => db.draft(id, text));
+  }
+
+  async markRead(id, upTo) {
+    await this.write(id, (db) => db.markRead(id, upTo));
+  }
+
+  /** Fetches one more page of history; false when there is no more. */
+  async fetchOlder(id) {
+    const floor = this.conversations.get(id)?.floor ?? (await this.db.position()).base;
+    if (floor === 0) return false;
+    const answer = await this.call("GET", `/conversations/${id}/messages?before=${floor}&limit=100`).catch((refusal) => {
+      if (refusal.status !== 404) throw refusal;
+      return { rows: [], next_before: null };
+    });
+    await this.db.older(id, answer.rows, answer.next_before ?? 0);
+    await this.load([]);
+    return answer.rows.length > 0;
+  }
+}
+
+/** A random UUID; `crypto.randomUUID` is missing on plain HTTP off this machine. */
+export function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}

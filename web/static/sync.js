@@ -1,0 +1,174 @@
+// Keeps this browser in step: pulls rows by cursor, sends the outbox, tells how far was read.
+// Owns the connection; all else lives in the database. Knows nothing of the page.
+
+import { Socket } from "./socket.js";
+
+const PATIENCE_MS = 20_000; // for the answer to a send, before the same is sent again
+const MOST_TRIES = 6; // of a refusal that says "try again", before the person is asked
+const BEATS = 6;
+
+/**
+ * `changed(conversations | null)`: these (null: all) are different in the database now.
+ * `told(state)`: {phase, retryAt, cursor, newest, history, beats}, for whoever is curious.
+ */
+export class Sync {
+  constructor({ db, call, changed, told }) {
+    Object.assign(this, { db, call, changed, told });
+    this.state = { phase: "connecting", retryAt: null, cursor: 0, newest: null, history: null, beats: [] };
+    this.work = Promise.resolve();
+    this.inFlight = new Map(); // conversation → {client_id, at}
+    this.tries = new Map(); // client_id → refusals so far
+    this.reported = new Map(); // conversation → read mark told on this connection
+    this.socket = new Socket({
+      url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
+      onFrame: (frame) => this.inOrder(() => this.frame(frame)),
+      onState: (state) => this.tell(state),
+      onFail: () => this.stillWelcome(),
+      beat: () => {
+        this.beaten = { at: Date.now(), seq: this.state.cursor };
+        return { type: "heartbeat", seq: this.state.cursor };
+      },
+    });
+  }
+
+  async start() {
+    const { cursor, history } = await this.db.position();
+    this.tell({ cursor, history });
+    this.socket.start();
+  }
+
+  stop() { this.socket.stop(); }
+
+  /** Connects at once instead of waiting. */
+  now() { this.socket.connect(); }
+
+  /** The outbox or a read mark changed, here or in another tab. */
+  nudge() { this.inOrder(() => this.flush()); }
+
+  tell(part) {
+    Object.assign(this.state, part);
+    this.told(this.state);
+  }
+
+  /** Frames are worked one after the other; one that fails costs the connection, never the cursor. */
+  inOrder(job) {
+    this.work = this.work.then(job).catch((problem) => {
+      console.error(problem);
+      this.socket.retry(1_000);
+    });
+  }
+
+  frame(frame) {
+    switch (frame.type) {
+      case "welcome": return this.welcome(frame);
+      case "alive": return this.alive(frame);
+      case "entries": return this.entries(frame);
+      case "sent": return this.sent(frame);
+      case "error": return frame.client_id && this.refused(frame);
+    }
+  }
+
+  async welcome({ uid, seq, history, heartbeat_seconds }) {
+    if (uid !== this.db.uid) return this.socket.end();
+    if (history !== this.state.history) await this.begin();
+    this.inFlight.clear();
+    this.reported.clear();
+    this.socket.opened(heartbeat_seconds);
+    this.tell({ newest: seq });
+    this.socket.heartbeat();
+    await this.flush();
+  }
+
+  /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the newest. */
+  async begin() {
+    const { seq, history } = await this.call("GET", "/seq");
+    await this.db.begin(seq, history, await this.call("GET", "/conversations"));
+    this.tell({ cursor: seq, history });
+    this.changed(null);
+  }
+
+  async alive({ seq, history }) {
+    this.beat("nothing new");
+    if (history !== this.state.history) {
+      await this.begin();
+      return this.socket.heartbeat();
+    }
+    if (seq < this.state.cursor) {
+      await this.db.lower(seq);
+      this.changed(null);
+    }
+    this.tell({ cursor: Math.min(seq, this.state.cursor), newest: seq });
+  }
+
+  async entries({ entries, after, synced }) {
+    const { cursor, changed } = await this.db.entries(entries, after, synced);
+    this.beat(`${entries.length} up to ${synced}`);
+    this.tell({ cursor, newest: Math.max(synced, this.state.newest) });
+    this.socket.heartbeat();
+    this.changed(changed);
+    const conversations = await this.db.all("conversations");
+    if (conversations.some(({ stale }) => stale)) {
+      await this.db.recount(await this.call("GET", "/conversations"));
+      this.changed(changed);
+    }
+  }
+
+  beat(answer) {
+    this.tell({ beats: [{ ...this.beaten, answer }, ...this.state.beats].slice(0, BEATS) });
+  }
+
+  /** Sends read marks, and the oldest waiting message of each conversation: one by one, so that order holds. */
+  async flush() {
+    const busy = new Set();
+    for (const item of await this.db.all("outbox")) {
+      if (item.state !== "waiting" || busy.has(item.conversation)) continue;
+      busy.add(item.conversation);
+      const flying = this.inFlight.get(item.conversation);
+      if (flying && Date.now() - flying.at < PATIENCE_MS) continue;
+      const { client_id, to, body } = item;
+      if (!this.socket.send({ type: "send", client_id, to, body })) return;
+      this.inFlight.set(item.conversation, { client_id, at: Date.now() });
+      setTimeout(() => this.nudge(), PATIENCE_MS);
+    }
+    for (const { id, read_to, acked } of await this.db.all("conversations")) {
+      if (read_to <= acked || this.reported.get(id) === read_to) continue;
+      if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
+    }
+  }
+
+  async sent({ client_id, message_id, sent_at }) {
+    await this.answered(client_id, { state: "sent", message_id, sent_at });
+  }
+
+  async refused({ client_id, detail, retryable }) {
+    const tries = (this.tries.get(client_id) ?? 0) + 1;
+    this.tries.set(client_id, tries);
+    if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", reason: detail });
+    const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
+    setTimeout(() => {
+      this.land(client_id);
+      this.nudge();
+    }, wait);
+  }
+
+  async answered(clientId, fields) {
+    this.tries.delete(clientId);
+    this.land(clientId);
+    const item = await this.db.outgoing(clientId, fields);
+    if (item) this.changed([item.conversation]);
+    await this.flush();
+  }
+
+  land(clientId) {
+    for (const [id, flying] of this.inFlight) if (flying.client_id === clientId) this.inFlight.delete(id);
+  }
+
+  /** The connection was refused before it opened: is it the network, or is the session over? */
+  async stillWelcome() {
+    try {
+      await this.call("GET", "/me");
+    } catch (refusal) {
+      if (refusal.status === 401) this.socket.end();
+    }
+  }
+}
