@@ -21,3 +21,4 @@ pub mod queue;
 pub mod seq;
 pub mod store;
 pub mod telemetry;
+pub mod transfer;

@@ -1,0 +1,237 @@
+//! What a good archive holds: the rules that go beyond one line. Pure; the whole file is checked before the first
+//! record of it is imported.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use indicatif::ProgressBar;
+
+use super::error::TransferError;
+use super::line::{Header, Line, Totals};
+use super::reader::Reader;
+use crate::domain::{Conversation, GroupId, MessageId, Uid};
+use crate::store::archive::{Key, Record};
+
+/// An archive that was read to its end and found good.
+#[derive(Debug)]
+pub struct Checked {
+    /// The checksum in its footer.
+    pub(super) source: String,
+    /// How many records it holds.
+    pub(super) records: u64,
+    /// For each range of adjacent users, by its number, a user with the largest id in it.
+    pub(super) largest: BTreeMap<u32, (Uid, MessageId)>,
+}
+
+/// Reads the archive at `path` to its end. `adjacent` users share a ceiling.
+///
+/// # Errors
+/// When the file cannot be read, is cut off, was changed, or holds what no installation can hold; the line is named.
+pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Checked, TransferError> {
+    let mut reader = Reader::open(path)?;
+    let mut rules = Rules::new(adjacent);
+    progress.set_message("checking");
+    loop {
+        let Some(line) = reader.next()? else { return Err(reader.cut_off()) };
+        if let Line::Header(header) = &line {
+            progress.set_length(header.totals.all());
+        }
+        rules.see(&line).map_err(|why| reader.fault(why))?;
+        progress.set_position(rules.totals.all());
+        if let Line::Footer(footer) = line {
+            if reader.next()?.is_some() {
+                return Err(reader.fault("stands behind the footer".to_owned()));
+            }
+            let records = rules.totals.all();
+            return Ok(Checked { source: footer.sha256, records, largest: rules.largest });
+        }
+    }
+}
+
+/// The largest id that an installation with so many rows can have come to, generously: each number handed out for a
+/// row, a thousand skipped beside each, and 10^12 skipped by restarts and restored backups. A crafted id near the end
+/// of the line would else use up the number lines of 100,000 users for good.
+fn largest_plausible(rows: u64) -> u64 {
+    rows.saturating_mul(1_000).saturating_add(1_000_000_000_000).min(MessageId::MAX.get())
+}
+
+/// What was seen so far, as far as later lines depend on it.
+struct Rules {
+    adjacent: u32,
+    header: Option<Header>,
+    last: Option<Key>,
+    totals: Totals,
+    accounts: HashSet<Uid>,
+    /// In lower case, as they are compared.
+    names: HashSet<String>,
+    groups: HashSet<GroupId>,
+    largest: BTreeMap<u32, (Uid, MessageId)>,
+}
+
+impl Rules {
+    fn new(adjacent: u32) -> Rules {
+        Rules {
+            adjacent,
+            header: None,
+            last: None,
+            totals: Totals::default(),
+            accounts: HashSet::new(),
+            names: HashSet::new(),
+            groups: HashSet::new(),
+            largest: BTreeMap::new(),
+        }
+    }
+
+    fn see(&mut self, line: &Line) -> Result<(), String> {
+        match (line, &self.header) {
+            (Line::Header(header), None) => {
+                self.header = Some(header.clone());
+                Ok(())
+            }
+            (Line::Header(_), Some(_)) => Err("a second header".to_owned()),
+            (_, None) => Err("the header must come first".to_owned()),
+            (Line::Record(record), Some(header)) => {
+                let most = (largest_plausible(header.totals.rows()), header.accepted);
+                self.record(record, most)
+            }
+            (Line::Footer(footer), Some(header)) => {
+                if footer.totals != self.totals || header.totals != self.totals {
+                    return Err("the counts of header, footer and lines differ".to_owned());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn record(&mut self, record: &Record, (largest, accepted): (u64, u64)) -> Result<(), String> {
+        let key = record.key();
+        if let Some(last) = self.last
+            && (last.section(), last) >= (key.section(), key)
+        {
+            return Err("is out of order, or there twice".to_owned());
+        }
+        self.last = Some(key);
+        self.totals.count(record);
+        match record {
+            Record::Account(account, _) => {
+                if account.uid < Uid::FIRST {
+                    return Err(format!("uid {} is reserved; accounts begin at {}", account.uid, Uid::FIRST));
+                }
+                self.accounts.insert(account.uid);
+                let is_new = self.names.insert(account.name.to_lowercase());
+                is_new.then_some(()).ok_or_else(|| format!("the name {:?} is there twice", account.name))
+            }
+            Record::Group(group) => {
+                if group.gid.0 == 0 || group.gid.0 > MessageId::MAX.get() {
+                    return Err(format!("gid {} is not within 1 and {}", group.gid, MessageId::MAX));
+                }
+                self.groups.insert(group.gid);
+                group.members.iter().try_for_each(|member| self.knows(member.uid))
+            }
+            Record::Stay(gid, uid, _) => {
+                self.knows_conversation(Conversation::Group(*gid))?;
+                self.knows(*uid)
+            }
+            Record::Row(entry) => {
+                self.knows(entry.receiver)?;
+                self.knows(entry.content.sender)?;
+                self.knows_conversation(entry.content.target)?;
+                plausible(entry.message_id, largest)?;
+                let range = entry.receiver.0 / self.adjacent;
+                let (uid, id) = self.largest.entry(range).or_insert((entry.receiver, entry.message_id));
+                if entry.message_id > *id {
+                    (*uid, *id) = (entry.receiver, entry.message_id);
+                }
+                Ok(())
+            }
+            Record::Sent(sender, _, sent) => {
+                self.knows(*sender)?;
+                plausible(sent.message_id, largest)
+            }
+            Record::Pending(pending, _) => {
+                if pending.acceptance.0 > accepted {
+                    return Err(format!("acceptance {} is later than the newest", pending.acceptance.0));
+                }
+                self.knows(pending.content.sender)?;
+                self.knows_conversation(pending.content.target)?;
+                pending.owed.iter().try_for_each(|to| self.knows(to.uid))
+            }
+        }
+    }
+
+    fn knows(&self, uid: Uid) -> Result<(), String> {
+        let known = self.accounts.contains(&uid);
+        known.then_some(()).ok_or_else(|| format!("there is no account with uid {uid} in this file"))
+    }
+
+    fn knows_conversation(&self, conversation: Conversation) -> Result<(), String> {
+        match conversation {
+            Conversation::User(uid) => self.knows(uid),
+            Conversation::Group(gid) if self.groups.contains(&gid) => Ok(()),
+            Conversation::Group(gid) => Err(format!("there is no group {gid} in this file")),
+        }
+    }
+}
+
+fn plausible(id: MessageId, largest: u64) -> Result<(), String> {
+    if id.get() <= largest {
+        return Ok(());
+    }
+    Err(format!("message_id {id} is implausible: with so few rows at most {largest} is expected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Rules, String> {
+        let mut rules = Rules::new(100_000);
+        for line in text.lines() {
+            rules.see(&Line::read(line)?)?;
+        }
+        Ok(rules)
+    }
+
+    const GOOD: &str = concat!(
+        r#"{"type":"header","format":"tidemark-export","version":1,"history":"00000000-0000-0000-0000-000000000000","exported_at":"2026-11-21T11:43:58Z","accepted":1,"totals":{"account":2,"group":0,"stay":0,"row":2,"sent":0,"pending":0}}"#,
+        "\n",
+        r#"{"type":"account","uid":10001,"name":"ann","password_hash":"","disabled":false,"created_at":"2026-11-21T11:43:58Z"}"#,
+        "\n",
+        r#"{"type":"account","uid":10002,"name":"bob","password_hash":"","disabled":false,"created_at":"2026-11-21T11:43:58Z"}"#,
+        "\n",
+        r#"{"type":"row","receiver":10001,"message_id":7,"kind":"message","conversation":"u:10001","sender":10001,"body":{},"sent_at":"2026-11-21T11:43:58Z"}"#,
+        "\n",
+        r#"{"type":"row","receiver":10001,"message_id":9,"kind":"message","conversation":"u:10002","sender":10002,"body":{},"sent_at":"2026-11-21T11:43:58Z"}"#,
+    );
+
+    #[test]
+    fn the_largest_id_of_each_range_of_users_is_found() {
+        let rules = lines(GOOD).expect("good");
+        assert_eq!(rules.totals.all(), 4);
+        assert_eq!(rules.largest, BTreeMap::from([(0, (Uid(10_001), MessageId::new(9).expect("small")))]));
+    }
+
+    #[test]
+    fn what_no_installation_can_hold_is_refused() {
+        for (part, instead, why) in [
+            ("\"message_id\":9", "\"message_id\":7", "is out of order, or there twice"),
+            ("\"message_id\":9", "\"message_id\":1000000002001", "message_id 1000000002001 is implausible"),
+            ("\"sender\":10002", "\"sender\":10003", "u:10002"),
+            ("\"uid\":10001", "\"uid\":7", "uid 7 is reserved"),
+            ("\"uid\":10002", "\"uid\":10003", "there is no account with uid 10002 in this file"),
+            ("\"name\":\"bob\"", "\"name\":\"ANN\"", "the name \"ANN\" is there twice"),
+            ("\"type\":\"header\"", "\"type\":\"stay\"", "unknown field"),
+        ] {
+            let said = lines(&GOOD.replacen(part, instead, 1)).err().unwrap_or_default();
+            assert!(said.contains(why), "{instead}: {said}");
+        }
+        let said = lines(GOOD.split_once('\n').expect("lines").1).err();
+        assert_eq!(said.as_deref(), Some("the header must come first"));
+    }
+
+    #[test]
+    fn an_id_is_plausible_far_beyond_what_restarts_skip_but_not_near_the_end() {
+        assert_eq!(largest_plausible(0), 1_000_000_000_000);
+        assert_eq!(largest_plausible(u64::MAX), MessageId::MAX.get());
+    }
+}

@@ -1,0 +1,65 @@
+//! Why data does not get in or out: one line that says what to do.
+
+use std::path::PathBuf;
+
+use seqsvr::NextError;
+
+use crate::store::StoreError;
+use crate::store::archive::RestoreError;
+
+/// An export, an import or a `restored` failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// The file cannot be opened, read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The archive.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file to be written is there already.
+    #[error("{} exists already; choose another name, or go on with it by --resume", path.display())]
+    Exists {
+        /// The archive.
+        path: PathBuf,
+    },
+    /// An export cannot go on where another one stopped.
+    #[error("{}: {why}; delete it and export again", path.display())]
+    CannotResume {
+        /// The archive.
+        path: PathBuf,
+        /// What has changed.
+        why: String,
+    },
+    /// A line is not what it should be. Nothing was imported.
+    #[error("{} line {number}: {why}", path.display())]
+    Line {
+        /// The archive.
+        path: PathBuf,
+        /// Counted from 1.
+        number: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file ends too early. Nothing was imported.
+    #[error(
+        "{} is cut off after line {complete}: its footer is missing; finish the export with --resume, or copy the file again",
+        path.display()
+    )]
+    CutOff {
+        /// The archive.
+        path: PathBuf,
+        /// The last complete line; 0 without one.
+        complete: u64,
+    },
+    /// The installation does not take it.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// Storage failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A ceiling could not be raised.
+    #[error("cannot raise a ceiling: {0}")]
+    Ceiling(#[from] NextError),
+}

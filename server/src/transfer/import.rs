@@ -1,0 +1,67 @@
+//! Fills an empty installation from an archive that was checked, or goes on where that was interrupted.
+
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use seqsvr::Sequencer;
+
+use super::check::Checked;
+use super::error::TransferError;
+use super::line::Line;
+use super::reader::Reader;
+use crate::domain::HistoryId;
+use crate::store::archive::Restore;
+
+/// Records of a transaction.
+const CHUNK: usize = 5_000;
+
+/// Stores the records of the archive at `path`, which [`check`](super::check) found to be as `checked` says, under
+/// `history` (a new one). Says how many had been stored by an earlier, interrupted run.
+///
+/// Ceilings come first: were rows there without them, a crash in between could give a stored number again (I6).
+///
+/// # Errors
+/// When the installation is not empty, the file changed in between, or storage fails; running it again with the same
+/// file goes on.
+pub async fn import(
+    restore: &mut dyn Restore,
+    sequencer: &dyn Sequencer,
+    path: &Path,
+    checked: &Checked,
+    history: HistoryId,
+    progress: &ProgressBar,
+) -> Result<u64, TransferError> {
+    let stored = restore.begin(&checked.source).await?;
+    for (uid, id) in checked.largest.values() {
+        sequencer.advance(seqsvr::Uid::new(uid.0), id.get()).await?;
+    }
+    progress.set_message("importing");
+    progress.set_length(checked.records);
+    let mut reader = Reader::open(path)?;
+    let mut seen = 0;
+    let mut chunk = Vec::with_capacity(CHUNK);
+    loop {
+        match reader.next()? {
+            Some(Line::Record(record)) => {
+                seen += 1;
+                if seen > stored {
+                    chunk.push(*record);
+                }
+            }
+            Some(Line::Header(_)) => {}
+            Some(Line::Footer(footer)) if footer.sha256 == checked.source => break,
+            Some(Line::Footer(_)) => return Err(reader.fault("the file was changed meanwhile".to_owned())),
+            None => return Err(reader.cut_off()),
+        }
+        if chunk.len() == CHUNK {
+            restore.write(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).await?;
+            progress.set_position(seen);
+        }
+    }
+    if !chunk.is_empty() {
+        restore.write(chunk).await?;
+    }
+    progress.set_position(seen);
+    restore.finish(history).await?;
+    Ok(stored)
+}

@@ -1,0 +1,191 @@
+//! One line of an archive: the header, the footer, and which type of record lies between them.
+//!
+//! The written form is stored by others and must stay stable; `docs/EXPORT.md` describes it.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::record;
+use crate::domain::{HistoryId, Timestamp};
+use crate::store::StoreError;
+use crate::store::archive::{About, Record};
+
+/// The name of the format, in the header.
+const FORMAT: &str = "tidemark-export";
+/// The only version so far.
+const VERSION: u32 = 1;
+
+/// A line of an archive.
+#[derive(Debug)]
+pub(super) enum Line {
+    Header(Header),
+    Record(Box<Record>),
+    Footer(Footer),
+}
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    #[serde(rename = "type")]
+    tag: String,
+    format: String,
+    version: u32,
+    pub(super) history: Uuid,
+    pub(super) exported_at: String,
+    /// The newest acceptance; tells apart two moments of one history.
+    pub(super) accepted: u64,
+    pub(super) totals: Totals,
+}
+
+/// The last line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Footer {
+    #[serde(rename = "type")]
+    tag: String,
+    pub(super) totals: Totals,
+    /// Of every byte before this line, in hex.
+    pub(super) sha256: String,
+}
+
+/// How many records of each type there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Totals {
+    account: u64,
+    group: u64,
+    stay: u64,
+    row: u64,
+    sent: u64,
+    pending: u64,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    tag: String,
+}
+
+impl Header {
+    /// The header of an archive of what `about` says.
+    pub(super) fn new(about: &About, exported_at: Timestamp) -> Header {
+        Header {
+            tag: "header".into(),
+            format: FORMAT.into(),
+            version: VERSION,
+            history: about.history.0,
+            exported_at: exported_at.to_rfc3339(),
+            accepted: about.accepted,
+            totals: Totals::of(about.totals),
+        }
+    }
+
+    /// Whether it is of the same moment of the same history.
+    pub(super) fn is_of(&self, about: &About) -> bool {
+        HistoryId(self.history) == about.history
+            && self.accepted == about.accepted
+            && self.totals == Totals::of(about.totals)
+    }
+}
+
+impl Footer {
+    pub(super) fn new(totals: Totals, sha256: String) -> Footer {
+        Footer { tag: "footer".into(), totals, sha256 }
+    }
+}
+
+impl Totals {
+    /// Totals in the order of `Section::ALL`.
+    pub(super) fn of([account, group, stay, row, sent, pending]: [u64; 6]) -> Totals {
+        Totals { account, group, stay, row, sent, pending }
+    }
+
+    /// Counts one more record.
+    pub(super) fn count(&mut self, record: &Record) {
+        *match record {
+            Record::Account(..) => &mut self.account,
+            Record::Group(..) => &mut self.group,
+            Record::Stay(..) => &mut self.stay,
+            Record::Row(..) => &mut self.row,
+            Record::Sent(..) => &mut self.sent,
+            Record::Pending(..) => &mut self.pending,
+        } += 1;
+    }
+
+    /// Rows alone.
+    pub(super) fn rows(&self) -> u64 {
+        self.row
+    }
+
+    /// Records of all types; saturates, since a file may claim anything.
+    pub(super) fn all(&self) -> u64 {
+        [self.account, self.group, self.stay, self.row, self.sent, self.pending]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+}
+
+impl Line {
+    /// Reads one line, without its line feed.
+    pub(super) fn read(text: &str) -> Result<Line, String> {
+        let Tag { tag } = parse(text)?;
+        Ok(match tag.as_str() {
+            "header" => {
+                let header: Header = parse(text)?;
+                if header.format != FORMAT || header.version != VERSION {
+                    let (format, version) = (&header.format, header.version);
+                    return Err(format!(
+                        "this is {format} version {version}; this server reads {FORMAT} version {VERSION}"
+                    ));
+                }
+                Line::Header(header)
+            }
+            "footer" => Line::Footer(parse(text)?),
+            other => Line::Record(Box::new(record::read(other, text)?)),
+        })
+    }
+
+    /// The line as text, with its line feed.
+    ///
+    /// # Errors
+    /// When a body in storage is no JSON.
+    pub(super) fn write(&self) -> Result<String, StoreError> {
+        let text = match self {
+            Line::Header(header) => serde_json::to_string(header),
+            Line::Footer(footer) => serde_json::to_string(footer),
+            Line::Record(record) => record::write(record),
+        };
+        let mut text = text.map_err(StoreError::corrupt)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+/// Reads JSON; the error is one line.
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_format_is_refused_by_its_name() {
+        let about = About { history: HistoryId(Uuid::nil()), accepted: 3, totals: [1, 2, 3, 4, 5, 6] };
+        let header = Line::Header(Header::new(&about, Timestamp(0))).write().expect("plain");
+        let Ok(Line::Header(read)) = Line::read(header.trim_end()) else { panic!("{header}") };
+        assert!(read.is_of(&about));
+        assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
+        let later = header.replace("\"version\":1", "\"version\":2");
+        let said = Line::read(later.trim_end()).expect_err("unknown version");
+        assert_eq!(said, "this is tidemark-export version 2; this server reads tidemark-export version 1");
+    }
+
+    #[test]
+    fn a_line_of_an_unknown_type_is_refused() {
+        assert_eq!(Line::read(r#"{"type":"poll"}"#).expect_err("unknown"), "`poll` is no type of record");
+        assert!(Line::read("{\"type\":").is_err());
+    }
+}

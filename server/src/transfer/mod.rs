@@ -1,0 +1,20 @@
+//! Data in and out of an installation: export, import, and what to do after files were put back.
+//!
+//! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line` and `record` know how a line is written, `reader` how
+//! a file ends, `check` what a good one holds; `export` and `import` move records between it and the contracts of
+//! `store::archive`. Owns no state; the commands of the same names call it.
+
+mod check;
+mod error;
+mod export;
+mod import;
+mod line;
+mod reader;
+mod record;
+mod restored;
+
+pub use check::{Checked, check};
+pub use error::TransferError;
+pub use export::{Begin, export};
+pub use import::import;
+pub use restored::{MARGIN, raise_all};

@@ -1,0 +1,395 @@
+//! One record of an archive: how each type is written as JSON and read back.
+//!
+//! The written form is stored by others and must stay stable; `docs/EXPORT.md` describes it. What is read is checked
+//! here as far as one line can be: domain values are valid once a line has become a [`Record`].
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::line::parse;
+use crate::domain::{
+    Body, ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupId, Kind, Member,
+    MessageId, Timestamp, Uid,
+};
+use crate::store::archive::Record;
+use crate::store::{AcceptanceId, Account, Pending, Recipient, Sent};
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccountLine {
+    #[serde(rename = "type")]
+    tag: String,
+    uid: u32,
+    name: String,
+    password_hash: String,
+    disabled: bool,
+    created_at: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupLine {
+    #[serde(rename = "type")]
+    tag: String,
+    gid: u64,
+    name: String,
+    version: u64,
+    members: Vec<MemberPart>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberPart {
+    uid: u32,
+    generation: u32,
+    active: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StayLine {
+    #[serde(rename = "type")]
+    tag: String,
+    gid: u64,
+    uid: u32,
+    generation: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowLine {
+    #[serde(rename = "type")]
+    tag: String,
+    receiver: u32,
+    message_id: u64,
+    kind: String,
+    /// From the receiver's side.
+    conversation: String,
+    sender: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<Uuid>,
+    body: Box<RawValue>,
+    sent_at: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SentLine {
+    #[serde(rename = "type")]
+    tag: String,
+    sender: u32,
+    client_id: Uuid,
+    message_id: u64,
+    sent_at: String,
+    digest: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PendingLine {
+    #[serde(rename = "type")]
+    tag: String,
+    acceptance: u64,
+    kind: String,
+    /// From the sender's side.
+    target: String,
+    sender: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<Uuid>,
+    body: Box<RawValue>,
+    sent_at: String,
+    owed: Vec<StayPart>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends: Option<StayPart>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StayPart {
+    uid: u32,
+    generation: u32,
+}
+
+/// Reads the record of type `tag` that `text` holds.
+pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
+    match tag {
+        "account" => parse::<AccountLine>(text)?.read(),
+        "group" => Ok(parse::<GroupLine>(text)?.read()),
+        "stay" => {
+            let StayLine { gid, uid, generation, .. } = parse(text)?;
+            Ok(Record::Stay(GroupId(gid), Uid(uid), Generation(generation)))
+        }
+        "row" => parse::<RowLine>(text)?.read(),
+        "sent" => parse::<SentLine>(text)?.read(),
+        "pending" => parse::<PendingLine>(text)?.read(),
+        other => Err(format!("`{other}` is no type of record")),
+    }
+}
+
+/// The record as JSON.
+pub(super) fn write(record: &Record) -> serde_json::Result<String> {
+    match record {
+        Record::Account(account, created_at) => serde_json::to_string(&AccountLine {
+            tag: "account".into(),
+            uid: account.uid.0,
+            name: account.name.clone(),
+            password_hash: account.password_hash.clone(),
+            disabled: account.disabled,
+            created_at: created_at.to_rfc3339(),
+        }),
+        Record::Group(group) => serde_json::to_string(&GroupLine {
+            tag: "group".into(),
+            gid: group.gid.0,
+            name: group.name.clone(),
+            version: group.version,
+            members: group.members.iter().map(MemberPart::of).collect(),
+        }),
+        Record::Stay(gid, uid, generation) => serde_json::to_string(&StayLine {
+            tag: "stay".into(),
+            gid: gid.0,
+            uid: uid.0,
+            generation: generation.0,
+        }),
+        Record::Row(entry) => serde_json::to_string(&RowLine {
+            tag: "row".into(),
+            receiver: entry.receiver.0,
+            message_id: entry.message_id.get(),
+            kind: entry.content.kind.as_str().into(),
+            conversation: entry.conversation().to_string(),
+            sender: entry.content.sender.0,
+            client_id: entry.content.client_id.map(|id| id.0),
+            body: RawValue::from_string(entry.content.body.as_json().to_owned())?,
+            sent_at: entry.content.sent_at.to_rfc3339(),
+        }),
+        Record::Sent(sender, client_id, sent) => serde_json::to_string(&SentLine {
+            tag: "sent".into(),
+            sender: sender.0,
+            client_id: client_id.0,
+            message_id: sent.message_id.get(),
+            sent_at: sent.sent_at.to_rfc3339(),
+            digest: hex(&sent.digest.0),
+        }),
+        Record::Pending(pending, ends) => serde_json::to_string(&PendingLine {
+            tag: "pending".into(),
+            acceptance: pending.acceptance.0,
+            kind: pending.content.kind.as_str().into(),
+            target: pending.content.target.to_string(),
+            sender: pending.content.sender.0,
+            client_id: pending.content.client_id.map(|id| id.0),
+            body: RawValue::from_string(pending.content.body.as_json().to_owned())?,
+            sent_at: pending.content.sent_at.to_rfc3339(),
+            owed: pending.owed.iter().map(|to| StayPart::of(to.uid, to.generation)).collect(),
+            ends: ends.map(|(uid, generation)| StayPart::of(uid, generation)),
+        }),
+    }
+}
+
+impl AccountLine {
+    fn read(self) -> Result<Record, String> {
+        let created_at = time(&self.created_at)?;
+        let AccountLine { uid, name, password_hash, disabled, .. } = self;
+        Ok(Record::Account(Account { uid: Uid(uid), name, password_hash, disabled }, created_at))
+    }
+}
+
+impl GroupLine {
+    fn read(self) -> Record {
+        let mut members: Vec<Member> = self.members.iter().map(MemberPart::read).collect();
+        // Binary searches rely on the order, and a file may have any.
+        members.sort_by_key(|member| member.uid);
+        members.dedup_by_key(|member| member.uid);
+        Record::Group(Group { gid: GroupId(self.gid), name: self.name, version: self.version, members })
+    }
+}
+
+impl RowLine {
+    fn read(self) -> Result<Record, String> {
+        let (receiver, sender) = (Uid(self.receiver), Uid(self.sender));
+        let content = Content {
+            kind: kind(&self.kind)?,
+            sender,
+            target: Content::target_of(receiver, sender, conversation(&self.conversation)?),
+            client_id: self.client_id.map(ClientId),
+            body: body(&self.body)?,
+            sent_at: time(&self.sent_at)?,
+        };
+        let message_id = message_id(self.message_id)?;
+        let entry = Entry { receiver, message_id, content: Arc::new(content) };
+        if entry.conversation().to_string() != self.conversation {
+            return Err(format!("user {receiver} has no part in {} with {sender}", self.conversation));
+        }
+        Ok(Record::Row(entry))
+    }
+}
+
+impl SentLine {
+    fn read(self) -> Result<Record, String> {
+        let sent = Sent {
+            message_id: message_id(self.message_id)?,
+            sent_at: time(&self.sent_at)?,
+            digest: Digest(unhex(&self.digest).ok_or("digest: expected 32 hex digits")?),
+        };
+        Ok(Record::Sent(Uid(self.sender), ClientId(self.client_id), sent))
+    }
+}
+
+impl PendingLine {
+    fn read(self) -> Result<Record, String> {
+        let content = Content {
+            kind: kind(&self.kind)?,
+            sender: Uid(self.sender),
+            target: conversation(&self.target)?,
+            client_id: self.client_id.map(ClientId),
+            body: body(&self.body)?,
+            sent_at: time(&self.sent_at)?,
+        };
+        let owed =
+            self.owed.iter().map(StayPart::read).map(|(uid, generation)| Recipient { uid, generation });
+        let acceptance = AcceptanceId(self.acceptance);
+        let pending = Pending { acceptance, content: Arc::new(content), owed: owed.collect() };
+        Ok(Record::Pending(pending, self.ends.as_ref().map(StayPart::read)))
+    }
+}
+
+impl MemberPart {
+    fn of(member: &Member) -> MemberPart {
+        MemberPart { uid: member.uid.0, generation: member.generation.0, active: member.active }
+    }
+
+    fn read(&self) -> Member {
+        Member { uid: Uid(self.uid), generation: Generation(self.generation), active: self.active }
+    }
+}
+
+impl StayPart {
+    fn of(uid: Uid, generation: Generation) -> StayPart {
+        StayPart { uid: uid.0, generation: generation.0 }
+    }
+
+    fn read(&self) -> (Uid, Generation) {
+        (Uid(self.uid), Generation(self.generation))
+    }
+}
+
+fn kind(word: &str) -> Result<Kind, String> {
+    let kinds = [Kind::Message, Kind::Receipt, Kind::Membership];
+    kinds.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| format!("`{word}` is no kind of row"))
+}
+
+fn conversation(text: &str) -> Result<Conversation, String> {
+    text.parse().map_err(|error| format!("`{text}`: {error}"))
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::from_rfc3339(text).ok_or_else(|| format!("`{text}` is no time; expected RFC 3339"))
+}
+
+fn message_id(value: u64) -> Result<MessageId, String> {
+    let within = MessageId::new(value).filter(|id| *id > MessageId::ZERO);
+    within.ok_or_else(|| format!("message_id {value} is not within 1 and {}", MessageId::MAX))
+}
+
+fn body(raw: &RawValue) -> Result<Body, String> {
+    if !raw.get().starts_with('{') {
+        return Err("body: expected a JSON object".to_owned());
+    }
+    Ok(Body::from_stored(raw.get()))
+}
+
+/// Bytes as lower-case hex digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 16]> {
+    let canonical = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let value = canonical.then(|| u128::from_str_radix(text, 16).ok()).flatten()?;
+    Some(value.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(target: Conversation, text: &str) -> Arc<Content> {
+        Arc::new(Content {
+            kind: Kind::Message,
+            sender: Uid(10_001),
+            target,
+            client_id: Some(ClientId(Uuid::from_u128(7))),
+            body: Body::text(text, 100).expect("short"),
+            sent_at: Timestamp(1_795_261_438_042),
+        })
+    }
+
+    fn id(n: u64) -> MessageId {
+        MessageId::new(n).expect("small")
+    }
+
+    #[test]
+    fn every_record_survives_the_way_out_and_in() {
+        let to_bob = content(Conversation::User(Uid(10_002)), "a \"line\"\nfeed \u{2028} é");
+        let member = Member { uid: Uid(10_001), generation: Generation(2), active: false };
+        let records = [
+            Record::Account(
+                Account {
+                    uid: Uid(10_001),
+                    name: "Ann".into(),
+                    password_hash: "$argon2id$".into(),
+                    disabled: true,
+                },
+                Timestamp(5),
+            ),
+            Record::Group(Group {
+                gid: GroupId(1),
+                name: "walkers".into(),
+                version: 4,
+                members: vec![member],
+            }),
+            Record::Stay(GroupId(1), Uid(10_001), Generation(2)),
+            Record::Row(Entry { receiver: Uid(10_001), message_id: id(1), content: to_bob.clone() }),
+            Record::Row(Entry { receiver: Uid(10_002), message_id: id(9), content: to_bob.clone() }),
+            Record::Sent(
+                Uid(10_001),
+                ClientId(Uuid::from_u128(7)),
+                Sent { message_id: id(1), sent_at: Timestamp(6), digest: Digest([0xa5; 16]) },
+            ),
+            Record::Pending(
+                Pending {
+                    acceptance: AcceptanceId(3),
+                    content: content(Conversation::Group(GroupId(1)), "bye"),
+                    owed: vec![Recipient { uid: Uid(10_002), generation: Generation(1) }],
+                },
+                Some((Uid(10_002), Generation(1))),
+            ),
+        ];
+        for record in records {
+            let text = write(&record).expect("JSON");
+            assert!(!text.contains('\n'), "{text}");
+            let tag = text.split('"').nth(3).expect("the type stands first");
+            let back = read(tag, &text).expect("reads back");
+            assert_eq!(format!("{back:?}"), format!("{record:?}"));
+        }
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_is_refused() {
+        let good = r#"{"type":"row","receiver":10002,"message_id":9,"kind":"message","conversation":"u:10001","sender":10001,"body":{"text":"a"},"sent_at":"2026-11-21T11:43:58.042Z"}"#;
+        assert!(read("row", good).is_ok());
+        for (part, instead) in [
+            (":9,", ":0,"),
+            (":9,", ":9007199254740992,"),
+            ("\"message\"", "\"massage\""),
+            ("u:10001", "u:10003"),
+            ("u:10001", "u:010001"),
+            ("{\"text\":\"a\"}", "\"a\""),
+            ("T11", " at 11"),
+            ("\"sender\"", "\"from\""),
+        ] {
+            assert!(read("row", &good.replacen(part, instead, 1)).is_err(), "{instead}");
+        }
+    }
+}

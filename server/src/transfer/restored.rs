@@ -1,0 +1,65 @@
+//! What has to be done after files or a database were put back: a new history, and numbers beyond any that the lost
+//! time can have used (I14).
+
+use futures_util::future::try_join_all;
+use seqsvr::Sequencer;
+
+use super::error::TransferError;
+
+/// By how much every ceiling is raised. The files that were put back do not say how many numbers were handed out since
+/// they were saved; nobody receives ten million rows in a backup's age (a hundred a second for a day), and the line
+/// has room for 900 million such raises.
+pub const MARGIN: u64 = 10_000_000;
+
+/// Ceilings that are raised in one go; the store makes one transaction of them.
+const AT_ONCE: usize = 1_000;
+
+/// Raises the ceiling of every range of `adjacent` users by [`MARGIN`], also where nothing was ever stored: users who
+/// signed up since the files were saved had numbers there. Says how many ranges there are.
+///
+/// # Errors
+/// When a ceiling cannot be raised; running it again raises all of them once more.
+pub async fn raise_all(sequencer: &dyn Sequencer, adjacent: u32) -> Result<usize, TransferError> {
+    let first_of_each: Vec<u32> = (0..=u32::MAX).step_by(adjacent as usize).collect();
+    for some in first_of_each.chunks(AT_ONCE) {
+        try_join_all(some.iter().map(|&first| raise(sequencer, seqsvr::Uid::new(first)))).await?;
+    }
+    Ok(first_of_each.len())
+}
+
+async fn raise(sequencer: &dyn Sequencer, uid: seqsvr::Uid) -> Result<(), TransferError> {
+    let now = sequencer.current(uid).await?;
+    Ok(sequencer.advance(uid, now + MARGIN).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use seqsvr::store::Memory;
+    use seqsvr::{Embedded, Options, Uid};
+
+    use super::*;
+
+    async fn open(ceilings: &Arc<Memory>) -> Embedded {
+        Embedded::open(ceilings.clone(), Options::default()).await.expect("opens")
+    }
+
+    #[tokio::test]
+    async fn every_user_goes_on_beyond_the_margin_also_in_ranges_never_used() {
+        let ceilings = Arc::new(Memory::new());
+        let before = open(&ceilings).await;
+        let used = before.next(Uid::new(10_001), 1).await.expect("granted").last;
+        before.shutdown().await;
+
+        let restored = open(&ceilings).await;
+        assert_eq!(raise_all(&restored, 100_000).await.expect("raised"), 42_950);
+        restored.shutdown().await;
+
+        let after = open(&ceilings).await;
+        for (uid, least) in [(10_001, used + MARGIN), (10_002, MARGIN), (u32::MAX, MARGIN)] {
+            let next = after.next(Uid::new(uid), 1).await.expect("granted").last;
+            assert!(next > least, "user {uid} got {next}");
+        }
+    }
+}
