@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Body, Kind};
 
+pub mod directory;
 pub mod groups;
 pub mod messages;
 pub mod reading;

@@ -135,30 +135,10 @@ impl Directory for MemoryDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn named(name: &str) -> NewAccount {
-        NewAccount { name: name.to_owned(), password_hash: "hash".to_owned(), created_at: Timestamp(0) }
-    }
+    use crate::store::conformance;
 
     #[tokio::test]
-    async fn a_name_is_taken_whatever_its_case() {
-        let directory = MemoryDirectory::new();
-        assert_eq!(directory.create_account(named("Ann")).await.expect("made"), Some(Uid::FIRST));
-        assert_eq!(directory.create_account(named("ANN")).await.expect("asked"), None);
-        let found = directory.search("aN", 10).await.expect("searched");
-        assert_eq!(found, [(Uid::FIRST, "Ann".to_owned())]);
-    }
-
-    #[tokio::test]
-    async fn a_session_ends_with_its_time_and_with_its_account() {
-        let directory = MemoryDirectory::new();
-        let uid = directory.create_account(named("Ann")).await.expect("made").expect("free");
-        let session =
-            Session { token_hash: [7; 32], uid, created_at: Timestamp(0), expires_at: Timestamp(10) };
-        directory.create_session(session).await.expect("kept");
-        assert_eq!(directory.session(&[7; 32], Timestamp(9)).await.expect("read"), Some(session));
-        assert_eq!(directory.session(&[7; 32], Timestamp(10)).await.expect("read"), None);
-        assert!(directory.set_disabled(uid, true).await.expect("set"));
-        assert_eq!(directory.session(&[7; 32], Timestamp(9)).await.expect("read"), None);
+    async fn it_keeps_the_contract() {
+        conformance::directory::run(&MemoryDirectory::new()).await;
     }
 }

@@ -4,10 +4,12 @@
 //! pool, writes through one connection, a transaction at a time.
 
 mod db;
+mod directory;
 mod error;
 mod lock;
 mod options;
 
 pub use db::{Db, WriteTx};
+pub use directory::SqliteDirectory;
 pub use error::OpenError;
 pub use options::SqliteOptions;

@@ -1,0 +1,104 @@
+//! The contract of [`Directory`], run on an empty one by every implementation.
+
+use crate::domain::{Timestamp, Uid};
+use crate::store::{Directory, NewAccount, Session};
+
+/// Runs all of it.
+pub async fn run(directory: &dyn Directory) {
+    let uids = accounts(directory).await;
+    finding(directory, &uids).await;
+    sessions(directory, uids[0]).await;
+    expiry(directory, uids[1]).await;
+}
+
+async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
+    let mut uids = Vec::new();
+    for name in ["Ann", "anna", "Änne", "Bob"] {
+        uids.push(create(directory, name).await.expect("free"));
+    }
+    assert_eq!(uids[0], Uid::FIRST, "uids begin at the first");
+    assert!(uids.is_sorted_by(|a, b| a < b), "uids grow");
+    for taken in ["Ann", "aNN", "ÄNNE"] {
+        assert_eq!(create(directory, taken).await, None, "{taken} is taken whatever its case");
+    }
+    let after = create(directory, "Zoë").await.expect("free");
+    assert!(after > uids[3]);
+    let found = directory.account_by_name("ANN").await.expect("asked").expect("there");
+    assert_eq!((found.uid, found.name.as_str(), found.disabled), (uids[0], "Ann", false));
+    assert_eq!(found.password_hash, "hash of Ann");
+    assert_eq!(directory.account(uids[0]).await.expect("asked"), Some(found));
+    assert_eq!(directory.account(Uid(7)).await.expect("asked"), None);
+    assert!(directory.set_password(uids[0], "other").await.expect("set"));
+    assert!(!directory.set_password(Uid(7), "other").await.expect("asked"));
+    let changed = directory.account(uids[0]).await.expect("asked").expect("there");
+    assert_eq!(changed.password_hash, "other");
+    uids
+}
+
+async fn create(directory: &dyn Directory, name: &str) -> Option<Uid> {
+    let account = NewAccount {
+        name: name.to_owned(),
+        password_hash: format!("hash of {name}"),
+        created_at: Timestamp(5),
+    };
+    directory.create_account(account).await.expect("asked")
+}
+
+async fn finding(directory: &dyn Directory, uids: &[Uid]) {
+    let asked = [uids[3], Uid(7), uids[0], uids[3]];
+    let names = directory.names(&asked).await.expect("asked");
+    let names: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
+    assert_eq!(names, [Some("Bob"), None, Some("Ann"), Some("Bob")]);
+    assert_eq!(directory.names(&[]).await.expect("asked"), Vec::<Option<String>>::new());
+
+    let search = async |prefix: &str, limit| {
+        let found = directory.search(prefix, limit).await.expect("searched");
+        found.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(search("AN", 10).await, ["Ann", "anna"], "by name, whatever the case");
+    assert_eq!(search("an", 1).await, ["Ann"]);
+    assert_eq!(search("%", 10).await, Vec::<String>::new(), "a prefix is no pattern");
+    assert!(directory.set_disabled(uids[0], true).await.expect("set"));
+    assert_eq!(search("an", 10).await, ["anna"], "who is shut is not found");
+    assert!(directory.set_disabled(uids[0], false).await.expect("set"));
+    assert!(!directory.set_disabled(Uid(7), true).await.expect("asked"));
+
+    let listed = directory.accounts(uids[0], 2).await.expect("listed");
+    let listed: Vec<Uid> = listed.iter().map(|account| account.uid).collect();
+    assert_eq!(listed, [uids[1], uids[2]], "by uid, after the given one");
+}
+
+fn session(n: u8, uid: Uid, expires_at: i64) -> Session {
+    Session { token_hash: [n; 32], uid, created_at: Timestamp(1), expires_at: Timestamp(expires_at) }
+}
+
+async fn sessions(directory: &dyn Directory, uid: Uid) {
+    let now = Timestamp(50);
+    let known = async |n: u8| directory.session(&[n; 32], now).await.expect("asked");
+    for n in 1..=3 {
+        directory.create_session(session(n, uid, 100)).await.expect("kept");
+    }
+    assert_eq!(known(1).await, Some(session(1, uid, 100)));
+    assert_eq!(known(9).await, None);
+    assert!(directory.end_session(&[1; 32]).await.expect("ended"));
+    assert!(!directory.end_session(&[1; 32]).await.expect("asked"), "it ends once");
+    assert_eq!(known(1).await, None);
+    assert!(known(2).await.is_some(), "the others go on");
+    directory.set_disabled(uid, true).await.expect("set");
+    assert_eq!(known(2).await, None, "who is shut has no session");
+    directory.set_disabled(uid, false).await.expect("set");
+    directory.end_sessions(uid).await.expect("ended");
+    assert_eq!((known(2).await, known(3).await), (None, None));
+}
+
+async fn expiry(directory: &dyn Directory, uid: Uid) {
+    for (n, expires_at) in [(11, 60), (12, 61), (13, 100)] {
+        directory.create_session(session(n, uid, expires_at)).await.expect("kept");
+    }
+    assert!(directory.session(&[11; 32], Timestamp(59)).await.expect("asked").is_some());
+    assert_eq!(directory.session(&[11; 32], Timestamp(60)).await.expect("asked"), None, "not at its expiry");
+    assert_eq!(directory.forget_expired(Timestamp(61), 1).await.expect("done"), 1);
+    assert_eq!(directory.forget_expired(Timestamp(61), 10).await.expect("done"), 1);
+    assert_eq!(directory.forget_expired(Timestamp(61), 10).await.expect("done"), 0);
+    assert!(directory.session(&[13; 32], Timestamp(99)).await.expect("asked").is_some());
+}

@@ -1,0 +1,296 @@
+//! Accounts and sessions in the main database.
+//!
+//! Owns a bounded memory of names, which never change once given. Called by `app` for every log-in, and by the
+//! queues to learn whether receivers exist.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use sqlx::{QueryBuilder, Row, Sqlite, sqlite::SqliteRow};
+
+use super::Db;
+use crate::domain::{Timestamp, Uid};
+use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+
+/// Uids of one question for names; SQLite bounds the parameters of a statement.
+const ASKED_AT_ONCE: usize = 500;
+
+/// The [`Directory`] of a SQLite database.
+pub struct SqliteDirectory {
+    db: Arc<Db>,
+    names: Mutex<Names>,
+}
+
+/// Names seen lately: when `young` is full it becomes `old`, and the old ones are forgotten.
+struct Names {
+    half: usize,
+    young: HashMap<Uid, Arc<str>>,
+    old: HashMap<Uid, Arc<str>>,
+}
+
+impl Names {
+    fn get(&mut self, uid: Uid) -> Option<Arc<str>> {
+        if let Some(name) = self.young.get(&uid) {
+            return Some(Arc::clone(name));
+        }
+        let name = self.old.remove(&uid)?;
+        self.put(uid, Arc::clone(&name));
+        Some(name)
+    }
+
+    fn put(&mut self, uid: Uid, name: Arc<str>) {
+        if self.young.len() >= self.half {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(uid, name);
+    }
+}
+
+impl SqliteDirectory {
+    /// The directory of `db`, which keeps at most about `cached_names` names in memory.
+    pub fn new(db: Arc<Db>, cached_names: usize) -> SqliteDirectory {
+        let half = (cached_names / 2).max(1);
+        SqliteDirectory { db, names: Mutex::new(Names { half, young: HashMap::new(), old: HashMap::new() }) }
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn change(
+        &self,
+        update: sqlx::query::Query<'_, Sqlite, sqlx::sqlite::SqliteArguments>,
+    ) -> Result<u64, StoreError> {
+        let mut tx = self.db.write().await?;
+        let changed = update.execute(&mut *tx).await?.rows_affected();
+        tx.commit().await?;
+        Ok(changed)
+    }
+}
+
+#[async_trait]
+impl Directory for SqliteDirectory {
+    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError> {
+        let NewAccount { name, password_hash, created_at } = account;
+        let mut tx = self.db.write().await?;
+        let key = name.to_lowercase();
+        let taken: Option<i64> = sqlx::query_scalar("SELECT uid FROM accounts WHERE name_key = ?")
+            .bind(&key)
+            .fetch_optional(&mut *tx)
+            .await?;
+        if taken.is_some() {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        let uid: i64 = sqlx::query_scalar(
+            "INSERT INTO counters (name, next) VALUES ('uid', ?)
+             ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1",
+        )
+        .bind(i64::from(Uid::FIRST.0) + 1)
+        .fetch_one(&mut *tx)
+        .await?;
+        let uid = Uid(u32::try_from(uid).map_err(|_| StoreError::corrupt("every uid has been given"))?);
+        sqlx::query(
+            "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+        )
+        .bind(i64::from(uid.0))
+        .bind(&name)
+        .bind(&key)
+        .bind(&password_hash)
+        .bind(created_at.0)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        self.cached().put(uid, name.into());
+        Ok(Some(uid))
+    }
+
+    async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
+        sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE name_key = ?")
+            .bind(name.to_lowercase())
+            .fetch_optional(self.db.readers())
+            .await?
+            .map(|row| account(&row))
+            .transpose()
+    }
+
+    async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
+        sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE uid = ?")
+            .bind(i64::from(uid.0))
+            .fetch_optional(self.db.readers())
+            .await?
+            .map(|row| account(&row))
+            .transpose()
+    }
+
+    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+        let mut found: HashMap<Uid, Arc<str>> = HashMap::with_capacity(uids.len());
+        let mut missing = Vec::new();
+        {
+            let mut cached = self.cached();
+            for &uid in uids {
+                match cached.get(uid) {
+                    Some(name) => drop(found.insert(uid, name)),
+                    None => missing.push(uid),
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        for part in missing.chunks(ASKED_AT_ONCE) {
+            let mut ask = QueryBuilder::<Sqlite>::new("SELECT uid, name FROM accounts WHERE uid IN (");
+            let mut list = ask.separated(", ");
+            for uid in part {
+                list.push_bind(i64::from(uid.0));
+            }
+            ask.push(")");
+            for row in ask.build().fetch_all(self.db.readers()).await? {
+                let (uid, name): (Uid, Arc<str>) = (uid_of(&row)?, row.try_get::<String, _>("name")?.into());
+                self.cached().put(uid, Arc::clone(&name));
+                found.insert(uid, name);
+            }
+        }
+        Ok(uids.iter().map(|uid| found.get(uid).map(|name| name.as_ref().to_owned())).collect())
+    }
+
+    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        let first = prefix.to_lowercase();
+        let beyond = format!("{first}{}", char::MAX);
+        let rows = sqlx::query(
+            "SELECT uid, name FROM accounts WHERE name_key >= ? AND name_key < ? AND NOT disabled
+             ORDER BY name_key LIMIT ?",
+        )
+        .bind(first)
+        .bind(beyond)
+        .bind(count(limit))
+        .fetch_all(self.db.readers())
+        .await?;
+        rows.iter().map(|row| Ok((uid_of(row)?, row.try_get("name")?))).collect()
+    }
+
+    async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT uid, name, password_hash, disabled FROM accounts WHERE uid > ? ORDER BY uid LIMIT ?",
+        )
+        .bind(i64::from(after.0))
+        .bind(count(limit))
+        .fetch_all(self.db.readers())
+        .await?;
+        rows.iter().map(account).collect()
+    }
+
+    async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        let update = sqlx::query("UPDATE accounts SET password_hash = ? WHERE uid = ?");
+        Ok(self.change(update.bind(password_hash.to_owned()).bind(i64::from(uid.0))).await? > 0)
+    }
+
+    async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
+        let update = sqlx::query("UPDATE accounts SET disabled = ? WHERE uid = ?");
+        Ok(self.change(update.bind(disabled).bind(i64::from(uid.0))).await? > 0)
+    }
+
+    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
+        let insert =
+            sqlx::query("INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES (?, ?, ?, ?)")
+                .bind(session.token_hash.to_vec())
+                .bind(i64::from(session.uid.0))
+                .bind(session.created_at.0)
+                .bind(session.expires_at.0);
+        self.change(insert).await.map(drop)
+    }
+
+    async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
+        let row = sqlx::query(
+            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s JOIN accounts a ON a.uid = s.uid
+             WHERE s.token_hash = ? AND s.expires_at > ? AND NOT a.disabled",
+        )
+        .bind(token_hash.to_vec())
+        .bind(now.0)
+        .fetch_optional(self.db.readers())
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let (created_at, expires_at) = (row.try_get("created_at")?, row.try_get("expires_at")?);
+        Ok(Some(Session {
+            token_hash: *token_hash,
+            uid: uid_of(&row)?,
+            created_at: Timestamp(created_at),
+            expires_at: Timestamp(expires_at),
+        }))
+    }
+
+    async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
+        let delete = sqlx::query("DELETE FROM sessions WHERE token_hash = ?");
+        Ok(self.change(delete.bind(token_hash.to_vec())).await? > 0)
+    }
+
+    async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError> {
+        let delete = sqlx::query("DELETE FROM sessions WHERE uid = ?");
+        self.change(delete.bind(i64::from(uid.0))).await.map(drop)
+    }
+
+    async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let delete = sqlx::query(
+            "DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at <= ? LIMIT ?)",
+        );
+        self.change(delete.bind(now.0).bind(count(limit))).await
+    }
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn uid_of(row: &SqliteRow) -> Result<Uid, StoreError> {
+    let uid: i64 = row.try_get("uid")?;
+    u32::try_from(uid).map(Uid).map_err(|_| StoreError::corrupt(format!("{uid} is no uid")))
+}
+
+fn account(row: &SqliteRow) -> Result<Account, StoreError> {
+    Ok(Account {
+        uid: uid_of(row)?,
+        name: row.try_get("name")?,
+        password_hash: row.try_get("password_hash")?,
+        disabled: row.try_get("disabled")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::conformance;
+
+    #[tokio::test]
+    async fn it_keeps_the_contract() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("tidemark.db");
+        let db = Db::open(&path).await.expect("opened");
+        conformance::directory::run(&SqliteDirectory::new(Arc::clone(&db), 4)).await;
+        db.close().await.expect("closed");
+    }
+
+    #[tokio::test]
+    async fn names_are_found_however_many_are_asked_and_however_few_are_kept() {
+        let place = tempfile::tempdir().expect("a directory");
+        let db = Db::open(&place.path().join("tidemark.db")).await.expect("opened");
+        let directory = SqliteDirectory::new(Arc::clone(&db), 4);
+        let mut uids = Vec::new();
+        for n in 0..20 {
+            let account = NewAccount {
+                name: format!("name {n}"),
+                password_hash: String::new(),
+                created_at: Timestamp(0),
+            };
+            uids.push(directory.create_account(account).await.expect("made").expect("free"));
+        }
+        uids.extend((0..1_000).map(Uid));
+        uids.push(uids[3]);
+        let names = directory.names(&uids).await.expect("asked");
+        assert_eq!(names.len(), uids.len());
+        assert_eq!(names[7].as_deref(), Some("name 7"));
+        assert_eq!(names[500], None);
+        assert_eq!(names.last().cloned().flatten().as_deref(), Some("name 3"));
+        let cached = directory.cached();
+        assert!(cached.young.len() + cached.old.len() <= 4);
+    }
+}
