@@ -15,6 +15,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod http;
 pub mod lifecycle;
 pub mod notify;
 pub mod queue;

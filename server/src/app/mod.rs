@@ -23,4 +23,5 @@ pub use sessions::LiveSession;
 pub use sync::Sync;
 pub use tokens::Token;
 
-pub use crate::queue::SendError;
+pub use crate::notify::Wake;
+pub use crate::queue::{Mark, SendError};

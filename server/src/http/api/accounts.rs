@@ -1,0 +1,118 @@
+//! Signing up, logging in, logging out, tickets.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use super::json;
+use crate::app::{Accounts, SignedIn};
+use crate::http::error::Problem;
+use crate::http::extract::{Json, Session};
+use crate::http::limits::Rates;
+use crate::http::origin::{self, Source};
+use crate::http::proxy::Caller;
+use crate::http::state::Settings;
+
+/// What one signs up or logs in with.
+#[derive(Deserialize)]
+pub(in crate::http) struct Credentials {
+    name: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+struct Account<'a> {
+    uid: u32,
+    name: &'a str,
+    token: &'a str,
+}
+
+/// `POST /accounts`
+pub(in crate::http) async fn sign_up(
+    State(accounts): State<Accounts>,
+    State(rates): State<Arc<Rates>>,
+    State(settings): State<Arc<Settings>>,
+    source: Source,
+    caller: Caller,
+    Json(Credentials { name, password }): Json<Credentials>,
+) -> Result<Response, Problem> {
+    rates.sign_up(caller.address)?;
+    let signed_in = accounts.sign_up(&name, password).await?;
+    Ok(welcome(&signed_in, source, caller, &settings))
+}
+
+/// `POST /sessions`
+pub(in crate::http) async fn log_in(
+    State(accounts): State<Accounts>,
+    State(rates): State<Arc<Rates>>,
+    State(settings): State<Arc<Settings>>,
+    source: Source,
+    caller: Caller,
+    Json(Credentials { name, password }): Json<Credentials>,
+) -> Result<Response, Problem> {
+    rates.log_in(caller.address, &name)?;
+    let signed_in = accounts.log_in(&name, password).await?;
+    Ok(welcome(&signed_in, source, caller, &settings))
+}
+
+/// A page gets its token as a cookie too, where its scripts cannot read it.
+fn welcome(signed_in: &SignedIn, source: Source, caller: Caller, settings: &Settings) -> Response {
+    let SignedIn { uid, name, token, lifetime_seconds } = signed_in;
+    let mut response = json(StatusCode::CREATED, &Account { uid: uid.0, name, token: token.as_str() });
+    if source == Source::OwnPage {
+        let cookie = origin::set_cookie(token.as_str(), *lifetime_seconds, is_secure(caller, settings));
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn is_secure(caller: Caller, settings: &Settings) -> bool {
+    match &settings.public_origin {
+        Some(origin) => origin.starts_with("https://"),
+        None => caller.https,
+    }
+}
+
+/// `DELETE /sessions/current`
+pub(in crate::http) async fn log_out(
+    State(accounts): State<Accounts>,
+    State(settings): State<Arc<Settings>>,
+    caller: Caller,
+    Session(session): Session,
+) -> Result<Response, Problem> {
+    accounts.log_out(&session).await?;
+    Ok(goodbye(caller, &settings))
+}
+
+/// `DELETE /sessions`
+pub(in crate::http) async fn log_out_everywhere(
+    State(accounts): State<Accounts>,
+    State(settings): State<Arc<Settings>>,
+    caller: Caller,
+    Session(session): Session,
+) -> Result<Response, Problem> {
+    accounts.log_out_everywhere(session.uid).await?;
+    Ok(goodbye(caller, &settings))
+}
+
+fn goodbye(caller: Caller, settings: &Settings) -> Response {
+    let cookie = origin::clear_cookie(is_secure(caller, settings));
+    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
+}
+
+#[derive(Serialize)]
+struct Ticket<'a> {
+    ticket: &'a str,
+}
+
+/// `POST /sessions/current/ticket`
+pub(in crate::http) async fn ticket(
+    State(accounts): State<Accounts>,
+    Session(session): Session,
+) -> Result<Response, Problem> {
+    let ticket = accounts.ticket(&session)?;
+    Ok(json(StatusCode::OK, &Ticket { ticket: ticket.as_str() }))
+}

@@ -1,0 +1,23 @@
+//! The calls under `/api/v1`, one file for each thing that they are about.
+
+pub(super) mod accounts;
+pub(super) mod conversations;
+pub(super) mod groups;
+pub(super) mod messages;
+pub(super) mod people;
+pub(super) mod range;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+/// A JSON answer.
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    let text = serde_json::to_string(body).expect("texts and numbers are JSON");
+    json_text(status, text)
+}
+
+/// A JSON answer that is written already.
+fn json_text(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+}

@@ -1,0 +1,144 @@
+//! The caller's own rows by number (S20), and how far they go.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::{json, json_text};
+use crate::app::Sync;
+use crate::domain::{Bound, Direction, RangeQuery};
+use crate::http::error::Problem;
+use crate::http::extract::{Params, Session};
+use crate::http::wire::{capacity_bytes, put, write_entries};
+
+/// Bytes of one capacity unit (S20).
+const UNIT: usize = 4_096;
+
+/// A range as it stands in an address. Everything may be left out: then it is all rows, oldest first.
+#[derive(Deserialize)]
+pub(in crate::http) struct RangeParams {
+    start: Option<String>,
+    end: Option<String>,
+    limit: Option<String>,
+    direction: Option<String>,
+}
+
+impl RangeParams {
+    fn query(&self) -> Result<RangeQuery, Problem> {
+        let direction = match self.direction.as_deref() {
+            None | Some("forward") => Direction::Forward,
+            Some("backward") => Direction::Backward,
+            Some(_) => return Err(Problem::invalid_query("direction is forward or backward")),
+        };
+        let (first, last) = match direction {
+            Direction::Forward => (Bound::InfMin, Bound::InfMax),
+            Direction::Backward => (Bound::InfMax, Bound::InfMin),
+        };
+        let limit = match self.limit.as_deref() {
+            None => RangeQuery::MAX_ROWS,
+            Some(text) => limit(text)?,
+        };
+        Ok(RangeQuery::new(
+            bound("start", &self.start, first)?,
+            bound("end", &self.end, last)?,
+            direction,
+            limit,
+        )?)
+    }
+}
+
+fn bound(name: &str, text: &Option<String>, otherwise: Bound) -> Result<Bound, Problem> {
+    match text.as_deref() {
+        None => Ok(otherwise),
+        Some("INF_MIN") => Ok(Bound::InfMin),
+        Some("INF_MAX") => Ok(Bound::InfMax),
+        Some(text) => text
+            .parse()
+            .map(Bound::Id)
+            .map_err(|_| Problem::invalid_query(format!("{name} is a number, INF_MIN or INF_MAX"))),
+    }
+}
+
+/// A limit; what is beyond the largest one is taken as that, however many digits it has.
+pub(super) fn limit(text: &str) -> Result<usize, Problem> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Problem::invalid_query("limit is a whole number from 1 up"));
+    }
+    Ok(text.parse().unwrap_or(usize::MAX))
+}
+
+/// `GET /range`
+pub(in crate::http) async fn range(
+    State(sync): State<Sync>,
+    Session(session): Session,
+    Params(params): Params<RangeParams>,
+) -> Result<Response, Problem> {
+    let query = params.query()?;
+    let page = sync.range(session.uid, query).await?;
+    let mut text = String::from("{\"rows\":");
+    write_entries(&mut text, &page.rows);
+    let next = page.rows.last().filter(|_| page.more).map(|last| match query.direction() {
+        Direction::Forward => last.message_id.get() + 1,
+        Direction::Backward => last.message_id.get() - 1,
+    });
+    match next {
+        Some(next) => put(&mut text, format_args!(",\"next_start\":{next}")),
+        None => text.push_str(",\"next_start\":null"),
+    }
+    // One rounding over the whole answer; looking and finding nothing costs a unit too.
+    let read = page.rows.iter().map(capacity_bytes).sum::<usize>().div_ceil(UNIT).max(1);
+    put(&mut text, format_args!(",\"consumed\":{{\"read\":{read}}}}}"));
+    Ok(json_text(StatusCode::OK, text))
+}
+
+#[derive(Serialize)]
+struct Seq {
+    seq: u64,
+    history: String,
+}
+
+/// `GET /seq`
+pub(in crate::http) async fn seq(
+    State(sync): State<Sync>,
+    Session(session): Session,
+) -> Result<Response, Problem> {
+    let seq = sync.mark(session.uid).await?.newest().get();
+    Ok(json(StatusCode::OK, &Seq { seq, history: sync.history().to_string() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(start: &str, end: &str, limit: &str, direction: &str) -> Result<RangeQuery, &'static str> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        RangeParams { start: some(start), end: some(end), limit: some(limit), direction: some(direction) }
+            .query()
+            .map_err(|problem| problem.code)
+    }
+
+    #[test]
+    fn what_is_left_out_means_everything() {
+        let all = query("", "", "", "").expect("good");
+        assert_eq!((all.limit(), all.direction()), (5_000, Direction::Forward));
+        assert!(query("", "", "", "backward").is_ok());
+        assert_eq!(query("", "", "99999999999999999999999", "").expect("capped").limit(), 5_000);
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for (start, end, limit, direction, code) in [
+            ("x", "", "", "", "invalid_query"),
+            ("-1", "", "", "", "invalid_query"),
+            ("", "inf_max", "", "", "invalid_query"),
+            ("", "", "-1", "", "invalid_query"),
+            ("", "", "", "up", "invalid_query"),
+            ("", "", "0", "", "bad_range"),
+            ("5", "5", "", "", "bad_range"),
+            ("INF_MIN", "5", "", "backward", "bad_range"),
+        ] {
+            assert_eq!(query(start, end, limit, direction), Err(code), "{start} {end} {limit} {direction}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The one place where failures become answers: RFC 9457 problem details with a stable `code`.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::app::{AccountError, SendError};
+use crate::domain::RangeError;
+use crate::store::StoreError;
+
+/// A refusal, as HTTP and WebSocket both tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    /// Stable, for programs.
+    pub(super) code: &'static str,
+    /// What to do, for people.
+    pub(super) detail: Cow<'static, str>,
+    /// Whether the same request may succeed later.
+    pub(super) retryable: bool,
+    /// When it may, if that is known.
+    pub(super) after: Option<Duration>,
+}
+
+impl Problem {
+    /// A refusal that stays one however often the request is repeated.
+    pub(super) fn new(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Problem {
+        Problem { status, code, detail: detail.into(), retryable: false, after: None }
+    }
+
+    /// A refusal of this moment.
+    pub(super) fn passing(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Problem {
+        Problem { retryable: true, ..Problem::new(status, code, detail) }
+    }
+
+    /// Nobody is logged in.
+    pub(super) fn unauthorized() -> Problem {
+        let detail = "log in first: the token is missing, wrong, expired or ended";
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+    }
+
+    /// Too many requests; `wait` until the next may pass.
+    pub(super) fn rate_limited(wait: Duration) -> Problem {
+        let detail = format!("too many requests; try again in {} s", whole_seconds(wait));
+        let problem = Problem::passing(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
+        Problem { after: Some(wait), ..problem }
+    }
+
+    /// The body is not what the call takes.
+    pub(super) fn invalid_body(why: impl std::fmt::Display) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", why.to_string())
+    }
+
+    /// The address or query is not what the call takes.
+    pub(super) fn invalid_query(why: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "invalid_query", why)
+    }
+
+    /// Nothing lies at this address.
+    pub(super) fn not_found(detail: &'static str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    /// What a JSON reader complains of.
+    pub(super) fn from_json(error: &serde_json::Error) -> Problem {
+        match error.classify() {
+            serde_json::error::Category::Data => Problem::invalid_body(error),
+            _ => {
+                let detail = format!("the JSON is malformed: {error}");
+                Problem::new(StatusCode::BAD_REQUEST, "malformed_json", detail)
+            }
+        }
+    }
+
+    /// The text is not UTF-8.
+    pub(super) fn invalid_utf8() -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "invalid_utf8", "the text is not UTF-8; JSON is sent as UTF-8")
+    }
+
+    /// A fault of ours, already logged.
+    pub(super) fn internal() -> Problem {
+        let detail = "something went wrong here; the server's log says what";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+}
+
+/// The document, and one refused message of a batch.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    detail: &'a str,
+    retryable: bool,
+}
+
+impl Problem {
+    pub(super) fn document(&self) -> Document<'_> {
+        Document {
+            r#type: "about:blank",
+            title: self.status.canonical_reason().unwrap_or("Refused"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: &self.detail,
+            retryable: self.retryable,
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.document()).expect("texts and numbers are JSON");
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(after) = self.after.or_else(|| self.retryable.then_some(Duration::from_secs(1))) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+        }
+        response
+    }
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        tracing::error!(%error, "a request failed in storage");
+        match error {
+            StoreError::Unavailable(_) => {
+                let detail = "storage does not answer right now; try again in a moment";
+                Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            }
+            StoreError::Corrupt(_) => Problem::internal(),
+        }
+    }
+}
+
+impl From<SendError> for Problem {
+    fn from(error: SendError) -> Problem {
+        let status = match &error {
+            SendError::Busy | SendError::Unavailable | SendError::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            SendError::ClientIdReused | SendError::AlreadyMember | SendError::GroupChanged => {
+                StatusCode::CONFLICT
+            }
+            SendError::UnknownUser(_) | SendError::UnknownGroup | SendError::NotMember => {
+                StatusCode::NOT_FOUND
+            }
+            SendError::Text(_)
+            | SendError::NotInConversation
+            | SendError::GroupName
+            | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let problem = Problem::new(status, error.code(), error.to_string());
+        Problem { retryable: error.is_retryable(), ..problem }
+    }
+}
+
+impl From<AccountError> for Problem {
+    fn from(error: AccountError) -> Problem {
+        let (status, code, retryable) = match error {
+            AccountError::Store(error) => return error.into(),
+            AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
+            AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
+            AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),
+            AccountError::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials", false),
+            AccountError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown_user", false),
+            AccountError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy", true),
+            AccountError::TooManyTickets(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tickets", true),
+        };
+        Problem { retryable, ..Problem::new(status, code, error.to_string()) }
+    }
+}
+
+impl From<RangeError> for Problem {
+    fn from(error: RangeError) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "bad_range", error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_a_document_with_code_and_retryable() {
+        let problem = Problem::rate_limited(Duration::from_millis(1_200));
+        let document = serde_json::to_value(problem.document()).expect("JSON");
+        assert_eq!(document["status"], 429);
+        assert_eq!(document["title"], "Too Many Requests");
+        assert_eq!(document["code"], "rate_limited");
+        assert_eq!(document["retryable"], true);
+        let response = problem.into_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], "2");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[test]
+    fn malformed_json_and_a_wrong_type_are_told_apart() {
+        let fault = |text| Problem::from_json(&serde_json::from_str::<[u8; 1]>(text).expect_err("bad"));
+        assert_eq!(fault("[1").code, "malformed_json");
+        assert_eq!(fault("[\"x\"]").code, "invalid_body");
+    }
+}

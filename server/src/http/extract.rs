@@ -1,0 +1,132 @@
+//! What handlers ask a request for: who calls, from where, and the body or query as a checked value.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{ConnectInfo, FromRef, FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use super::error::Problem;
+use super::listen::Peer;
+use super::origin::{self, Source};
+use super::proxy;
+use super::state::{HttpState, Settings};
+use crate::app::{Accounts, LiveSession};
+
+/// The session of whoever calls; refuses those who are not logged in.
+pub(super) struct Session(pub(super) Arc<LiveSession>);
+
+impl FromRequestParts<HttpState> for Session {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &HttpState) -> Result<Session, Problem> {
+        session(&parts.headers, &state.accounts).await?.map(Session).ok_or_else(Problem::unauthorized)
+    }
+}
+
+/// The session of whoever calls, if there is one.
+pub(super) async fn session(
+    headers: &HeaderMap,
+    accounts: &Accounts,
+) -> Result<Option<Arc<LiveSession>>, Problem> {
+    match token(headers) {
+        Some(token) => Ok(accounts.session(token).await?),
+        None => Ok(None),
+    }
+}
+
+/// The token that a request shows: in its own header, else in a browser's cookie.
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let Some(line) = headers.get(header::AUTHORIZATION) else { return origin::session_cookie(headers) };
+    let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The way that a request came: its real address, and whether it was HTTPS.
+impl<S: Send + Sync> FromRequestParts<S> for proxy::Caller
+where
+    Arc<Settings>: FromRef<S>,
+{
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let settings = Arc::<Settings>::from_ref(state);
+        Ok(caller(parts, &settings))
+    }
+}
+
+pub(super) fn caller(parts: &Parts, settings: &Settings) -> proxy::Caller {
+    let peer = parts.extensions.get::<ConnectInfo<Peer>>();
+    let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(Peer(address))| address.ip());
+    proxy::caller(peer, &parts.headers, &settings.server.trusted_proxies)
+}
+
+/// Which page a request comes from; refuses foreign ones.
+impl FromRequestParts<HttpState> for Source {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &HttpState) -> Result<Source, Problem> {
+        let caller = caller(parts, &state.settings);
+        origin::check(&parts.headers, caller, state.settings.public_origin.as_deref())
+    }
+}
+
+/// The body, as JSON.
+pub(super) struct Json<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Json<T>, Problem> {
+        let bytes = Bytes::from_request(request, state).await.map_err(body_problem)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid_utf8())?;
+        serde_json::from_str(text).map(Json).map_err(|error| Problem::from_json(&error))
+    }
+}
+
+fn body_problem(rejection: BytesRejection) -> Problem {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let detail = "the body is too large; the server's [limits] say how large it may be";
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+        }
+        _ => Problem::new(
+            StatusCode::BAD_REQUEST,
+            "body_incomplete",
+            "the body did not arrive whole; send it again",
+        ),
+    }
+}
+
+/// The query of an address.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Params<T>, Problem> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(params)) => Ok(Params(params)),
+            Err(rejection) => Err(Problem::invalid_query(rejection.body_text())),
+        }
+    }
+}
+
+/// The one variable part of an address, such as a conversation.
+pub(super) struct Segment<T>(pub(super) T);
+
+impl<T: FromStr<Err: std::fmt::Display>, S: Send + Sync> FromRequestParts<S> for Segment<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment<T>, Problem> {
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| Problem::invalid_query(rejection.body_text()))?;
+        text.parse().map(Segment).map_err(|error: T::Err| Problem::invalid_query(format!("{text}: {error}")))
+    }
+}

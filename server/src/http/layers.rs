@@ -1,0 +1,81 @@
+//! What surrounds every handler: a request's name, its time limit, and the headers that keep browsers strict.
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use rand::Rng as _;
+use tracing::Instrument as _;
+
+use super::error::Problem;
+use super::extract::caller;
+use super::origin;
+use super::state::HttpState;
+
+/// Nothing runs in a page but what this server serves.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers of every answer, unless the handler set them.
+const STRICT: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Gives the request a name, runs it within its time, and hardens the answer. Logs it without its query, where a
+/// ticket may stand.
+pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
+    let id = format!("{:016x}", rand::rng().next_u64());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let span = tracing::debug_span!("request", id, %method, path);
+    let limit = Duration::from_secs(state.settings.server.request_seconds.into());
+    let began = Instant::now();
+    let mut response = async {
+        let response = tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| {
+            let detail = "the request took too long; send it faster, or try again";
+            Problem::passing(StatusCode::REQUEST_TIMEOUT, "timeout", detail).into_response()
+        });
+        tracing::debug!(status = response.status().as_u16(), elapsed = ?began.elapsed(), "answered");
+        response
+    }
+    .instrument(span)
+    .await;
+    let headers = response.headers_mut();
+    for (name, value) in STRICT {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).expect("hexadecimal"));
+    response
+}
+
+/// Refuses changing requests that come from another site.
+pub(super) async fn own_origin(State(state): State<HttpState>, request: Request, next: Next) -> Response {
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let verdict = origin::check(
+        &parts.headers,
+        caller(&parts, &state.settings),
+        state.settings.public_origin.as_deref(),
+    );
+    match verdict {
+        Ok(_) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The answer when a handler panicked; the panic itself has been printed.
+pub(super) fn panicked(_: Box<dyn Any + Send>) -> Response {
+    tracing::error!("a request panicked");
+    Problem::internal().into_response()
+}

@@ -1,0 +1,197 @@
+//! Rates: so many requests a second or minute for one address, name or account, in bounded memory.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::error::Problem;
+use crate::config::LimitsSection;
+use crate::domain::Uid;
+
+/// A burst is this many times the rate.
+const BURST: u32 = 10;
+
+/// How fast something may happen. One number of state per caller: the time at which its allowance is whole again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    /// Between two requests in the long run; zero lifts the limit.
+    interval: Duration,
+    /// By how much a caller may run ahead.
+    burst: Duration,
+}
+
+impl Rate {
+    pub(super) fn new(count: u32, period: Duration) -> Rate {
+        let interval = period.checked_div(count).unwrap_or(Duration::ZERO);
+        Rate { interval, burst: interval * count.saturating_mul(BURST) }
+    }
+
+    /// Takes `n` requests out of the allowance that is whole again at `whole`. Refuses without taking anything, and
+    /// says how long to wait; what is larger than any burst passes when the allowance is whole.
+    pub(super) fn take(&self, whole: &mut Instant, n: u32, now: Instant) -> Result<(), Duration> {
+        let start = (*whole).max(now);
+        let next = start + (self.interval * n).min(self.burst);
+        let ahead = next - now;
+        if ahead > self.burst {
+            return Err(ahead - self.burst);
+        }
+        *whole = next;
+        Ok(())
+    }
+}
+
+/// One [`Rate`] for many callers. Remembers the callers seen last, `capacity` of them at most; one that is forgotten
+/// starts afresh.
+#[derive(Debug)]
+struct Buckets<K> {
+    rate: Rate,
+    half: usize,
+    seen: Mutex<Seen<K>>,
+}
+
+/// Two generations: when the young one is full it becomes the old one, and the old one is forgotten.
+#[derive(Debug)]
+struct Seen<K> {
+    young: HashMap<K, Instant>,
+    old: HashMap<K, Instant>,
+}
+
+impl<K: Hash + Eq> Buckets<K> {
+    fn new(count: u32, period: Duration, capacity: usize) -> Buckets<K> {
+        let seen = Seen { young: HashMap::new(), old: HashMap::new() };
+        Buckets { rate: Rate::new(count, period), half: (capacity / 2).max(1), seen: Mutex::new(seen) }
+    }
+
+    fn take(&self, key: K, n: u32, now: Instant) -> Result<(), Duration> {
+        if self.rate.interval.is_zero() {
+            return Ok(());
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.young.contains_key(&key) {
+            if seen.young.len() >= self.half {
+                seen.old = std::mem::take(&mut seen.young);
+            }
+            let known = seen.old.remove(&key);
+            return self.rate.take(seen.young.entry(key).or_insert(known.unwrap_or(now)), n, now);
+        }
+        self.rate.take(seen.young.entry(key).or_insert(now), n, now)
+    }
+}
+
+/// An address as far as it stands for one caller: an IPv6 customer has a whole /64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Origin(IpAddr);
+
+impl Origin {
+    pub(super) fn of(address: IpAddr) -> Origin {
+        match address.to_canonical() {
+            IpAddr::V6(v6) => {
+                let network = u128::from(v6) & !u128::from(u64::MAX);
+                Origin(IpAddr::V6(Ipv6Addr::from(network)))
+            }
+            v4 => Origin(v4),
+        }
+    }
+}
+
+/// All rates of the HTTP layer; HTTP and WebSocket sends share theirs.
+#[derive(Debug)]
+pub(super) struct Rates {
+    sign_ups: Buckets<Origin>,
+    log_ins: Buckets<Origin>,
+    log_ins_by_name: Buckets<String>,
+    sends: Buckets<Uid>,
+}
+
+impl Rates {
+    pub(super) fn new(limits: &LimitsSection) -> Rates {
+        const SECOND: Duration = Duration::from_secs(1);
+        const MINUTE: Duration = Duration::from_secs(60);
+        let most = limits.remembered_callers;
+        Rates {
+            sign_ups: Buckets::new(limits.sign_ups_per_address_per_minute, MINUTE, most),
+            log_ins: Buckets::new(limits.log_ins_per_address_per_minute, MINUTE, most),
+            log_ins_by_name: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
+            sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
+        }
+    }
+
+    /// Whether a sign-up from `address` may go on.
+    pub(super) fn sign_up(&self, address: IpAddr) -> Result<(), Problem> {
+        self.sign_ups.take(Origin::of(address), 1, Instant::now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether an attempt to log in may go on.
+    pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<(), Problem> {
+        let now = Instant::now();
+        self.log_ins.take(Origin::of(address), 1, now).map_err(Problem::rate_limited)?;
+        // No account has a longer name, and memory is bounded by the number of names alone.
+        let name = name.trim().chars().take(64).collect::<String>().to_lowercase();
+        self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)
+    }
+
+    /// Whether `n` messages or other changes of `uid` may go on.
+    pub(super) fn send(&self, uid: Uid, n: usize) -> Result<(), Problem> {
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        self.sends.take(uid, n, Instant::now()).map_err(Problem::rate_limited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_burst_passes_then_the_rate_holds() {
+        let buckets = Buckets::new(5, SECOND, 100);
+        let start = Instant::now();
+        for _ in 0..50 {
+            assert_eq!(buckets.take("ann", 1, start), Ok(()));
+        }
+        assert_eq!(buckets.take("ann", 1, start), Err(Duration::from_millis(200)));
+        assert_eq!(buckets.take("bob", 1, start), Ok(()));
+        assert_eq!(buckets.take("ann", 1, start + Duration::from_millis(200)), Ok(()));
+        assert!(buckets.take("ann", 1, start + Duration::from_millis(200)).is_err());
+    }
+
+    #[test]
+    fn more_than_a_burst_passes_when_the_allowance_is_whole() {
+        let buckets = Buckets::new(1, SECOND, 100);
+        let start = Instant::now();
+        assert_eq!(buckets.take("ann", 200, start), Ok(()));
+        assert_eq!(buckets.take("ann", 200, start + SECOND), Err(9 * SECOND));
+        assert_eq!(buckets.take("ann", 200, start + 10 * SECOND), Ok(()));
+    }
+
+    #[test]
+    fn zero_lifts_the_limit() {
+        let buckets = Buckets::new(0, SECOND, 2);
+        let now = Instant::now();
+        assert!((0..10_000).all(|_| buckets.take("ann", 1_000_000, now).is_ok()));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_active_are_remembered() {
+        let buckets = Buckets::new(1, SECOND, 10);
+        let now = Instant::now();
+        assert_eq!(buckets.take(0, 10, now), Ok(()));
+        for other in 1..1_000 {
+            assert_eq!(buckets.take(other, 1, now), Ok(()));
+            assert!(buckets.take(0, 1, now).is_err(), "forgotten after {other}");
+        }
+        let seen = buckets.seen.lock().expect("unpoisoned");
+        assert!(seen.young.len() + seen.old.len() <= 10);
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_caller() {
+        let origin = |text: &str| Origin::of(text.parse().expect("an address"));
+        assert_eq!(origin("2001:db8::1"), origin("2001:db8::ffff:1"));
+        assert_ne!(origin("2001:db8::1"), origin("2001:db8:0:1::1"));
+        assert_eq!(origin("::ffff:10.0.0.1"), origin("10.0.0.1"));
+    }
+}

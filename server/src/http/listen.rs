@@ -1,0 +1,241 @@
+//! Taking connections: no delay for small packets, and no more than there are seats.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{fmt, io};
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::limits::Origin;
+use super::proxy;
+use crate::config::Cidr;
+
+/// What one who finds no seat is told before the connection is closed.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
+    connection: close\r\nretry-after: 5\r\ncontent-length: 161\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
+    \"code\":\"too_many_connections\",\"detail\":\"too many open connections; close some\",\"retryable\":true}";
+
+/// Counts open connections, in all and by address. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Seats(Arc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    most: usize,
+    most_per_address: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    by_address: HashMap<Origin, usize>,
+}
+
+/// One open connection; dropping it frees the seat.
+pub(super) struct Seat {
+    seats: Seats,
+    /// Whether it counts among all, and for which address.
+    counted: (bool, Option<Origin>),
+}
+
+impl Seats {
+    pub(super) fn new(most: usize, most_per_address: usize) -> Seats {
+        Seats(Arc::new(Room { most, most_per_address, taken: Mutex::default() }))
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A seat for a new connection; `address` where that tells callers apart. `None` when there is no room.
+    pub(super) fn take(&self, address: Option<IpAddr>) -> Option<Seat> {
+        let mut taken = self.taken();
+        if taken.all >= self.0.most {
+            return None;
+        }
+        let origin = address.map(Origin::of);
+        taken.count(origin, self.0.most_per_address)?;
+        taken.all += 1;
+        Some(Seat { seats: self.clone(), counted: (true, origin) })
+    }
+
+    /// A seat among those of `address`, for a connection that came through a proxy and is counted among all already.
+    pub(super) fn take_behind_proxy(&self, address: IpAddr) -> Option<Seat> {
+        let origin = Some(Origin::of(address));
+        self.taken().count(origin, self.0.most_per_address)?;
+        Some(Seat { seats: self.clone(), counted: (false, origin) })
+    }
+}
+
+impl Taken {
+    fn count(&mut self, origin: Option<Origin>, most: usize) -> Option<()> {
+        let Some(origin) = origin else { return Some(()) };
+        let of_address = self.by_address.entry(origin).or_default();
+        if *of_address >= most {
+            return None;
+        }
+        *of_address += 1;
+        Some(())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.seats.taken();
+        let (among_all, origin) = self.counted;
+        taken.all -= usize::from(among_all);
+        if let Some(Entry::Occupied(mut of_address)) = origin.map(|origin| taken.by_address.entry(origin)) {
+            *of_address.get_mut() -= 1;
+            if *of_address.get() == 0 {
+                of_address.remove();
+            }
+        }
+    }
+}
+
+/// A listener that seats its connections.
+pub(super) struct SeatedListener {
+    pub(super) tcp: TcpListener,
+    pub(super) seats: Seats,
+    pub(super) trusted: Vec<Cidr>,
+}
+
+impl Listener for SeatedListener {
+    type Io = SeatedStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (SeatedStream, SocketAddr) {
+        loop {
+            let (stream, peer) = match self.tcp.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // One that hung up early is nothing; without file descriptors, trying again at once would spin.
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            // A proxy carries many people, so its own address is not counted.
+            let address = (!proxy::is_trusted(peer.ip(), &self.trusted)).then(|| peer.ip());
+            let Some(seat) = self.seats.take(address) else {
+                let _ = stream.try_write(FULL);
+                continue;
+            };
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection was gone before it began");
+                continue;
+            }
+            return (SeatedStream { stream, _seat: seat }, peer);
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+}
+
+/// The address at the other end of the connection, before any proxy is looked through.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+impl Connected<IncomingStream<'_, SeatedListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, SeatedListener>) -> Peer {
+        Peer(*stream.remote_addr())
+    }
+}
+
+/// A connection with its seat.
+pub(super) struct SeatedStream {
+    stream: TcpStream,
+    _seat: Seat,
+}
+
+impl fmt::Debug for SeatedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stream.fmt(f)
+    }
+}
+
+impl AsyncRead for SeatedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for SeatedStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_are_counted_in_all_and_by_address() {
+        let seats = Seats::new(3, 2);
+        let (one, other) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2])));
+        let first = seats.take(one).expect("room");
+        let _second = seats.take(one).expect("room");
+        assert!(seats.take(one).is_none(), "two of one address");
+        let _third = seats.take(other).expect("room");
+        assert!(seats.take(other).is_none(), "three in all");
+        drop(first);
+        assert!(seats.take(one).is_some());
+    }
+
+    #[test]
+    fn people_behind_a_proxy_are_counted_by_their_own_address() {
+        let seats = Seats::new(10, 1);
+        let _proxy = [seats.take(None).expect("room"), seats.take(None).expect("room")];
+        let address = IpAddr::from([198, 51, 100, 1]);
+        let held = seats.take_behind_proxy(address).expect("room");
+        assert!(seats.take_behind_proxy(address).is_none());
+        drop(held);
+        assert!(seats.take_behind_proxy(address).is_some());
+        assert!(seats.taken().by_address.is_empty());
+    }
+
+    #[test]
+    fn the_refusal_of_a_full_house_is_a_whole_answer() {
+        let text = std::str::from_utf8(FULL).expect("ASCII");
+        let (head, body) = text.split_once("\r\n\r\n").expect("head and body");
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        serde_json::from_str::<serde_json::Value>(body).expect("JSON");
+    }
+}

@@ -1,0 +1,177 @@
+//! HTTP and WebSocket: the way in, and nothing else. Turns requests into calls of `app`, and answers into JSON.
+//!
+//! [`Server`] owns the listener, the sockets and the rates. [`routes`] is the one table of all addresses; each
+//! handler lies in the file named after what it serves. Failures become answers in `error` alone.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse as _;
+use axum::routing::{MethodRouter, delete, get, post, put};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::config::Config;
+use crate::domain::Clock;
+use crate::telemetry::Metrics;
+
+mod api;
+mod error;
+mod extract;
+mod health;
+mod layers;
+mod limits;
+mod listen;
+mod openapi;
+mod origin;
+mod pages;
+mod proxy;
+mod state;
+mod wire;
+mod ws;
+
+pub use state::{Readiness, UseCases};
+
+use api::{accounts, conversations, groups, messages, people, range};
+use error::Problem;
+use listen::{Peer, SeatedListener, Seats};
+use state::{HttpState, Settings, Sockets};
+
+/// An address, the method that it takes, and who answers.
+struct Route {
+    /// In small letters, as OpenAPI writes it.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the handler knows it; the description is compared with it")
+    )]
+    method: &'static str,
+    /// Beneath [`API`] where it begins with no slash.
+    path: &'static str,
+    handler: MethodRouter<HttpState>,
+}
+
+/// Where the calls for programs lie.
+const API: &str = "/api/v1/";
+
+/// All addresses, grouped by who calls them.
+#[rustfmt::skip]
+fn routes(settings: &Settings) -> Vec<Route> {
+    let route = |method, path, handler| Route { path, method, handler };
+    let batch_body = DefaultBodyLimit::max(settings.limits.batch_body_bytes);
+    vec![
+        // Programs and the page's scripts: accounts.
+        route("post",   "accounts",                     post(accounts::sign_up)),
+        route("post",   "sessions",                     post(accounts::log_in)),
+        route("delete", "sessions",                     delete(accounts::log_out_everywhere)),
+        route("delete", "sessions/current",             delete(accounts::log_out)),
+        route("post",   "sessions/current/ticket",      post(accounts::ticket)),
+        route("get",    "me",                           get(people::me)),
+        route("get",    "users",                        get(people::find)),
+        route("get",    "users/{uid}",                  get(people::show)),
+        // Messages and rows.
+        route("post",   "messages",                     post(messages::send)),
+        route("post",   "messages/batch",               post(messages::send_batch).layer(batch_body)),
+        route("get",    "range",                        get(range::range)),
+        route("get",    "seq",                          get(range::seq)),
+        // Conversations and groups.
+        route("get",    "conversations",                get(conversations::list)),
+        route("get",    "conversations/{id}/messages",  get(conversations::messages)),
+        route("put",    "conversations/{id}/read",      put(conversations::read)),
+        route("post",   "groups",                       post(groups::create)),
+        route("get",    "groups/{gid}",                 get(groups::show)),
+        route("post",   "groups/{gid}/members",         post(groups::add)),
+        route("delete", "groups/{gid}/members/{uid}",   delete(groups::remove)),
+        route("get",    "openapi.json",                 get(openapi::document)),
+        // Sockets.
+        route("get",    "/ws",                          get(ws::open)),
+        // People.
+        route("get",    "/",                            get(pages::shell)),
+        route("get",    "/c/{conversation}",            get(pages::shell)),
+        route("get",    "/login",                       get(pages::sign_in)),
+        route("get",    "/docs",                        get(openapi::page)),
+        route("get",    "/static/{*path}",              get(pages::asset)),
+        // Operators.
+        route("get",    "/health",                      get(health::health)),
+        route("get",    "/ready",                       get(health::ready)),
+        route("get",    "/metrics",                     get(health::metrics)),
+    ]
+}
+
+fn router(state: HttpState) -> Router {
+    let mut router = Router::new();
+    for Route { path, handler, .. } in routes(&state.settings) {
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("{API}{path}") };
+        router = router.route(&path, handler);
+    }
+    router
+        .fallback(pages::not_found)
+        .method_not_allowed_fallback(async || {
+            Problem::not_found("this address takes other methods").into_response()
+        })
+        .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
+        .layer(CatchPanicLayer::custom(layers::panicked))
+        .layer(from_fn_with_state(state.clone(), layers::own_origin))
+        .layer(from_fn_with_state(state.clone(), layers::surround))
+        .with_state(state)
+}
+
+/// The HTTP side of the server, ready to serve.
+pub struct Server {
+    listener: SeatedListener,
+    router: Router,
+    sockets: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Server {
+    /// Puts the HTTP side together over `use_cases`, on `tcp`. It ends when `stopping` fires.
+    pub fn new(
+        tcp: TcpListener,
+        config: &Config,
+        use_cases: UseCases,
+        metrics: Arc<Metrics>,
+        clock: Clock,
+        readiness: Readiness,
+        stopping: CancellationToken,
+    ) -> Server {
+        let UseCases { accounts, messages, sync, conversations, groups } = use_cases;
+        let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
+        let open = TaskTracker::new();
+        let settings = Settings {
+            server: config.server.clone(),
+            limits: config.limits.clone(),
+            public_origin: config.server.public_origin(),
+        };
+        let state = HttpState {
+            accounts,
+            messages,
+            sync,
+            conversations,
+            groups,
+            settings: Arc::new(settings),
+            rates: Arc::new(limits::Rates::new(&config.limits)),
+            metrics,
+            sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },
+            clock,
+            readiness,
+        };
+        let trusted = config.server.trusted_proxies.clone();
+        let listener = SeatedListener { tcp, seats, trusted };
+        Server { listener, router: router(state), sockets: open, stopping }
+    }
+
+    /// Serves until it is told to stop, then finishes the requests and sockets that are open.
+    pub async fn run(self) -> io::Result<()> {
+        let Server { listener, router, sockets, stopping } = self;
+        let service = router.into_make_service_with_connect_info::<Peer>();
+        axum::serve(listener, service).with_graceful_shutdown(stopping.cancelled_owned()).await?;
+        sockets.close();
+        sockets.wait().await;
+        Ok(())
+    }
+}

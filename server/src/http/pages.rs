@@ -1,0 +1,71 @@
+//! Pages for people and the files that belong to them; what they look like is crate `web`'s.
+
+use axum::extract::{OriginalUri, Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use tidemark_web as web;
+
+use super::error::Problem;
+use super::extract::{Params, session};
+use super::state::HttpState;
+use super::{API, extract};
+
+/// The chat, or the way to the log-in card and back.
+pub(super) async fn shell(
+    State(state): State<HttpState>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(session) = session(&headers, &state.accounts).await? else {
+        let next = match uri.path() {
+            "/" => String::new(),
+            path => format!("?next={path}"),
+        };
+        return Ok(Redirect::to(&format!("/login{next}")).into_response());
+    };
+    let name = state.accounts.name(session.uid).await?.unwrap_or_default();
+    let text_limit = state.settings.limits.text_characters;
+    Ok(Html(web::shell(&web::Shell { uid: session.uid.0.into(), name: &name, text_limit })).into_response())
+}
+
+/// Where to go after logging in.
+#[derive(Deserialize)]
+pub(super) struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+/// The log-in card; for those who are logged in, the way on.
+pub(super) async fn sign_in(
+    State(state): State<HttpState>,
+    Params(Next { next }): Params<Next>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    // Only a conversation of ours: `//evil` and the like would lead away.
+    let next = if next.starts_with("/c/") { next.as_str() } else { "/" };
+    if extract::session(&headers, &state.accounts).await?.is_some() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    Ok(Html(web::sign_in(&web::SignIn { next })).into_response())
+}
+
+/// A static file; under its own hash it never changes.
+pub(super) async fn asset(Path(path): Path<String>) -> Response {
+    let Some(asset) = web::asset(&path) else { return page_not_found() };
+    let cache = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    ([(header::CONTENT_TYPE, asset.content_type), (header::CACHE_CONTROL, cache)], asset.bytes)
+        .into_response()
+}
+
+/// Any other address.
+pub(super) async fn not_found(uri: Uri) -> Response {
+    if uri.path().starts_with(API) {
+        return Problem::not_found("there is no such call; /docs lists all").into_response();
+    }
+    page_not_found()
+}
+
+fn page_not_found() -> Response {
+    (StatusCode::NOT_FOUND, Html(web::not_found())).into_response()
+}

@@ -1,0 +1,89 @@
+//! What handlers work with, in parts: each takes the part that it needs.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::limits::Rates;
+use super::listen::Seats;
+use crate::app::{Accounts, Conversations, Groups, Messages, Sync};
+use crate::config::{LimitsSection, ServerSection};
+use crate::domain::Clock;
+use crate::telemetry::Metrics;
+
+/// The use cases, as the composition root made them.
+#[derive(Clone)]
+pub struct UseCases {
+    /// Signing up, logging in and out.
+    pub accounts: Accounts,
+    /// Sends and read marks.
+    pub messages: Messages,
+    /// Watermarks, pulls and ranges.
+    pub sync: Sync,
+    /// Lists and histories.
+    pub conversations: Conversations,
+    /// Groups.
+    pub groups: Groups,
+}
+
+/// Whether the server could do its work now; asked by `/ready`.
+pub type Readiness = Arc<dyn Fn() -> bool + Send + std::marker::Sync>;
+
+/// What is fixed for the life of the process.
+pub(super) struct Settings {
+    pub(super) server: ServerSection,
+    pub(super) limits: LimitsSection,
+    /// The origin that the configuration fixes, if it does.
+    pub(super) public_origin: Option<String>,
+}
+
+/// The sockets of the process and how they end.
+#[derive(Clone)]
+pub(super) struct Sockets {
+    pub(super) seats: Seats,
+    /// Fires when the process is to stop.
+    pub(super) stopping: CancellationToken,
+    /// Counts the open ones, so that a stop can wait for them.
+    pub(super) open: TaskTracker,
+}
+
+/// Everything; handlers name parts of it.
+#[derive(Clone)]
+pub(super) struct HttpState {
+    pub(super) accounts: Accounts,
+    pub(super) messages: Messages,
+    pub(super) sync: Sync,
+    pub(super) conversations: Conversations,
+    pub(super) groups: Groups,
+    pub(super) settings: Arc<Settings>,
+    pub(super) rates: Arc<Rates>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) sockets: Sockets,
+    pub(super) clock: Clock,
+    pub(super) readiness: Readiness,
+}
+
+macro_rules! parts {
+    ($($part:ident: $type:ty),+ $(,)?) => {
+        $(impl FromRef<HttpState> for $type {
+            fn from_ref(state: &HttpState) -> $type {
+                state.$part.clone()
+            }
+        })+
+    };
+}
+
+parts! {
+    accounts: Accounts,
+    messages: Messages,
+    sync: Sync,
+    conversations: Conversations,
+    groups: Groups,
+    settings: Arc<Settings>,
+    rates: Arc<Rates>,
+    metrics: Arc<Metrics>,
+    sockets: Sockets,
+    readiness: Readiness,
+}

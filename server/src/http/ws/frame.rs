@@ -1,0 +1,192 @@
+//! The frames of the WebSocket: reading the client's, writing the server's.
+//!
+//! A heartbeat is read without allocating. Frames to be sent are written straight into the text that is sent.
+
+use std::borrow::Cow;
+
+use axum::extract::ws::Utf8Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::app::messages::{Draft, Receipt};
+use crate::app::sync::Pulled;
+use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Uid};
+use crate::http::api::messages::NewMessage;
+use crate::http::error::Problem;
+use crate::http::wire::{put, write_entries, write_text};
+
+/// What a client says.
+#[derive(Debug)]
+pub(super) enum ClientFrame {
+    /// "I have everything up to here"; any number, also beyond every row.
+    Heartbeat(u64),
+    /// A message to be sent.
+    Send(Draft),
+    /// A read mark to be moved.
+    Read(Conversation, MessageId),
+}
+
+/// A frame that is not understood, with the message that it may have been meant to send.
+#[derive(Debug)]
+pub(super) struct BadFrame {
+    pub(super) problem: Problem,
+    pub(super) client_id: Option<ClientId>,
+}
+
+/// What tells frames apart, and the one field of the commonest.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    seq: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    conversation: String,
+    message_id: u64,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    client_id: Uuid,
+}
+
+/// Reads a client's frame.
+pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
+    let refuse = |problem| BadFrame { problem, client_id: None };
+    let head: Head<'_> = serde_json::from_str(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+    match head.kind.as_ref() {
+        "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
+            Some(Ok(seq)) => Ok(ClientFrame::Heartbeat(seq)),
+            _ => Err(refuse(Problem::invalid_body("a heartbeat carries `seq`, a whole number from 0 up"))),
+        },
+        "send" => {
+            let message = serde_json::from_str(text).map_err(|error| Problem::from_json(&error));
+            message.and_then(NewMessage::draft).map(ClientFrame::Send).map_err(|problem| {
+                let named = serde_json::from_str(text).ok();
+                BadFrame { problem, client_id: named.map(|Named { client_id }| ClientId(client_id)) }
+            })
+        }
+        "read" => {
+            let Read { conversation, message_id } =
+                serde_json::from_str(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+            let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
+            let message_id = MessageId::new(message_id);
+            let beyond = || refuse(Problem::invalid_body("message_id is beyond every row"));
+            Ok(ClientFrame::Read(conversation, message_id.ok_or_else(beyond)?))
+        }
+        kind => {
+            let kind: String = kind.chars().take(40).collect();
+            let detail = format!("there is no frame `{kind}`; send heartbeat, send or read");
+            Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
+        }
+    }
+}
+
+/// The first frame of a connection.
+pub(super) fn welcome(uid: Uid, seq: MessageId, history: HistoryId, heartbeat_seconds: u32) -> Utf8Bytes {
+    format!(
+        "{{\"type\":\"welcome\",\"uid\":{uid},\"seq\":{seq},\"history\":\"{history}\",\
+         \"heartbeat_seconds\":{heartbeat_seconds}}}"
+    )
+    .into()
+}
+
+/// "Nothing is newer than `seq`."
+pub(super) fn alive(seq: MessageId, history: HistoryId) -> Utf8Bytes {
+    format!("{{\"type\":\"alive\",\"seq\":{seq},\"history\":\"{history}\"}}").into()
+}
+
+/// Rows that a client at `after` misses.
+pub(super) fn entries(pulled: &Pulled, after: MessageId) -> Utf8Bytes {
+    let mut text = String::from("{\"type\":\"entries\",\"entries\":");
+    write_entries(&mut text, &pulled.entries);
+    let Pulled { synced, more, .. } = pulled;
+    put(&mut text, format_args!(",\"after\":{after},\"synced\":{synced},\"more\":{more}}}"));
+    text.into()
+}
+
+/// "It is durable."
+pub(super) fn sent(client_id: ClientId, receipt: &Receipt) -> Utf8Bytes {
+    let Receipt { message_id, sent_at, .. } = receipt;
+    let sent_at = sent_at.to_rfc3339();
+    format!(
+        "{{\"type\":\"sent\",\"client_id\":\"{client_id}\",\"message_id\":{message_id},\"sent_at\":\"{sent_at}\"}}"
+    )
+    .into()
+}
+
+/// "It was refused", and which message that is about, where it is about one.
+pub(super) fn error(problem: &Problem, client_id: Option<ClientId>) -> Utf8Bytes {
+    let mut text = format!("{{\"type\":\"error\",\"code\":\"{}\",\"detail\":", problem.code);
+    write_text(&mut text, &problem.detail);
+    put(&mut text, format_args!(",\"retryable\":{}", problem.retryable));
+    if let Some(client_id) = client_id {
+        put(&mut text, format_args!(",\"client_id\":\"{client_id}\""));
+    }
+    text.push('}');
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> (&'static str, bool) {
+        let bad = parse(text).expect_err(text);
+        (bad.problem.code, bad.client_id.is_some())
+    }
+
+    #[test]
+    fn heartbeats_of_any_size_are_read_and_unknown_fields_ignored() {
+        for (text, seq) in [
+            (r#"{"type":"heartbeat","seq":41}"#, 41),
+            (r#"{ "seq" : 0, "mood": {"a": [1]}, "type" : "heartbeat" }"#, 0),
+            (r#"{"type":"heartbeat","seq":18446744073709551615}"#, u64::MAX),
+        ] {
+            assert!(matches!(parse(text), Ok(ClientFrame::Heartbeat(n)) if n == seq), "{text}");
+        }
+    }
+
+    #[test]
+    fn frames_that_are_not_understood_are_refused_by_what_is_wrong() {
+        const ID: &str = "11111111-1111-4111-8111-111111111111";
+        for (text, code, named) in [
+            (r#"{"type":"heartbeat","seq":-1}"#.to_owned(), "invalid_body", false),
+            (r#"{"type":"heartbeat"}"#.to_owned(), "invalid_body", false),
+            (r#"{"type":"heartbeat","seq":4"#.to_owned(), "malformed_json", false),
+            (r#"[1]"#.to_owned(), "invalid_body", false),
+            (r#"{"seq":1}"#.to_owned(), "invalid_body", false),
+            (r#"{"type":"typing","seq":"odd"}"#.to_owned(), "unknown_type", false),
+            (r#"{"type":"send","client_id":"x"}"#.to_owned(), "invalid_body", false),
+            (format!(r#"{{"type":"send","client_id":"{ID}","body":{{"text":"hi"}}}}"#), "invalid_body", true),
+            (
+                format!(r#"{{"type":"send","client_id":"{ID}","to":{{}},"body":{{"text":"hi"}}}}"#),
+                "invalid_body",
+                true,
+            ),
+            (r#"{"type":"read","conversation":"7","message_id":1}"#.to_owned(), "invalid_body", false),
+            (
+                r#"{"type":"read","conversation":"g:7","message_id":9007199254740992}"#.to_owned(),
+                "invalid_body",
+                false,
+            ),
+        ] {
+            assert_eq!(refusal(&text), (code, named), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_frame_names_the_message_that_it_is_about() {
+        let id = ClientId(Uuid::nil());
+        let text = error(&Problem::invalid_body("a \"quote\""), Some(id));
+        let frame: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(frame["type"], "error");
+        assert_eq!(frame["detail"], "a \"quote\"");
+        assert_eq!(frame["retryable"], false);
+        assert_eq!(frame["client_id"], id.to_string());
+    }
+}

@@ -1,0 +1,389 @@
+//! One connection: heartbeats in, rows out, sends and their answers, by the flow rule of the architecture.
+//!
+//! Owns the connection's cursor. At most one `entries` frame is unacknowledged; the next heartbeat acknowledges it
+//! and sets the cursor, also downwards. A connection that has not heartbeat yet gets nothing unasked.
+
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, Sink, SinkExt as _, Stream, StreamExt as _};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite;
+
+use super::frame::{self, BadFrame, ClientFrame};
+use crate::app::messages::Draft;
+use crate::app::{LiveSession, Mark, Wake};
+use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
+use crate::http::error::Problem;
+use crate::http::limits::Rate;
+use crate::http::state::HttpState;
+
+/// Frames taken in one go before answers and notices get their turn.
+const IN_ONE_GO: usize = 64;
+
+/// How long the other side may take to close after us.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The other side has gone.
+    Gone,
+    /// We close, with this code and reason.
+    Close(u16, &'static str),
+}
+
+const LOGGED_OUT: End = End::Close(4401, "logged out");
+const RESTART: End = End::Close(1012, "the server restarts");
+const FLOOD: End = End::Close(1008, "too many frames");
+const SILENCE: End = End::Close(1001, "nothing was heard for too long");
+const NOT_UTF8: End = End::Close(1007, "a text frame was not UTF-8");
+const TOO_LARGE: End = End::Close(1009, "a frame was far too large");
+const BROKEN: End = End::Close(1002, "the frames are not WebSocket's");
+
+type Answer = Pin<Box<dyn Future<Output = Option<Utf8Bytes>> + Send>>;
+
+/// The state of one connection.
+pub(super) struct Session {
+    state: HttpState,
+    live: Arc<LiveSession>,
+    mark: Mark,
+    wake: Wake,
+    history: HistoryId,
+    /// What the device has; nothing is known before its first heartbeat.
+    cursor: Option<MessageId>,
+    /// An `entries` frame waits to be acknowledged.
+    unacknowledged: bool,
+    /// Sends and read marks on their way.
+    answers: FuturesUnordered<Answer>,
+    /// The last `alive` frame: the same again for as long as nothing happens.
+    alive: (MessageId, Utf8Bytes),
+    heard: Instant,
+    frames: (Rate, std::time::Instant),
+    faults: (Rate, std::time::Instant),
+}
+
+impl Session {
+    /// A connection of `live`, whose line stands at `mark`.
+    pub(super) fn new(state: HttpState, live: Arc<LiveSession>, mark: Mark) -> Session {
+        let heard = Instant::now();
+        let limits = &state.settings.limits;
+        let second = Rate::new(limits.frames_per_connection_per_second, Duration::from_secs(1));
+        let minute = Rate::new(limits.faults_per_connection_per_minute, Duration::from_secs(60));
+        let history = state.sync.history();
+        Session {
+            wake: state.sync.watch(live.uid),
+            cursor: None,
+            unacknowledged: false,
+            answers: FuturesUnordered::new(),
+            alive: (mark.newest(), frame::alive(mark.newest(), history)),
+            heard,
+            frames: (second, heard.into_std()),
+            faults: (minute, heard.into_std()),
+            state,
+            live,
+            mark,
+            history,
+        }
+    }
+
+    fn uid(&self) -> Uid {
+        self.live.uid
+    }
+}
+
+/// A socket of frames: the real one, or one half of a channel in tests.
+pub(super) trait Socket:
+    Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin + Send
+{
+}
+
+impl<S> Socket for S where
+    S: Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin + Send
+{
+}
+
+/// Serves one connection to its end.
+pub(super) async fn run(mut socket: impl Socket, mut session: Session) {
+    let connections = session.state.metrics.connections.clone();
+    connections.inc();
+    let end = match session.serve(&mut socket).await {
+        Break(end) => end,
+        Continue(()) => End::Gone,
+    };
+    connections.dec();
+    tracing::debug!(uid = session.uid().0, ?end, "a socket ended");
+    // What follows may take its time, and holds nothing but the socket.
+    drop(session);
+    if let End::Close(code, reason) = end {
+        let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+        let goodbye = async {
+            if socket.send(close).await.is_ok() {
+                while let Some(Ok(_)) = socket.next().await {}
+            }
+        };
+        let _ = timeout(FAREWELL, goodbye).await;
+    }
+}
+
+type Step = ControlFlow<End>;
+
+impl Session {
+    async fn serve(&mut self, socket: &mut impl Socket) -> Step {
+        let (live, stopping) = (Arc::clone(&self.live), self.state.sockets.stopping.clone());
+        let (mut ended, mut stopping) = (pin!(live.ended()), pin!(stopping.cancelled()));
+        let patience = self.state.settings.server.heartbeat() * 3;
+        let mut silence = pin!(sleep_until(self.heard + patience));
+        let most = self.state.settings.limits.sends_in_flight;
+        let seconds = self.state.settings.server.heartbeat_seconds;
+        let welcome = frame::welcome(self.uid(), self.mark.newest(), self.history, seconds);
+        self.say(socket, welcome).await?;
+        loop {
+            self.flush(socket, patience).await?;
+            let may_deliver = self.cursor.is_some() && !self.unacknowledged;
+            tokio::select! {
+                biased;
+                () = &mut ended => return Break(LOGGED_OUT),
+                () = &mut stopping => return self.finish(socket).await,
+                Some(answer) = self.answers.next(), if !self.answers.is_empty() => {
+                    self.answer(socket, answer).await?;
+                }
+                () = self.wake.notified(), if may_deliver => self.deliver(socket).await?,
+                message = socket.next(), if self.answers.len() < most => {
+                    self.take_all(socket, message, most).await?;
+                }
+                () = &mut silence => {
+                    if self.heard.elapsed() >= patience {
+                        return Break(SILENCE);
+                    }
+                    if self.state.accounts.is_over(&self.live) {
+                        return Break(LOGGED_OUT);
+                    }
+                    silence.as_mut().reset(self.heard + patience);
+                }
+            }
+        }
+    }
+
+    /// Takes `message` and what else has arrived; answers are collected and flushed once.
+    async fn take_all(
+        &mut self,
+        socket: &mut impl Socket,
+        message: Option<Result<Message, axum::Error>>,
+        most: usize,
+    ) -> Step {
+        self.heard = Instant::now();
+        let mut message = message;
+        for _ in 0..IN_ONE_GO {
+            self.take(socket, message).await?;
+            if self.answers.len() >= most {
+                return Continue(());
+            }
+            match socket.next().now_or_never() {
+                Some(next) => message = next,
+                None => return Continue(()),
+            }
+        }
+        self.take(socket, message).await
+    }
+
+    async fn take(
+        &mut self,
+        socket: &mut impl Socket,
+        message: Option<Result<Message, axum::Error>>,
+    ) -> Step {
+        let text = match message {
+            None => return Break(End::Gone),
+            Some(Err(error)) => return self.broken(socket, error).await,
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Close(_))) => return Continue(()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return self.count_frame(),
+            Some(Ok(Message::Binary(_))) => {
+                let problem =
+                    Problem { code: "binary_frame", ..Problem::invalid_body("send text frames of JSON") };
+                return self.refuse(socket, &problem, None).await;
+            }
+        };
+        self.count_frame()?;
+        if text.len() > self.state.settings.limits.frame_bytes {
+            let most = self.state.settings.limits.frame_bytes;
+            let detail = format!("the frame has {} bytes; at most {most} are allowed", text.len());
+            let problem = Problem { code: "frame_too_large", ..Problem::invalid_body(detail) };
+            return self.refuse(socket, &problem, None).await;
+        }
+        match frame::parse(&text) {
+            Ok(ClientFrame::Heartbeat(seq)) => self.heartbeat(socket, seq).await,
+            Ok(ClientFrame::Send(draft)) => self.submit(socket, draft).await,
+            Ok(ClientFrame::Read(conversation, message_id)) => {
+                if let Err(problem) = self.state.rates.send(self.uid(), 1) {
+                    return self.refuse(socket, &problem, None).await;
+                }
+                let marked = self.state.messages.mark_read(self.uid(), conversation, message_id);
+                self.answers.push(Box::pin(async move {
+                    let refused = marked.await.err()?;
+                    Some(frame::error(&refused.into(), None))
+                }));
+                Continue(())
+            }
+            Err(BadFrame { problem, client_id }) => self.refuse(socket, &problem, client_id).await,
+        }
+    }
+
+    /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
+    async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
+        let newest = self.mark.newest();
+        let cursor = MessageId::new(seq).map_or(newest, |seq| seq.min(newest));
+        (self.cursor, self.unacknowledged) = (Some(cursor), false);
+        if cursor < newest {
+            // Boxed: an idle connection does not keep room for it.
+            return Box::pin(self.catch_up(socket, cursor)).await;
+        }
+        self.state.metrics.heartbeats_alive.inc();
+        if self.alive.0 != newest {
+            self.alive = (newest, frame::alive(newest, self.history));
+        }
+        let alive = self.alive.1.clone();
+        self.say(socket, alive).await
+    }
+
+    async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        match self.state.sync.pull(&self.mark, cursor).await {
+            Ok(pulled) if pulled.entries.is_empty() => {
+                self.state.metrics.heartbeats_alive.inc();
+                self.say(socket, frame::alive(pulled.synced, self.history)).await
+            }
+            Ok(pulled) => {
+                self.state.metrics.heartbeats_entries.inc();
+                self.unacknowledged = true;
+                self.say(socket, frame::entries(&pulled, cursor)).await
+            }
+            Err(error) => self.say(socket, frame::error(&error.into(), None)).await,
+        }
+    }
+
+    /// Sends, unasked, what is newer than the cursor.
+    async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
+        match self.cursor {
+            Some(cursor) if cursor < self.mark.newest() => Box::pin(self.push(socket, cursor)).await,
+            _ => Continue(()),
+        }
+    }
+
+    async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        let Ok(pulled) = self.state.sync.pull(&self.mark, cursor).await else {
+            // Nobody asked; the next heartbeat will, and is told.
+            return Continue(());
+        };
+        let Some(newest) = pulled.entries.last() else { return Continue(()) };
+        if newest.content.kind == Kind::Message {
+            let waited = self.state.clock.now().0 - newest.content.sent_at.0;
+            self.state.metrics.deliver_seconds.observe(waited.max(0) as f64 / 1_000.0);
+        }
+        self.unacknowledged = true;
+        self.say(socket, frame::entries(&pulled, cursor)).await
+    }
+
+    /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12).
+    async fn submit(&mut self, socket: &mut impl Socket, draft: Draft) -> Step {
+        let client_id = draft.client_id;
+        if let Err(problem) = self.state.rates.send(self.uid(), 1) {
+            return self.refuse(socket, &problem, Some(client_id)).await;
+        }
+        let began = Instant::now();
+        let stored = self.state.messages.submit(self.uid(), draft);
+        let metrics = Arc::clone(&self.state.metrics);
+        self.answers.push(Box::pin(async move {
+            let answer = match stored.await {
+                Ok(receipt) => {
+                    metrics.send_seconds.observe(began.elapsed().as_secs_f64());
+                    metrics.messages_websocket.inc_by(u64::from(!receipt.repeated));
+                    frame::sent(client_id, &receipt)
+                }
+                Err(refused) => frame::error(&refused.into(), Some(client_id)),
+            };
+            Some(answer)
+        }));
+        Continue(())
+    }
+
+    /// Passes on an answer and the others that are there already.
+    async fn answer(&mut self, socket: &mut impl Socket, first: Option<Utf8Bytes>) -> Step {
+        let mut next = Some(Some(first));
+        while let Some(Some(answer)) = next {
+            if let Some(text) = answer {
+                self.say(socket, text).await?;
+            }
+            next = self.answers.next().now_or_never();
+        }
+        Continue(())
+    }
+
+    /// The process stops: answers everything that was taken, then closes.
+    async fn finish(&mut self, socket: &mut impl Socket) -> Step {
+        while let Some(answer) = self.answers.next().await {
+            if let Some(text) = answer {
+                self.say(socket, text).await?;
+            }
+        }
+        Break(RESTART)
+    }
+
+    fn count_frame(&mut self) -> Step {
+        let (rate, whole) = &mut self.frames;
+        match rate.take(whole, 1, self.heard.into_std()) {
+            Ok(()) => Continue(()),
+            Err(_) => Break(FLOOD),
+        }
+    }
+
+    /// Says what is wrong; one who goes on with that is closed.
+    async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<ClientId>) -> Step {
+        self.say(socket, frame::error(problem, about)).await?;
+        let (rate, whole) = &mut self.faults;
+        match rate.take(whole, 1, self.heard.into_std()) {
+            Ok(()) => Continue(()),
+            Err(_) => Break(FLOOD),
+        }
+    }
+
+    /// The stream cannot be read any further; says why where the other side can still hear it.
+    async fn broken(&mut self, socket: &mut impl Socket, error: axum::Error) -> Step {
+        let error = error.into_inner();
+        let (problem, end) = match error.downcast_ref::<tungstenite::Error>() {
+            Some(tungstenite::Error::Utf8(_)) => (Problem::invalid_utf8(), NOT_UTF8),
+            Some(tungstenite::Error::Capacity(_)) => {
+                let detail = "the frame is far too large; the server's [limits] say how large it may be";
+                (Problem { code: "frame_too_large", ..Problem::invalid_body(detail) }, TOO_LARGE)
+            }
+            Some(tungstenite::Error::Protocol(
+                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+            )) => {
+                return Break(End::Gone);
+            }
+            Some(tungstenite::Error::Protocol(_)) => (Problem::invalid_body("this is not WebSocket"), BROKEN),
+            _ => return Break(End::Gone),
+        };
+        self.say(socket, frame::error(&problem, None)).await?;
+        Break(end)
+    }
+
+    /// Puts a frame on its way; it leaves with the next flush at the latest.
+    async fn say(&mut self, socket: &mut impl Socket, text: Utf8Bytes) -> Step {
+        match socket.feed(Message::Text(text)).await {
+            Ok(()) => Continue(()),
+            Err(_) => Break(End::Gone),
+        }
+    }
+
+    /// Sends what was put on its way. One who does not read for too long is gone.
+    async fn flush(&mut self, socket: &mut impl Socket, patience: Duration) -> Step {
+        match timeout(patience, socket.flush()).await {
+            Ok(Ok(())) => Continue(()),
+            _ => Break(End::Gone),
+        }
+    }
+}
