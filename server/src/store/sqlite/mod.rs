@@ -1,15 +1,247 @@
 //! SQLite: everything in two files of one directory, owned by one process.
 //!
-//! [`Db`] is the main database with its keyed tables; accounts and messages share it. Reads go through a small
-//! pool, writes through one connection, a transaction at a time.
+//! [`Db`] is the main database with its keyed tables; accounts and messages share it. Messages are appended to a
+//! journal beside it first and folded into the tables later, many at once and sorted by key, because SQLite writes
+//! whole pages and rows under scattered keys dirty one each:
+//!
+//! ```text
+//!  commit ─▶ committer ── judged by the ledger ──▶ journal (one durable insert a batch)
+//!                │                                    │ and then
+//!                └── answers ◀────────────────────  memory: active │ frozen │ folded  ◀── readers
+//!                                                              └─ fold ─▶ main database ◀── readers
+//! ```
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::warn;
+
+use crate::domain::{ClientId, Conversation, Entry, Group, GroupId, HistoryId, MessageId, RangeQuery, Uid};
+use crate::store::{
+    AcceptanceId, CommitError, Done, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
+};
+
+mod bulk;
+mod committer;
+mod conversations;
 mod db;
 mod directory;
 mod error;
+mod fold;
+mod folder;
+mod journal;
+mod ledger;
 mod lock;
+mod lookup;
+mod memtable;
+mod meta;
 mod options;
+mod read;
+mod recovery;
+mod replay;
+mod shared;
+mod snapshot;
 
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
 pub use error::OpenError;
 pub use options::SqliteOptions;
+
+use committer::{Ask, Call, Committer, Reply};
+use folder::Folder;
+use journal::Journal;
+use memtable::Memory;
+use read::Reader;
+use shared::Shared;
+
+/// The [`MessageStore`] on SQLite.
+///
+/// Dropped without [`close`](MessageStore::close) it ends like a killed process: nothing acknowledged is lost, and
+/// the next start replays the journal.
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+    asks: mpsc::Sender<Ask>,
+    history: HistoryId,
+    _committer: AbortOnDropHandle<()>,
+}
+
+impl SqliteStore {
+    /// Opens the messages of `db` and the journal beside it. `new_history` names a history that has no name yet.
+    ///
+    /// # Errors
+    /// When the journal cannot be opened, or does not continue what the main database holds.
+    pub async fn open(
+        db: Arc<Db>,
+        options: SqliteOptions,
+        new_history: HistoryId,
+    ) -> Result<SqliteStore, OpenError> {
+        let path = Journal::path_beside(db.path());
+        let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
+        let history = named_history(&db, new_history).await.map_err(unreadable)?;
+        let folded = meta::number(db.readers(), meta::FOLDED).await.map_err(unreadable)?;
+        let mut journal = Journal::open(&path, &options, folded).await.map_err(unreadable)?;
+        let (mut ledger, generation) = replay::replay(&db, &mut journal, folded).await.map_err(unreadable)?;
+        ledger.settle(options.known_heads, options.known_groups);
+
+        let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
+        let shared = Arc::new(Shared::new(db, Memory::new(generation), options));
+        let folder = Folder::new(shared.clone(), folded);
+        let committer = Committer { shared: shared.clone(), asks: waiting, journal, ledger, folder };
+        let committer = AbortOnDropHandle::new(tokio::spawn(committer.run()));
+        Ok(SqliteStore { shared, asks, history, _committer: committer })
+    }
+
+    /// Asks the committer. An answer that does not come means that the store is closing or its task has died.
+    async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.asks.send(ask(reply)).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    fn reader(&self, uid: Uid) -> Reader<'_> {
+        Reader::new(&self.shared.db, &self.shared.memory, uid)
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::unavailable("the store is closed")
+}
+
+async fn named_history(db: &Db, new: HistoryId) -> Result<HistoryId, StoreError> {
+    if let Some(history) = meta::history(db.readers()).await? {
+        return Ok(history);
+    }
+    let mut tx = db.write().await?;
+    meta::put_history(&mut tx, new).await?;
+    tx.commit().await?;
+    Ok(new)
+}
+
+#[async_trait]
+impl MessageStore for SqliteStore {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.asks.send(Ask::Commit(Call { writes, reply })).await;
+        sent.map_err(|_| CommitError::Refused(closed()))?;
+        answer.await.map_err(|_| CommitError::Unknown(closed()))?
+    }
+
+    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+        self.shared.sent(names).await
+    }
+
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        self.ask(|reply| Ask::Pending(after, limit, reply)).await
+    }
+
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.reader(uid).watermark().await
+    }
+
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+        self.shared.memory.snapshot().tail(uid, cursor, limit)
+    }
+
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        self.reader(uid).range(query).await
+    }
+
+    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
+        self.reader(uid).entry(message_id).await
+    }
+
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.reader(uid).conversations(limit).await
+    }
+
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        self.reader(uid).conversation(conversation, before, limit).await
+    }
+
+    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
+        self.reader(uid).read_to(conversation).await
+    }
+
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        if let Some(group) = self.shared.group(gid) {
+            return Ok(Some(group));
+        }
+        self.ask(|reply| Ask::Group(gid, reply)).await
+    }
+
+    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
+        let mut tx = self.shared.db.write().await?;
+        let given: i64 = sqlx::query_scalar(
+            "INSERT INTO counters (name, next) VALUES ('group', 2)
+             ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1",
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(GroupId(given.cast_unsigned()))
+    }
+
+    async fn history(&self) -> Result<HistoryId, StoreError> {
+        Ok(self.history)
+    }
+
+    fn healthy(&self) -> bool {
+        self.shared.healthy() && !self.asks.is_closed()
+    }
+
+    async fn close(&self) {
+        if let Err(error) = self.ask(Ask::Close).await {
+            warn!(%error, "the journal was not closed in order; the next start reads it back");
+        }
+        if let Err(error) = self.shared.db.close().await {
+            warn!(%error, "the database was not closed in order");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::store::conformance::Made;
+
+    async fn made(options: SqliteOptions) -> Made {
+        let directory = tempfile::tempdir().expect("a directory");
+        let db = Db::open_with(&directory.path().join("tidemark.db"), &options).await.expect("opened");
+        let store = SqliteStore::open(db, options, HistoryId(Uuid::nil())).await.expect("opened");
+        Made::keeping(store, directory)
+    }
+
+    /// Everything is answered from memory.
+    mod unfolded {
+        async fn make() -> super::Made {
+            super::made(super::SqliteOptions::default()).await
+        }
+        crate::message_store_conformance!(make);
+    }
+
+    /// Everything is folded at once, a row at a time, and little is remembered.
+    mod folding {
+        async fn make() -> super::Made {
+            let options = super::SqliteOptions {
+                fold_rows: 1,
+                fold_chunk: 1,
+                known_heads: 0,
+                known_groups: 0,
+                known_new_names: 0,
+                ..super::SqliteOptions::default()
+            };
+            super::made(options).await
+        }
+        crate::message_store_conformance!(make);
+    }
+}

@@ -15,6 +15,30 @@ pub struct SqliteOptions {
     pub reader_cache_kib: u32,
     /// After so many pages in its write-ahead log the main database is checkpointed.
     pub checkpoint_pages: u32,
+    /// Page size of a new journal, in bytes: a power of two, 512 to 65,536.
+    pub journal_page_size: u32,
+    /// After so many pages in its write-ahead log the journal is checkpointed.
+    pub journal_checkpoint_pages: u32,
+    /// Calls of `commit` that may wait for the committer; more wait at the door.
+    pub waiting_commits: usize,
+    /// One batch takes further waiting commits while it has fewer rows than this.
+    pub batch_rows: usize,
+    /// One batch takes further waiting commits while its bodies have fewer bytes than this.
+    pub batch_bytes: usize,
+    /// A fold begins when so many rows are in memory. Commits wait at twice as many.
+    pub fold_rows: usize,
+    /// A fold begins when what is in memory weighs so many bytes. Commits wait at twice as many.
+    pub fold_bytes: usize,
+    /// A fold begins when the oldest row in memory has this age.
+    pub fold_age: Duration,
+    /// Rows that a fold writes in one transaction; other writers of the main database wait for no more.
+    pub fold_chunk: usize,
+    /// Users whose newest id the committer remembers.
+    pub known_heads: usize,
+    /// Groups that are kept in memory.
+    pub known_groups: usize,
+    /// Names of messages known to be new: asked for, and not yet accepted.
+    pub known_new_names: usize,
 }
 
 impl Default for SqliteOptions {
@@ -25,6 +49,18 @@ impl Default for SqliteOptions {
             writer_cache_kib: 64 * 1024,
             reader_cache_kib: 8 * 1024,
             checkpoint_pages: 16_000,
+            journal_page_size: 4_096,
+            journal_checkpoint_pages: 4_000,
+            waiting_commits: 1_024,
+            batch_rows: 4_096,
+            batch_bytes: 1 << 20,
+            fold_rows: 100_000,
+            fold_bytes: 64 << 20,
+            fold_age: Duration::from_secs(15),
+            fold_chunk: 4_000,
+            known_heads: 1_000_000,
+            known_groups: 10_000,
+            known_new_names: 65_536,
         }
     }
 }

@@ -1,0 +1,322 @@
+//! The committer: one task through which everything durable goes.
+//!
+//! It groups the commits that wait, judges them by the [`Ledger`], appends the batch to the [`Journal`], and only then
+//! shows it to readers and answers. It owns the journal and the ledger, and says when to fold. After a failed append
+//! it takes nothing for granted: the journal is reopened and everything in memory is read back from the files.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tracing::error;
+
+use super::fold::Frozen;
+use super::folder::Folder;
+use super::journal::Journal;
+use super::ledger::{Effect, Ledger, Needs};
+use super::lookup;
+use super::memtable::Applied;
+use super::shared::Shared;
+use crate::domain::{Group, GroupId};
+use crate::store::{AcceptanceId, CommitError, Done, Pending, StoreError, Write};
+
+pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
+
+/// A call of `commit` that waits.
+pub(super) struct Call {
+    pub(super) writes: Vec<Write>,
+    pub(super) reply: Reply<Vec<Done>, CommitError>,
+}
+
+/// What the committer is asked.
+pub(super) enum Ask {
+    Commit(Call),
+    Pending(AcceptanceId, usize, Reply<Vec<Pending>>),
+    Group(GroupId, Reply<Option<Arc<Group>>>),
+    Close(Reply<()>),
+}
+
+/// The committer's state.
+pub(super) struct Committer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) journal: Journal,
+    pub(super) ledger: Ledger,
+    pub(super) folder: Folder,
+}
+
+/// A batch that was judged: what to append, what readers will see of it, what to answer.
+#[derive(Default)]
+struct Judged {
+    effects: Vec<Effect>,
+    applied: Vec<Applied>,
+    done: Vec<Vec<Done>>,
+}
+
+impl Committer {
+    /// Works until it is closed or nobody can ask any more.
+    pub(super) async fn run(mut self) {
+        loop {
+            let look = self.folder.next_look();
+            let dead = self.journal.has_dead(self.folder.folded());
+            let flow = tokio::select! {
+                biased;
+                () = self.folder.ended(), if self.folder.is_running() => ControlFlow::Continue(()),
+                ask = self.asks.recv() => match ask {
+                    Some(ask) => self.answer(ask).await,
+                    None => ControlFlow::Break(()),
+                },
+                () = async {}, if dead => ControlFlow::Continue(()),
+                () = until(look) => ControlFlow::Continue(()),
+            };
+            if flow.is_break() || self.tend().await.is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Between two asks: begins a fold that is due, and removes some batches that are folded.
+    async fn tend(&mut self) -> ControlFlow<()> {
+        if self.folder.is_due() {
+            self.fold();
+        }
+        let folded = self.folder.folded();
+        if self.journal.has_dead(folded)
+            && let Err(error) = self.journal.trim(folded).await
+        {
+            error!(%error, "the journal could not be trimmed");
+            return self.recover().await;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Begins a fold, or leaves the one that runs alone.
+    pub(super) fn fold(&mut self) {
+        let Committer { shared, journal, ledger, folder, .. } = self;
+        folder.begin(|| Frozen {
+            generation: shared.memory.freeze(),
+            through: journal.last(),
+            accepted: ledger.accepted(),
+            open: ledger.open().iter().map(|(id, open)| (*id, open.clone())).collect(),
+        });
+    }
+
+    /// An asker who has gone away is not missed: results of sends are dropped here and below.
+    async fn answer(&mut self, ask: Ask) -> ControlFlow<()> {
+        match ask {
+            Ask::Commit(call) => return self.commit_with_waiting(call).await,
+            Ask::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
+            Ask::Group(gid, reply) => {
+                let group = self.learn_group(gid).await;
+                _ = reply.send(group);
+            }
+            Ask::Close(reply) => {
+                let closed = self.close().await;
+                _ = reply.send(closed);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Group commit: takes the calls that wait behind the first one, within bounds.
+    async fn commit_with_waiting(&mut self, first: Call) -> ControlFlow<()> {
+        let options = &self.shared.options;
+        let (mut rows, mut bytes) = weight(&first);
+        let mut calls = vec![first];
+        let mut behind = None;
+        while rows < options.batch_rows && bytes < options.batch_bytes && behind.is_none() {
+            match self.asks.try_recv() {
+                Ok(Ask::Commit(call)) => {
+                    let (more_rows, more_bytes) = weight(&call);
+                    (rows, bytes) = (rows + more_rows, bytes + more_bytes);
+                    calls.push(call);
+                }
+                Ok(other) => behind = Some(other),
+                Err(_) => break,
+            }
+        }
+        let flow = self.commit(calls).await;
+        match behind {
+            Some(ask) if flow.is_continue() => Box::pin(self.answer(ask)).await,
+            _ => flow,
+        }
+    }
+
+    async fn commit(&mut self, calls: Vec<Call>) -> ControlFlow<()> {
+        while self.folder.is_overfull() {
+            if !self.folder.is_running() {
+                refuse(
+                    calls,
+                    &StoreError::unavailable("memory is full and cannot be folded into the tables"),
+                );
+                self.shared.set_healthy(false);
+                return ControlFlow::Continue(());
+            }
+            self.folder.ended().await;
+        }
+        if let Err(error) = self.learn(&calls).await {
+            refuse(calls, &error);
+            return ControlFlow::Continue(());
+        }
+        let (replies, writes): (Vec<_>, Vec<_>) =
+            calls.into_iter().map(|call| (call.reply, call.writes)).unzip();
+        let judged = match self.judge(writes) {
+            Ok(judged) => judged,
+            Err(error) => {
+                error!(%error, "the ledger is read back from the journal");
+                answer_all(replies, &CommitError::Refused(error));
+                return self.recover().await;
+            }
+        };
+        if !judged.effects.is_empty() {
+            let seq = self.journal.last() + 1;
+            if let Err(error) = self.journal.append(&judged.effects).await {
+                error!(%error, "a commit failed; the journal is reopened");
+                let flow = self.recover().await;
+                // Reopened, the journal tells for certain. Nothing was acknowledged in between.
+                let stored = flow.is_break() || self.journal.last() >= seq;
+                let refused = if stored { CommitError::Unknown(error) } else { CommitError::Refused(error) };
+                answer_all(replies, &refused);
+                return flow;
+            }
+            self.show(judged.applied);
+        }
+        if self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups) {
+            self.shared.forget_groups();
+        }
+        self.shared.set_healthy(true);
+        for (reply, done) in replies.into_iter().zip(judged.done) {
+            _ = reply.send(Ok(done));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Teaches the ledger what it must know to judge these calls.
+    async fn learn(&mut self, calls: &[Call]) -> Result<(), StoreError> {
+        let mut needs = Needs::default();
+        for write in calls.iter().flat_map(|call| &call.writes) {
+            self.ledger.needs(write, &mut needs);
+        }
+        let snapshot = self.shared.memory.snapshot();
+        let mut heads = Vec::new();
+        for uid in needs.heads {
+            match snapshot.newest(uid) {
+                Some(newest) => self.ledger.learn_head(uid, newest),
+                None => heads.push(uid),
+            }
+        }
+        let mut names = Vec::new();
+        for name in needs.names {
+            if snapshot.sent(name).is_some() {
+                self.ledger.learn_taken(name);
+            } else if !self.shared.is_new_name(name) {
+                names.push(name);
+            }
+        }
+        if !heads.is_empty() {
+            let stored = lookup::heads(self.shared.db.readers(), heads.iter().copied()).await?;
+            for uid in heads {
+                self.ledger.learn_head(uid, stored.get(&uid).copied().unwrap_or_default());
+            }
+        }
+        if !names.is_empty() {
+            let stored = lookup::sent(self.shared.db.readers(), names).await?;
+            stored.into_keys().for_each(|name| self.ledger.learn_taken(name));
+        }
+        for gid in needs.groups {
+            self.learn_group(gid).await?;
+        }
+        Ok(())
+    }
+
+    /// The group, from the tables with what is in memory laid over it, if the ledger does not know it.
+    async fn learn_group(&mut self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        if let Some(known) = self.ledger.group(gid) {
+            return Ok(known.group.clone());
+        }
+        let snapshot = self.shared.memory.snapshot();
+        let mut known = lookup::group(self.shared.db.readers(), gid).await?;
+        known.group = snapshot.group(gid).or(known.group);
+        for (uid, stay) in snapshot.closed(gid) {
+            let last = known.closed.entry(uid).or_default();
+            *last = stay.max(*last);
+        }
+        let group = known.group.clone();
+        self.ledger.learn_group(gid, known);
+        if let Some(group) = &group {
+            self.shared.publish_group(group.clone());
+        }
+        Ok(group)
+    }
+
+    fn judge(&mut self, calls: Vec<Vec<Write>>) -> Result<Judged, StoreError> {
+        let mut judged = Judged::default();
+        for writes in calls {
+            let mut done = Vec::with_capacity(writes.len());
+            for write in writes {
+                let (effect, copied) = match self.ledger.judge(write) {
+                    Ok(decided) => decided,
+                    Err(nothing_to_store) => {
+                        done.push(nothing_to_store);
+                        continue;
+                    }
+                };
+                done.push(match &effect {
+                    Effect::Accepted { acceptance, .. } => Done::Accepted(*acceptance, copied),
+                    Effect::Delivered { .. } => Done::Delivered(copied),
+                });
+                judged.applied.push(self.ledger.apply(&effect).map_err(StoreError::corrupt)?);
+                judged.effects.push(effect);
+            }
+            judged.done.push(done);
+        }
+        Ok(judged)
+    }
+
+    /// Lets readers see what is durable now.
+    fn show(&self, applied: Vec<Applied>) {
+        let active = self.shared.memory.active();
+        let mut names = Vec::new();
+        for applied in applied {
+            if applied.sent.is_some() {
+                names.extend(applied.content.client_id.map(|client_id| (applied.content.sender, client_id)));
+            }
+            let group = applied.group.as_ref().map(|(group, _)| group.clone());
+            active.apply(applied);
+            if let Some(group) = group {
+                self.shared.publish_group(group);
+            }
+        }
+        self.shared.names_taken(names.into_iter());
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn weight(call: &Call) -> (usize, usize) {
+    call.writes.iter().fold((0, 0), |(rows, bytes), write| match write {
+        Write::Accept(accept) => {
+            let owed = accept.rows.len() + accept.rest.len();
+            (rows + accept.rows.len(), bytes + accept.content.body.as_json().len() + 8 * owed + 64)
+        }
+        Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
+    })
+}
+
+/// Answers that nothing of these calls is stored.
+pub(super) fn refuse(calls: Vec<Call>, error: &StoreError) {
+    answer_all(calls.into_iter().map(|call| call.reply).collect(), &CommitError::Refused(error.clone()));
+}
+
+fn answer_all(replies: Vec<Reply<Vec<Done>, CommitError>>, error: &CommitError) {
+    for reply in replies {
+        _ = reply.send(Err(error.clone()));
+    }
+}

@@ -1,0 +1,263 @@
+//! The fold: a frozen generation goes into the keyed tables, sorted by their keys.
+//!
+//! In key order many rows share a page, so a page is written once where single inserts would write it for each. The
+//! fold is a row of short transactions, so that others who write the main database are not kept waiting; the last one
+//! also says how far the journal is folded. Until then everything is still in the journal, and a fold that was cut
+//! off is done again from the start: rows that are there already are passed over by their primary key alone, so
+//! that any other conflict is seen.
+
+use std::sync::Arc;
+
+use sqlx::SqliteConnection;
+
+use super::bulk::{Binding, Bulk};
+use super::db::Db;
+use super::journal::record;
+use super::ledger::Open;
+use super::memtable::{ChangedGroup, Generation};
+use super::meta;
+use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
+use crate::store::{AcceptanceId, Sent, StoreError};
+
+/// A generation that takes no more writes, and what belongs to the same moment.
+pub(super) struct Frozen {
+    pub(super) generation: Arc<Generation>,
+    /// The last batch that it holds.
+    pub(super) through: u64,
+    /// The last acceptance in it.
+    pub(super) accepted: AcceptanceId,
+    /// The acceptances that owe copies.
+    pub(super) open: Vec<(AcceptanceId, Open)>,
+}
+
+/// A fold under way.
+pub(super) struct Fold {
+    frozen: Arc<Frozen>,
+    chunk: usize,
+    receivers: Vec<(PartitionKey, Uid)>,
+    sent: Vec<(PartitionKey, Uid, ClientId, Sent)>,
+    /// The receiver whose rows come next, and how many of them are written.
+    next: (usize, usize),
+    next_sent: usize,
+}
+
+struct EntryRow {
+    key: PartitionKey,
+    receiver: Uid,
+    message_id: MessageId,
+    content: Arc<Content>,
+}
+
+struct ConversationRow {
+    key: PartitionKey,
+    owner: Uid,
+    conversation: Conversation,
+    last_id: MessageId,
+    read_to: MessageId,
+}
+
+const ENTRIES: Bulk = Bulk {
+    insert: "INSERT INTO entries
+        (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at) VALUES",
+    row: "(?,?,?,?,?,?,?,?,?)",
+    conflict: "ON CONFLICT (partition_key, receiver, message_id) DO NOTHING",
+};
+
+const CONVERSATIONS: Bulk = Bulk {
+    insert: "INSERT INTO conversations (partition_key, owner, conversation, last_id, read_to) VALUES",
+    row: "(?,?,?,?,?)",
+    conflict: "ON CONFLICT (partition_key, owner, conversation) DO UPDATE
+        SET last_id = max(last_id, excluded.last_id), read_to = max(read_to, excluded.read_to)",
+};
+
+const SENT: Bulk = Bulk {
+    insert: "INSERT INTO sent (partition_key, sender, client_id, digest, message_id, sent_at) VALUES",
+    row: "(?,?,?,?,?,?)",
+    conflict: "ON CONFLICT (partition_key, sender, client_id) DO NOTHING",
+};
+
+impl Fold {
+    /// Plans it. `chunk`: rows a transaction.
+    pub(super) fn new(frozen: Arc<Frozen>, chunk: usize) -> Fold {
+        let receivers = frozen.generation.receivers();
+        let mut receivers: Vec<_> = receivers.into_iter().map(|uid| (uid.partition_key(), uid)).collect();
+        receivers.sort_unstable();
+        let sent = frozen.generation.all_sent();
+        let mut sent: Vec<_> =
+            sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
+        sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
+        Fold { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0 }
+    }
+
+    /// All of it.
+    pub(super) async fn run(mut self, db: &Db) -> Result<(), StoreError> {
+        while self.step(db).await? {}
+        Ok(())
+    }
+
+    /// One transaction; `false` after the last one.
+    pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
+        let mut tx = db.write().await?;
+        if self.next.0 < self.receivers.len() {
+            let (entries, conversations) = self.next_entries();
+            ENTRIES.insert(&mut tx, &entries, bind_entry).await?;
+            CONVERSATIONS.insert(&mut tx, &conversations, bind_conversation).await?;
+            tx.commit().await?;
+            return Ok(true);
+        }
+        if self.next_sent < self.sent.len() {
+            let end = self.sent.len().min(self.next_sent + self.chunk);
+            SENT.insert(&mut tx, &self.sent[self.next_sent..end], bind_sent).await?;
+            tx.commit().await?;
+            self.next_sent = end;
+            return Ok(true);
+        }
+        for (gid, changed) in self.frozen.generation.all_groups() {
+            write_group(&mut tx, gid, changed).await?;
+        }
+        sqlx::query("DELETE FROM pending").execute(&mut *tx).await?;
+        for (acceptance, open) in &self.frozen.open {
+            sqlx::query("INSERT INTO pending (acceptance, record) VALUES (?, ?)")
+                .bind(acceptance.0.cast_signed())
+                .bind(record::encode_open(open))
+                .execute(&mut *tx)
+                .await?;
+        }
+        meta::put(&mut tx, meta::ACCEPTED, self.frozen.accepted.0).await?;
+        meta::put(&mut tx, meta::FOLDED, self.frozen.through).await?;
+        tx.commit().await?;
+        Ok(false)
+    }
+
+    /// The next rows in key order, and what they change in the conversation list.
+    fn next_entries(&mut self) -> (Vec<EntryRow>, Vec<ConversationRow>) {
+        let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
+        while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
+            let from = self.next.1;
+            let first = conversations.len();
+            let rest = self.frozen.generation.inbox(receiver, |inbox| {
+                let to = inbox.rows.len().min(from + self.chunk - entries.len());
+                for (message_id, content) in &inbox.rows[from..to] {
+                    let (message_id, content) = (*message_id, content.clone());
+                    if content.kind != Kind::Receipt {
+                        let conversation = content.conversation(receiver);
+                        // Newest last: a later row of the same conversation takes its line.
+                        match conversations[first..]
+                            .iter_mut()
+                            .find(|line: &&mut ConversationRow| line.conversation == conversation)
+                        {
+                            Some(line) => line.last_id = message_id,
+                            None => conversations.push(ConversationRow {
+                                key,
+                                owner: receiver,
+                                conversation,
+                                last_id: message_id,
+                                read_to: MessageId::ZERO,
+                            }),
+                        }
+                    }
+                    entries.push(EntryRow { key, receiver, message_id, content });
+                }
+                if from == 0 {
+                    conversations.extend(inbox.marks.iter().map(|&(conversation, read_to)| {
+                        ConversationRow {
+                            key,
+                            owner: receiver,
+                            conversation,
+                            last_id: MessageId::ZERO,
+                            read_to,
+                        }
+                    }));
+                }
+                self.next.1 = to;
+                inbox.rows.len() - to
+            });
+            if rest.unwrap_or(0) > 0 {
+                break;
+            }
+            self.next = (self.next.0 + 1, 0);
+            if entries.len() >= self.chunk {
+                break;
+            }
+        }
+        (entries, conversations)
+    }
+}
+
+fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
+    let content = &row.content;
+    query
+        .bind(row.key.as_str().to_owned())
+        .bind(row.receiver.0)
+        .bind(row.message_id.get().cast_signed())
+        .bind(content.kind.code())
+        .bind(content.conversation(row.receiver).to_string())
+        .bind(content.sender.0)
+        .bind(content.client_id.map(|client_id| client_id.0.as_bytes().to_vec()))
+        .bind(content.body.as_json().to_owned())
+        .bind(content.sent_at.0)
+}
+
+fn bind_conversation<'q>(query: Binding<'q>, row: &ConversationRow) -> Binding<'q> {
+    query
+        .bind(row.key.as_str().to_owned())
+        .bind(row.owner.0)
+        .bind(row.conversation.to_string())
+        .bind(row.last_id.get().cast_signed())
+        .bind(row.read_to.get().cast_signed())
+}
+
+fn bind_sent<'q>(
+    query: Binding<'q>,
+    (key, sender, client_id, sent): &(PartitionKey, Uid, ClientId, Sent),
+) -> Binding<'q> {
+    query
+        .bind(key.as_str().to_owned())
+        .bind(sender.0)
+        .bind(client_id.0.as_bytes().to_vec())
+        .bind(sent.digest.0.to_vec())
+        .bind(sent.message_id.get().cast_signed())
+        .bind(sent.sent_at.0)
+}
+
+async fn write_group(
+    connection: &mut SqliteConnection,
+    gid: GroupId,
+    changed: ChangedGroup,
+) -> Result<(), StoreError> {
+    let gid = gid.0.cast_signed();
+    if let Some(group) = &changed.group {
+        sqlx::query(
+            "INSERT INTO groups (gid, name, version) VALUES (?, ?, ?)
+             ON CONFLICT (gid) DO UPDATE SET name = excluded.name, version = excluded.version",
+        )
+        .bind(gid)
+        .bind(&group.name)
+        .bind(group.version.cast_signed())
+        .execute(&mut *connection)
+        .await?;
+        for uid in &changed.changed {
+            let Ok(at) = group.members.binary_search_by_key(uid, |member| member.uid) else { continue };
+            let member = &group.members[at];
+            sqlx::query(
+                "INSERT INTO members (gid, uid, generation, active, closed) VALUES (?, ?, ?, ?, 0)
+                 ON CONFLICT (gid, uid) DO UPDATE SET generation = excluded.generation, active = excluded.active",
+            )
+            .bind(gid)
+            .bind(uid.0)
+            .bind(member.generation.0)
+            .bind(member.active)
+            .execute(&mut *connection)
+            .await?;
+        }
+    }
+    for (uid, stay) in &changed.closed {
+        sqlx::query("UPDATE members SET closed = max(closed, ?) WHERE gid = ? AND uid = ?")
+            .bind(stay.0)
+            .bind(gid)
+            .bind(uid.0)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}

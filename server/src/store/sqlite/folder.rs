@@ -1,0 +1,147 @@
+//! When to fold: the fold that runs, the one that failed and will be tried again, and the time of the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{debug, error};
+
+use super::fold::{Fold, Frozen};
+use super::shared::Shared;
+use crate::store::StoreError;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+enum Work {
+    Idle,
+    Running(Arc<Frozen>, AbortOnDropHandle<Result<(), StoreError>>),
+    Failed(Arc<Frozen>, Instant),
+}
+
+/// The committer's view of folding.
+pub(super) struct Folder {
+    shared: Arc<Shared>,
+    work: Work,
+    /// When the active generation got its first row.
+    since: Option<Instant>,
+    pause: Duration,
+    folded: u64,
+}
+
+impl Folder {
+    /// `folded`: the last batch that is in the tables.
+    pub(super) fn new(shared: Arc<Shared>, folded: u64) -> Folder {
+        Folder { shared, work: Work::Idle, since: None, pause: FIRST_PAUSE, folded }
+    }
+
+    /// The last batch that is in the tables.
+    pub(super) fn folded(&self) -> u64 {
+        self.folded
+    }
+
+    /// Whether a fold is under way.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.work, Work::Running(..))
+    }
+
+    /// Whether a fold failed and waits to be tried again.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.work, Work::Failed(..))
+    }
+
+    /// Whether so much waits in memory that no more can be taken until a fold ends.
+    pub(super) fn is_overfull(&self) -> bool {
+        !matches!(self.work, Work::Idle) && self.weighs(2)
+    }
+
+    fn weighs(&self, times: usize) -> bool {
+        let active = self.shared.memory.active();
+        let options = &self.shared.options;
+        active.rows() >= times * options.fold_rows || active.bytes() >= times * options.fold_bytes
+    }
+
+    /// When [`Folder::is_due`] may turn true by itself.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        match self.work {
+            Work::Idle => self.since.map(|since| since + self.shared.options.fold_age),
+            Work::Running(..) => None,
+            Work::Failed(_, again) => Some(again),
+        }
+    }
+
+    /// Notes that there are rows. Whether a fold should begin now.
+    pub(super) fn is_due(&mut self) -> bool {
+        if self.since.is_none() && self.shared.memory.active().rows() > 0 {
+            self.since = Some(Instant::now());
+        }
+        match self.work {
+            Work::Running(..) => false,
+            Work::Failed(_, again) => Instant::now() >= again,
+            Work::Idle => {
+                let aged = self.since.is_some_and(|since| since.elapsed() >= self.shared.options.fold_age);
+                self.since.is_some() && (aged || self.weighs(1))
+            }
+        }
+    }
+
+    /// Begins a fold: the failed one again, or one of what `freeze` freezes.
+    pub(super) fn begin(&mut self, freeze: impl FnOnce() -> Frozen) {
+        let frozen = match std::mem::replace(&mut self.work, Work::Idle) {
+            Work::Failed(frozen, _) => frozen,
+            Work::Running(frozen, handle) => {
+                self.work = Work::Running(frozen, handle);
+                return;
+            }
+            Work::Idle => {
+                self.since = None;
+                Arc::new(freeze())
+            }
+        };
+        let (shared, folding) = (self.shared.clone(), frozen.clone());
+        let handle = tokio::spawn(async move {
+            let fold = Fold::new(folding, shared.options.fold_chunk);
+            fold.run(&shared.db).await
+        });
+        self.work = Work::Running(frozen, AbortOnDropHandle::new(handle));
+    }
+
+    /// Waits until the running fold ends and takes note of how. Never returns when none is running.
+    pub(super) async fn ended(&mut self) {
+        let Work::Running(frozen, handle) = &mut self.work else { return std::future::pending().await };
+        let result = match handle.await {
+            Ok(result) => result,
+            Err(panic) => Err(StoreError::unavailable(panic)),
+        };
+        match result {
+            Ok(()) => {
+                self.folded = frozen.through;
+                debug!(rows = frozen.generation.rows(), through = self.folded, "journal folded");
+                self.shared.memory.folded();
+                self.pause = FIRST_PAUSE;
+                self.work = Work::Idle;
+            }
+            Err(error) => {
+                error!(%error, again_in = ?self.pause, "a fold failed; everything stays in the journal");
+                self.work = Work::Failed(frozen.clone(), Instant::now() + self.pause);
+                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+
+    /// Gives up whatever is under way, for memory that is about to be read back. `folded` must be read anew.
+    pub(super) async fn abandon(&mut self) {
+        if let Work::Running(_, handle) = std::mem::replace(&mut self.work, Work::Idle) {
+            handle.abort();
+            // Cancelled or done; either way nothing of it runs on.
+            _ = handle.await;
+        }
+        self.since = None;
+    }
+
+    /// After [`Folder::abandon`]: the last batch that is in the tables.
+    pub(super) fn resume(&mut self, folded: u64) {
+        self.folded = folded;
+    }
+}

@@ -1,0 +1,373 @@
+//! What decides about a write (I1, I4, I5, I13): newest ids, names taken, copies owed, groups and ended stays.
+//!
+//! Pure. The committer, its only owner, first asks what a batch [`Needs`] to know, fetches what is missing, then
+//! judges write after write; each accepted one moves the ledger at once, so that the next one sees it. The ledger may
+//! therefore be ahead of what is durable; after a failed commit it is thrown away and built anew from the journal.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::memtable::Applied;
+use crate::domain::{
+    ClientId, Content, Conversation, Digest, Generation, Group, GroupChange, GroupId, GroupStep, MessageId,
+    Uid,
+};
+use crate::store::{Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Write};
+
+/// What an accepted write does, in the order of the journal. It is what the journal stores.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Effect {
+    /// A new acceptance with the copies of its own transaction.
+    Accepted {
+        acceptance: AcceptanceId,
+        content: Arc<Content>,
+        digest: Digest,
+        rows: Vec<(Uid, MessageId)>,
+        rest: Vec<Recipient>,
+        change: Option<GroupChange>,
+    },
+    /// Copies of an earlier one, and those that are owed no more.
+    Delivered { acceptance: AcceptanceId, rows: Vec<(Uid, MessageId)>, void: Vec<Uid> },
+}
+
+/// An acceptance with copies owed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Open {
+    pub(super) content: Arc<Content>,
+    /// The stay that ends with the copy for its member.
+    pub(super) ends: Option<(Uid, Generation)>,
+    pub(super) owed: Vec<Recipient>,
+}
+
+/// A group as the ledger knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// `None`: there is no such group.
+    pub(super) group: Option<Arc<Group>>,
+    /// The last stays that ended with a row.
+    pub(super) closed: HashMap<Uid, Generation>,
+}
+
+/// What must be learnt before a batch can be judged.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    pub(super) heads: HashSet<Uid>,
+    pub(super) names: HashSet<(Uid, ClientId)>,
+    pub(super) groups: HashSet<GroupId>,
+}
+
+/// The journal says something that cannot follow from what came before it.
+#[derive(Debug, thiserror::Error)]
+#[error("the journal contradicts itself: {0}")]
+pub(super) struct Contradiction(String);
+
+/// The ledger.
+#[derive(Default)]
+pub(super) struct Ledger {
+    heads: HashMap<Uid, MessageId>,
+    taken: HashSet<(Uid, ClientId)>,
+    open: BTreeMap<AcceptanceId, Open>,
+    accepted: AcceptanceId,
+    groups: HashMap<GroupId, Known>,
+}
+
+impl Ledger {
+    /// A ledger that continues after `accepted`, with these acceptances open.
+    pub(super) fn new(accepted: AcceptanceId, open: BTreeMap<AcceptanceId, Open>) -> Ledger {
+        Ledger { accepted, open, ..Ledger::default() }
+    }
+
+    /// The last acceptance.
+    pub(super) fn accepted(&self) -> AcceptanceId {
+        self.accepted
+    }
+
+    /// The acceptances with copies owed.
+    pub(super) fn open(&self) -> &BTreeMap<AcceptanceId, Open> {
+        &self.open
+    }
+
+    /// Those after `after`, at most `limit`.
+    pub(super) fn pending(&self, after: AcceptanceId, limit: usize) -> Vec<Pending> {
+        let later = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+        let pending = |(&acceptance, open): (&AcceptanceId, &Open)| Pending {
+            acceptance,
+            content: open.content.clone(),
+            owed: open.owed.clone(),
+        };
+        self.open.range(later).take(limit).map(pending).collect()
+    }
+
+    /// Adds to `needs` what `write` needs and the ledger does not know.
+    pub(super) fn needs(&self, write: &Write, needs: &mut Needs) {
+        let (content, rows) = match write {
+            Write::Accept(accept) => {
+                let content = &accept.content;
+                needs.names.extend(content.client_id.map(|client_id| (content.sender, client_id)));
+                (content, &accept.rows)
+            }
+            Write::Deliver(deliver) => match self.open.get(&deliver.acceptance) {
+                Some(open) => (&open.content, &deliver.rows),
+                None => return,
+            },
+        };
+        let unknown = rows.iter().map(|row| row.receiver).filter(|uid| !self.heads.contains_key(uid));
+        needs.heads.extend(unknown);
+        if let Conversation::Group(gid) = content.target {
+            needs.groups.extend(Some(gid).filter(|gid| !self.groups.contains_key(gid)));
+        }
+    }
+
+    /// Learns the newest id of a user.
+    pub(super) fn learn_head(&mut self, uid: Uid, newest: MessageId) {
+        self.heads.insert(uid, newest);
+    }
+
+    /// Learns that a name is taken.
+    pub(super) fn learn_taken(&mut self, name: (Uid, ClientId)) {
+        self.taken.insert(name);
+    }
+
+    /// Learns a group.
+    pub(super) fn learn_group(&mut self, gid: GroupId, known: Known) {
+        self.groups.insert(gid, known);
+    }
+
+    /// The group, if the ledger knows whether there is one.
+    pub(super) fn group(&self, gid: GroupId) -> Option<&Known> {
+        self.groups.get(&gid)
+    }
+
+    /// Ends a batch: names are in memory now; what has grown too large is learnt again when it is needed. Says
+    /// whether groups were forgotten.
+    pub(super) fn settle(&mut self, most_heads: usize, most_groups: usize) -> bool {
+        self.taken.clear();
+        if self.heads.len() > most_heads {
+            self.heads = HashMap::new();
+        }
+        let forget = self.groups.len() > most_groups;
+        if forget {
+            self.groups = HashMap::new();
+        }
+        forget
+    }
+
+    /// The group that must be known before this effect can be applied.
+    pub(super) fn group_of(&self, effect: &Effect) -> Option<GroupId> {
+        let content = match effect {
+            Effect::Accepted { content, .. } => content,
+            Effect::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
+        };
+        match content.target {
+            Conversation::Group(gid) => Some(gid).filter(|gid| !self.groups.contains_key(gid)),
+            Conversation::User(_) => None,
+        }
+    }
+
+    /// Decides about `write`: what to store and what became of its copies, or the answer if there is nothing to
+    /// store. The ledger must have learnt what the write needs.
+    pub(super) fn judge(&self, write: Write) -> Result<(Effect, Vec<Copied>), Done> {
+        match write {
+            Write::Accept(accept) => self.judge_accept(accept),
+            Write::Deliver(deliver) => self.judge_deliver(deliver),
+        }
+    }
+
+    fn judge_accept(&self, accept: Accept) -> Result<(Effect, Vec<Copied>), Done> {
+        let Accept { content, digest, rows, rest, change } = accept;
+        if rows.first().is_none_or(|own| own.receiver != content.sender) {
+            return Err(Done::Rejected("the sender's own copy must come first".to_owned()));
+        }
+        if content.client_id.is_some_and(|client_id| self.taken.contains(&(content.sender, client_id))) {
+            return Err(Done::Rejected("this client_id has been accepted before".to_owned()));
+        }
+        if change.as_ref().is_some_and(|change| self.next_state(change).is_none()) {
+            return Err(Done::GroupChanged);
+        }
+        let copied: Vec<Copied> = (0..rows.len()).map(|at| self.judge_row(&content, &rows, at)).collect();
+        if copied[0] == Copied::Void {
+            return Err(Done::GroupChanged);
+        }
+        let rows = self.stored(&rows, &copied)?;
+        let acceptance = AcceptanceId(self.accepted.0 + 1);
+        Ok((Effect::Accepted { acceptance, content, digest, rows, rest, change }, copied))
+    }
+
+    fn judge_deliver(&self, deliver: Deliver) -> Result<(Effect, Vec<Copied>), Done> {
+        let Deliver { acceptance, rows, .. } = deliver;
+        if acceptance.0 == 0 || acceptance > self.accepted {
+            return Err(Done::Rejected("there is no such acceptance".to_owned()));
+        }
+        let Some(open) = self.open.get(&acceptance) else {
+            return Err(Done::Delivered(vec![Copied::Already; rows.len()]));
+        };
+        let mut owed = Owed::of(&open.owed);
+        let mut judge = |(at, row): (usize, &Row)| match owed.place_of(row.receiver) {
+            Some(_) => self.judge_row(&open.content, &rows, at),
+            None => Copied::Already,
+        };
+        let copied: Vec<Copied> = rows.iter().enumerate().map(&mut judge).collect();
+        if copied.iter().all(|copied| *copied == Copied::Already) {
+            return Err(Done::Delivered(copied));
+        }
+        let void = rows.iter().zip(&copied).filter(|(_, copied)| **copied == Copied::Void);
+        let void = void.map(|(row, _)| row.receiver).collect();
+        let rows = self.stored(&rows, &copied)?;
+        Ok((Effect::Delivered { acceptance, rows, void }, copied))
+    }
+
+    /// Whether the stay that a copy was meant for still goes on, and it is the write's first for its receiver.
+    fn judge_row(&self, content: &Content, rows: &[Row], at: usize) -> Copied {
+        let row = &rows[at];
+        if let Conversation::Group(gid) = content.target
+            && row.generation.0 != 0
+            && let Some(known) = self.groups.get(&gid)
+            && known.closed.get(&row.receiver).is_some_and(|last| *last >= row.generation)
+        {
+            return Copied::Void;
+        }
+        // A second copy has a larger id, so only later ones can repeat the receiver.
+        if rows[..at].iter().any(|earlier| earlier.receiver == row.receiver) {
+            return Copied::Already;
+        }
+        Copied::Stored
+    }
+
+    fn stored(&self, rows: &[Row], copied: &[Copied]) -> Result<Vec<(Uid, MessageId)>, Done> {
+        let mut stored = Vec::with_capacity(rows.len());
+        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
+            let newest = self.heads.get(&row.receiver).copied().unwrap_or_default();
+            if row.message_id <= newest {
+                return Err(Done::Rejected(format!(
+                    "id {} is not larger than {newest}, the newest of user {}",
+                    row.message_id, row.receiver
+                )));
+            }
+            stored.push((row.receiver, row.message_id));
+        }
+        Ok(stored)
+    }
+
+    fn next_state(&self, change: &GroupChange) -> Option<Group> {
+        match self.groups.get(&change.gid).and_then(|known| known.group.as_ref()) {
+            Some(group) => group.apply(change),
+            None if change.from_version == 0 => Group::create(change),
+            None => None,
+        }
+    }
+
+    /// Moves the ledger by an effect, one just judged or one read back from the journal, and says what readers
+    /// are to see of it. A receiver whose newest id is not known counts as having none above the first row's.
+    pub(super) fn apply(&mut self, effect: &Effect) -> Result<Applied, Contradiction> {
+        match effect {
+            Effect::Accepted { acceptance, content, digest, rows, rest, change } => {
+                if acceptance.0 != self.accepted.0 + 1 {
+                    let (found, last) = (acceptance.0, self.accepted.0);
+                    return Err(Contradiction(format!("acceptance {found} follows {last}")));
+                }
+                let first = rows.first();
+                let &(_, own) =
+                    first.ok_or_else(|| Contradiction(format!("acceptance {} has no copy", acceptance.0)))?;
+                let group = change.as_ref().map(|change| self.change_group(change)).transpose()?;
+                let ends = change.as_ref().and_then(|change| change.step.ends());
+                let (rows, closed) = self.apply_rows(content, rows, ends)?;
+                self.accepted = *acceptance;
+                if !rest.is_empty() {
+                    let open = Open { content: content.clone(), ends, owed: rest.clone() };
+                    self.open.insert(*acceptance, open);
+                }
+                let name = content.client_id.map(|client_id| (content.sender, client_id));
+                self.taken.extend(name);
+                let sent = name.map(|_| Sent { message_id: own, sent_at: content.sent_at, digest: *digest });
+                Ok(Applied { content: content.clone(), rows, sent, group, closed })
+            }
+            Effect::Delivered { acceptance, rows, void } => {
+                let unknown = || Contradiction(format!("a copy of {}, which owes nothing", acceptance.0));
+                let mut open = self.open.remove(acceptance).ok_or_else(unknown)?;
+                let (rows_applied, closed) = self.apply_rows(&open.content, rows, open.ends)?;
+                let done = rows.iter().map(|(uid, _)| *uid).chain(void.iter().copied());
+                open.settle(done).ok_or_else(unknown)?;
+                let content = open.content.clone();
+                if !open.owed.is_empty() {
+                    self.open.insert(*acceptance, open);
+                }
+                Ok(Applied { content, rows: rows_applied, sent: None, group: None, closed })
+            }
+        }
+    }
+
+    #[expect(clippy::type_complexity, reason = "two halves of Applied")]
+    fn apply_rows(
+        &mut self,
+        content: &Content,
+        rows: &[(Uid, MessageId)],
+        ends: Option<(Uid, Generation)>,
+    ) -> Result<(Vec<(Uid, MessageId, MessageId)>, Option<(GroupId, Uid, Generation)>), Contradiction> {
+        let mut applied = Vec::with_capacity(rows.len());
+        let mut closed = None;
+        for &(uid, id) in rows {
+            let before = self.heads.insert(uid, id);
+            let base = before.unwrap_or_else(|| MessageId::new(id.get() - 1).unwrap_or_default());
+            if base >= id {
+                return Err(Contradiction(format!("id {id} follows {base} for user {uid}")));
+            }
+            applied.push((uid, id, base));
+            if let (Conversation::Group(gid), Some((leaver, stay))) = (content.target, ends)
+                && leaver == uid
+            {
+                let last = self.groups.entry(gid).or_default().closed.entry(uid).or_default();
+                *last = stay.max(*last);
+                closed = Some((gid, uid, stay));
+            }
+        }
+        Ok((applied, closed))
+    }
+
+    fn change_group(&mut self, change: &GroupChange) -> Result<(Arc<Group>, Vec<Uid>), Contradiction> {
+        let next = self.next_state(change);
+        let next = next.ok_or_else(|| Contradiction(format!("a change of group {}", change.gid)))?;
+        let next = Arc::new(next);
+        self.groups.entry(change.gid).or_default().group = Some(next.clone());
+        let changed = match &change.step {
+            GroupStep::Created { .. } => next.members.iter().map(|member| member.uid).collect(),
+            GroupStep::Added(uid, _) | GroupStep::Removed(uid, _) | GroupStep::Left(uid, _) => vec![*uid],
+        };
+        Ok((next, changed))
+    }
+}
+
+impl Open {
+    /// Crosses out those who have been served; `None` when one of them was not owed anything.
+    fn settle(&mut self, done: impl Iterator<Item = Uid>) -> Option<()> {
+        let mut served = vec![false; self.owed.len()];
+        let mut owed = Owed::of(&self.owed);
+        for uid in done {
+            served[owed.place_of(uid)?] = true;
+        }
+        let mut served = served.into_iter();
+        self.owed.retain(|_| !served.next().unwrap_or(false));
+        Some(())
+    }
+}
+
+/// Finds recipients. A delivery names them in the order of the acceptance, so looking on from the last place
+/// finds the next one at once.
+struct Owed<'a> {
+    list: &'a [Recipient],
+    next: usize,
+}
+
+impl<'a> Owed<'a> {
+    fn of(list: &'a [Recipient]) -> Owed<'a> {
+        Owed { list, next: 0 }
+    }
+
+    fn place_of(&mut self, uid: Uid) -> Option<usize> {
+        let (before, after) = self.list.split_at(self.next.min(self.list.len()));
+        let is = |to: &Recipient| to.uid == uid;
+        let place =
+            after.iter().position(is).map(|at| at + before.len()).or_else(|| before.iter().position(is))?;
+        self.next = place + 1;
+        Some(place)
+    }
+}

@@ -1,0 +1,133 @@
+//! What is asked of the keyed tables, many keys in one statement.
+//!
+//! Keys go in as one JSON array (`json_each`), so that one prepared statement serves any number of them.
+//! `partition_key` stands in every statement on a table whose rows belong to users.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, SqliteExecutor};
+use uuid::Uuid;
+
+use super::ledger::Known;
+use crate::domain::{
+    Body, ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupId, Kind, Member,
+    MessageId, Timestamp, Uid,
+};
+use crate::store::{Sent, StoreError};
+
+/// The columns of an entry, in the order in which [`entry`] reads them.
+pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
+
+/// The newest ids of these users; those without rows are absent.
+pub(super) async fn heads(
+    executor: impl SqliteExecutor<'_>,
+    uids: impl IntoIterator<Item = Uid>,
+) -> Result<HashMap<Uid, MessageId>, StoreError> {
+    let keys: Vec<_> = uids.into_iter().map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
+    let rows = sqlx::query(
+        "SELECT value ->> 1, (SELECT max(message_id) FROM entries
+             WHERE partition_key = value ->> 0 AND receiver = value ->> 1)
+         FROM json_each(?)",
+    )
+    .bind(json!(keys).to_string())
+    .fetch_all(executor)
+    .await?;
+    let mut heads = HashMap::with_capacity(rows.len());
+    for row in rows {
+        if let Some(newest) = row.try_get::<Option<i64>, _>(1)? {
+            heads.insert(uid(&row, 0)?, message_id(newest)?);
+        }
+    }
+    Ok(heads)
+}
+
+/// The idempotency records under these names; names that are free are absent.
+pub(super) async fn sent(
+    executor: impl SqliteExecutor<'_>,
+    names: impl IntoIterator<Item = (Uid, ClientId)>,
+) -> Result<HashMap<(Uid, ClientId), Sent>, StoreError> {
+    let key = |(uid, client_id): (Uid, ClientId)| {
+        json!([uid.partition_key().as_str(), uid.0, client_id.0.simple().to_string()])
+    };
+    let keys: Vec<_> = names.into_iter().map(key).collect();
+    let rows = sqlx::query(
+        "SELECT sender, client_id, digest, message_id, sent_at FROM json_each(?) CROSS JOIN sent
+         WHERE partition_key = value ->> 0 AND sender = value ->> 1 AND client_id = unhex(value ->> 2)",
+    )
+    .bind(json!(keys).to_string())
+    .fetch_all(executor)
+    .await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let name = (uid(&row, 0)?, ClientId(uuid(row.try_get(1)?)?));
+        let digest: [u8; 16] = row.try_get::<&[u8], _>(2)?.try_into().map_err(StoreError::corrupt)?;
+        let sent_at = Timestamp(row.try_get(4)?);
+        let message_id = message_id(row.try_get(3)?)?;
+        found.insert(name, Sent { message_id, sent_at, digest: Digest(digest) });
+    }
+    Ok(found)
+}
+
+/// A group with everyone who was ever in it.
+pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Result<Known, StoreError> {
+    let rows = sqlx::query(
+        "SELECT name, version, uid, generation, active, closed FROM groups LEFT JOIN members USING (gid)
+         WHERE gid = ? ORDER BY uid",
+    )
+    .bind(gid.0.cast_signed())
+    .fetch_all(executor)
+    .await?;
+    let Some(first) = rows.first() else { return Ok(Known::default()) };
+    let mut group = Group {
+        gid,
+        name: first.try_get(0)?,
+        version: first.try_get::<i64, _>(1)?.cast_unsigned(),
+        members: Vec::with_capacity(rows.len()),
+    };
+    let mut closed = HashMap::new();
+    for row in &rows {
+        let Some(uid) = row.try_get::<Option<u32>, _>(2)?.map(Uid) else { continue };
+        let (generation, last) = (Generation(row.try_get(3)?), Generation(row.try_get(5)?));
+        group.members.push(Member { uid, generation, active: row.try_get(4)? });
+        if last > Generation(0) {
+            closed.insert(uid, last);
+        }
+    }
+    Ok(Known { group: Some(Arc::new(group)), closed })
+}
+
+/// One row of `receiver`'s inbox from the columns of [`ENTRY`].
+pub(super) fn entry(receiver: Uid, row: &SqliteRow) -> Result<Entry, StoreError> {
+    let message_id = message_id(row.try_get(0)?)?;
+    let code: u8 = row.try_get(1)?;
+    let kind = Kind::from_code(code).ok_or_else(|| StoreError::corrupt(format!("kind {code}")))?;
+    let conversation: Conversation = row.try_get::<&str, _>(2)?.parse().map_err(StoreError::corrupt)?;
+    let sender = uid(row, 3)?;
+    let client_id = row.try_get::<Option<&[u8]>, _>(4)?.map(uuid).transpose()?.map(ClientId);
+    let content = Content {
+        kind,
+        sender,
+        target: Content::target_of(receiver, sender, conversation),
+        client_id,
+        body: Body::from_stored(row.try_get::<&str, _>(5)?),
+        sent_at: Timestamp(row.try_get(6)?),
+    };
+    Ok(Entry { receiver, message_id, content: Arc::new(content) })
+}
+
+/// An id as it is stored.
+pub(super) fn message_id(stored: i64) -> Result<MessageId, StoreError> {
+    let id = u64::try_from(stored).ok().and_then(MessageId::new);
+    id.ok_or_else(|| StoreError::corrupt(format!("{stored} is not a message id")))
+}
+
+fn uid(row: &SqliteRow, column: usize) -> Result<Uid, StoreError> {
+    Ok(Uid(row.try_get(column)?))
+}
+
+fn uuid(stored: &[u8]) -> Result<Uuid, StoreError> {
+    Uuid::from_slice(stored).map_err(StoreError::corrupt)
+}

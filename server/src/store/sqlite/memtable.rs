@@ -1,0 +1,255 @@
+//! Rows that are durable in the journal and not yet, or only just, in the keyed tables.
+//!
+//! A [`Generation`] collects what was committed since the last fold. [`Memory`] holds up to three of them, oldest
+//! first: one that was folded and is kept to answer from, one that is being folded, one that still grows. For each
+//! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
+//! is in the tables. Readers take a [`Snapshot`] first and ask the tables afterwards, for ids up to `base` only;
+//! so a fold in between shows them nothing twice and nothing too late.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::domain::{
+    ClientId, Content, Conversation, Generation as Stay, Group, GroupId, Kind, MessageId, Uid,
+};
+use crate::store::Sent;
+
+/// More than the threads that ever meet here.
+const SHARDS: usize = 64;
+
+/// What one applied write adds.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// What all its copies share.
+    pub(super) content: Arc<Content>,
+    /// Receiver, the new id, the newest one before it.
+    pub(super) rows: Vec<(Uid, MessageId, MessageId)>,
+    /// The idempotency record, for an acceptance under a name.
+    pub(super) sent: Option<Sent>,
+    /// The group's new state and whose membership changed.
+    pub(super) group: Option<(Arc<Group>, Vec<Uid>)>,
+    /// A stay that ended with one of the rows.
+    pub(super) closed: Option<(GroupId, Uid, Stay)>,
+}
+
+/// The rows of one user in one generation.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    /// The newest id before the first row.
+    pub(super) base: MessageId,
+    /// By id.
+    pub(super) rows: Vec<(MessageId, Arc<Content>)>,
+    /// The largest read marks among the rows, by conversation.
+    pub(super) marks: Vec<(Conversation, MessageId)>,
+}
+
+#[derive(Default)]
+struct Shard {
+    inboxes: HashMap<Uid, Inbox>,
+    sent: HashMap<(Uid, ClientId), Sent>,
+}
+
+/// What changed about a group.
+#[derive(Clone, Debug)]
+pub(super) struct ChangedGroup {
+    /// The group as last accepted; absent where only a stay ended.
+    pub(super) group: Option<Arc<Group>>,
+    /// Whose membership changed.
+    pub(super) changed: Vec<Uid>,
+    /// Stays that ended with a row.
+    pub(super) closed: HashMap<Uid, Stay>,
+}
+
+/// Everything committed between two folds.
+pub(super) struct Generation {
+    shards: Vec<Mutex<Shard>>,
+    groups: Mutex<HashMap<GroupId, ChangedGroup>>,
+    rows: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Default for Generation {
+    fn default() -> Generation {
+        Generation {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            groups: Mutex::default(),
+            rows: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Generation {
+    /// Takes in one durable write.
+    pub(super) fn apply(&self, applied: Applied) {
+        let Applied { content, rows, sent, group, closed } = applied;
+        self.rows.fetch_add(rows.len(), Ordering::Relaxed);
+        self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
+        if let (Some(sent), Some(client_id)) = (sent, content.client_id) {
+            self.bytes.fetch_add(content.body.as_json().len() + 200, Ordering::Relaxed);
+            self.shard(content.sender).sent.insert((content.sender, client_id), sent);
+        }
+        if group.is_some() || closed.is_some() {
+            self.change_group(group, closed);
+        }
+        let mark = match content.kind {
+            Kind::Receipt => content.body.read_to(),
+            Kind::Message | Kind::Membership => None,
+        };
+        for (receiver, message_id, base) in rows {
+            let mut shard = self.shard(receiver);
+            let inbox = shard.inboxes.entry(receiver).or_default();
+            if inbox.rows.is_empty() {
+                inbox.base = base;
+            }
+            inbox.rows.push((message_id, content.clone()));
+            if let Some(mark) = mark {
+                inbox.mark(content.conversation(receiver), mark);
+            }
+        }
+    }
+
+    fn change_group(&self, group: Option<(Arc<Group>, Vec<Uid>)>, closed: Option<(GroupId, Uid, Stay)>) {
+        let mut groups = lock(&self.groups);
+        let gid = group.as_ref().map(|(group, _)| group.gid).or(closed.map(|(gid, ..)| gid));
+        let Some(gid) = gid else { return };
+        let known = groups.entry(gid).or_insert_with(|| ChangedGroup {
+            group: None,
+            changed: Vec::new(),
+            closed: HashMap::new(),
+        });
+        if let Some((group, changed)) = group {
+            known.group = Some(group);
+            known.changed.extend(changed);
+        }
+        if let Some((_, uid, stay)) = closed {
+            let last = known.closed.entry(uid).or_default();
+            *last = stay.max(*last);
+        }
+    }
+
+    fn shard(&self, uid: Uid) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[uid.0 as usize % SHARDS])
+    }
+
+    /// Shows the inbox of `uid`, if it has rows here.
+    pub(super) fn inbox<T>(&self, uid: Uid, look: impl FnOnce(&Inbox) -> T) -> Option<T> {
+        self.shard(uid).inboxes.get(&uid).map(look)
+    }
+
+    /// The idempotency record under this name, if it was made here.
+    pub(super) fn sent(&self, name: (Uid, ClientId)) -> Option<Sent> {
+        self.shard(name.0).sent.get(&name).copied()
+    }
+
+    /// What changed about this group here.
+    pub(super) fn group(&self, gid: GroupId) -> Option<ChangedGroup> {
+        lock(&self.groups).get(&gid).cloned()
+    }
+
+    /// Who has rows here.
+    pub(super) fn receivers(&self) -> Vec<Uid> {
+        self.shards.iter().flat_map(|shard| lock(shard).inboxes.keys().copied().collect::<Vec<_>>()).collect()
+    }
+
+    /// The idempotency records made here.
+    pub(super) fn all_sent(&self) -> Vec<((Uid, ClientId), Sent)> {
+        let of = |shard: &Mutex<Shard>| lock(shard).sent.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>();
+        self.shards.iter().flat_map(of).collect()
+    }
+
+    /// The groups that changed here.
+    pub(super) fn all_groups(&self) -> Vec<(GroupId, ChangedGroup)> {
+        lock(&self.groups).iter().map(|(gid, changed)| (*gid, changed.clone())).collect()
+    }
+
+    /// How many rows it has.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// What it weighs in memory, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Inbox {
+    fn mark(&mut self, conversation: Conversation, read_to: MessageId) {
+        match self.marks.iter_mut().find(|(known, _)| *known == conversation) {
+            Some((_, last)) => *last = read_to.max(*last),
+            None => self.marks.push((conversation, read_to)),
+        }
+    }
+}
+
+/// The generations as they stood at one moment, oldest first.
+#[derive(Clone)]
+pub(super) struct Snapshot {
+    pub(super) generations: Vec<Arc<Generation>>,
+    /// Counts the freezes; two snapshots that differ by less than two share a generation.
+    pub(super) number: u64,
+}
+
+struct Generations {
+    folded: Option<Arc<Generation>>,
+    frozen: Option<Arc<Generation>>,
+    active: Arc<Generation>,
+    number: u64,
+}
+
+/// The generations.
+pub(super) struct Memory {
+    generations: RwLock<Generations>,
+}
+
+impl Memory {
+    /// Begins with one generation, read back from the journal or empty.
+    pub(super) fn new(active: Generation) -> Memory {
+        let generations = Generations { folded: None, frozen: None, active: Arc::new(active), number: 0 };
+        Memory { generations: RwLock::new(generations) }
+    }
+
+    /// What is there now.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let now = self.generations.read().unwrap_or_else(PoisonError::into_inner);
+        let older = [&now.folded, &now.frozen].into_iter().flatten().cloned();
+        Snapshot { generations: older.chain([now.active.clone()]).collect(), number: now.number }
+    }
+
+    /// The generation that grows.
+    pub(super) fn active(&self) -> Arc<Generation> {
+        self.generations.read().unwrap_or_else(PoisonError::into_inner).active.clone()
+    }
+
+    /// Begins a new generation and gives the old one to be folded. There is one such at a time.
+    pub(super) fn freeze(&self) -> Arc<Generation> {
+        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+        assert!(now.frozen.is_none(), "one fold at a time");
+        let frozen = std::mem::take(&mut now.active);
+        now.frozen = Some(frozen.clone());
+        now.number += 1;
+        frozen
+    }
+
+    /// The frozen generation is in the tables now; it stays to be read until the next one is.
+    pub(super) fn folded(&self) {
+        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(frozen) = now.frozen.take() {
+            now.folded = Some(frozen);
+        }
+    }
+
+    /// Forgets everything for what was read back from the journal.
+    pub(super) fn replace(&self, active: Generation) {
+        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+        // Two steps, so that nothing read before is taken for something read after.
+        let number = now.number + 2;
+        *now = Generations { folded: None, frozen: None, active: Arc::new(active), number };
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

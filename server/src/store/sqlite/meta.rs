@@ -1,0 +1,58 @@
+//! The installation's own facts in the main database, by key.
+
+use sqlx::{SqliteConnection, SqliteExecutor};
+
+use crate::domain::HistoryId;
+use crate::store::StoreError;
+
+/// The number of the last batch of the journal that is in the keyed tables.
+pub(super) const FOLDED: &str = "folded_through";
+/// The last acceptance among those batches.
+pub(super) const ACCEPTED: &str = "accepted";
+/// The history's name (I14).
+const HISTORY: &str = "history";
+
+/// The number under `key`; 0 when there is none.
+pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Result<u64, StoreError> {
+    match text(executor, key).await? {
+        None => Ok(0),
+        Some(text) => {
+            text.parse().map_err(|_| StoreError::corrupt(format!("{key} is {text:?}, not a number")))
+        }
+    }
+}
+
+/// Sets `key`.
+pub(super) async fn put(
+    connection: &mut SqliteConnection,
+    key: &str,
+    value: impl ToString,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    )
+    .bind(key)
+    .bind(value.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The history's name, if it has one yet.
+pub(super) async fn history(executor: impl SqliteExecutor<'_>) -> Result<Option<HistoryId>, StoreError> {
+    let Some(text) = text(executor, HISTORY).await? else { return Ok(None) };
+    let uuid = text.parse().map_err(|_| StoreError::corrupt(format!("the history is named {text:?}")))?;
+    Ok(Some(HistoryId(uuid)))
+}
+
+/// Names the history.
+pub(super) async fn put_history(
+    connection: &mut SqliteConnection,
+    history: HistoryId,
+) -> Result<(), StoreError> {
+    put(connection, HISTORY, history).await
+}
+
+async fn text(executor: impl SqliteExecutor<'_>, key: &str) -> Result<Option<String>, StoreError> {
+    Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = ?").bind(key).fetch_optional(executor).await?)
+}

@@ -1,0 +1,214 @@
+//! Reads over both parts: memory for what is new, the keyed tables for what is older.
+//!
+//! Every read takes its [`Snapshot`] before it asks the tables and asks them only for ids up to the snapshot's base, so
+//! that no fold in between can show it a row twice or hide one. A row that lies in memory never costs a query.
+
+use futures_util::TryStreamExt;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::db::Db;
+use super::lookup::{self, ENTRY};
+use super::memtable::{Memory, Snapshot};
+use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
+use crate::store::{Page, StoreError};
+
+/// Reads of one inbox.
+pub(super) struct Reader<'a> {
+    pub(super) db: &'a Db,
+    pub(super) snapshot: Snapshot,
+    pub(super) uid: Uid,
+    /// The largest id that the tables are asked for.
+    pub(super) base: u64,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of what is there now.
+    pub(super) fn new(db: &'a Db, memory: &Memory, uid: Uid) -> Reader<'a> {
+        let snapshot = memory.snapshot();
+        let base = snapshot.base(uid).unwrap_or(MessageId::MAX).get();
+        Reader { db, snapshot, uid, base }
+    }
+
+    /// The newest id.
+    pub(super) async fn watermark(&self) -> Result<MessageId, StoreError> {
+        match self.snapshot.newest(self.uid) {
+            Some(newest) => Ok(newest),
+            None => {
+                let heads = lookup::heads(self.db.readers(), [self.uid]).await?;
+                Ok(heads.get(&self.uid).copied().unwrap_or_default())
+            }
+        }
+    }
+
+    /// A range of rows.
+    pub(super) async fn range(&self, query: RangeQuery) -> Result<Page, StoreError> {
+        let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
+        let limit = query.limit();
+        let direction = query.direction();
+        let recent = |limit| {
+            let low = low.max(self.base.saturating_add(1));
+            self.snapshot.rows(self.uid, low, high, direction, limit)
+        };
+        let older = (low, high.min(self.base));
+        let mut rows;
+        match direction {
+            Direction::Forward => {
+                rows = self.stored(older, direction, limit + 1).await?;
+                rows.extend(recent((limit + 1).saturating_sub(rows.len())));
+            }
+            Direction::Backward => {
+                rows = recent(limit + 1);
+                if rows.len() <= limit {
+                    rows.extend(self.stored(older, direction, limit + 1 - rows.len()).await?);
+                }
+            }
+        }
+        Ok(Page::filled(rows, limit))
+    }
+
+    /// Rows of the tables, no more than a page can use.
+    async fn stored(
+        &self,
+        (low, high): (u64, u64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        if low > high {
+            return Ok(Vec::new());
+        }
+        let order = match direction {
+            Direction::Forward => "ASC",
+            Direction::Backward => "DESC",
+        };
+        let sql = format!(
+            "SELECT {ENTRY} FROM entries
+             WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
+             ORDER BY message_id {order} LIMIT ?"
+        );
+        let query = sqlx::query(AssertSqlSafe(sql))
+            .bind(self.uid.partition_key().as_str().to_owned())
+            .bind(self.uid.0)
+            .bind(low.cast_signed())
+            .bind(high.cast_signed())
+            .bind(limit as i64);
+        self.collect(query).await
+    }
+
+    /// The rows of a query, up to the one with which a page overflows.
+    async fn collect(&self, query: super::bulk::Binding<'_>) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut rows = query.fetch(self.db.readers());
+        while let Some(row) = rows.try_next().await? {
+            let entry = lookup::entry(self.uid, &row)?;
+            bytes += entry.weight();
+            entries.push(entry);
+            if bytes > Page::MOST_BYTES && entries.len() > 1 {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// One row.
+    pub(super) async fn entry(&self, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
+        let id = message_id.get();
+        let recent = self.snapshot.rows(self.uid, id, id, Direction::Forward, 1).pop();
+        if recent.is_some() || id > self.base {
+            return Ok(recent);
+        }
+        Ok(self.stored((id, id), Direction::Forward, 1).await?.pop())
+    }
+
+    /// A page of one conversation, newest first, without its receipts.
+    pub(super) async fn conversation(
+        &self,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
+            return Ok(Page::default());
+        };
+        let mut rows = self.snapshot.filtered(self.uid, 0, high, limit + 1, |content| {
+            content.kind != Kind::Receipt && content.conversation(self.uid) == conversation
+        });
+        if rows.len() <= limit {
+            let sql = format!(
+                "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
+                 WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id <= ? AND kind <> ?
+                 ORDER BY message_id DESC LIMIT ?"
+            );
+            let query = sqlx::query(AssertSqlSafe(sql))
+                .bind(self.uid.partition_key().as_str().to_owned())
+                .bind(self.uid.0)
+                .bind(conversation.to_string())
+                .bind(high.min(self.base).cast_signed())
+                .bind(Kind::Receipt.code())
+                .bind((limit + 1 - rows.len()) as i64);
+            rows.extend(self.collect(query).await?);
+        }
+        Ok(Page::filled(rows, limit))
+    }
+
+    /// How far the user has read.
+    pub(super) async fn read_to(&self, conversation: Conversation) -> Result<MessageId, StoreError> {
+        let recent = self.snapshot.mark(self.uid, conversation).unwrap_or_default();
+        let stored = sqlx::query_scalar(
+            "SELECT read_to FROM conversations WHERE partition_key = ? AND owner = ? AND conversation = ?",
+        )
+        .bind(self.uid.partition_key().as_str().to_owned())
+        .bind(self.uid.0)
+        .bind(conversation.to_string())
+        .fetch_optional(self.db.readers())
+        .await?;
+        Ok(stored.map(lookup::message_id).transpose()?.unwrap_or_default().max(recent))
+    }
+
+    /// Rows of the tables by id.
+    pub(super) async fn entries(&self, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<u64> = ids.iter().map(|id| id.get()).collect();
+        let sql = format!(
+            "SELECT {ENTRY} FROM json_each(?) CROSS JOIN entries
+             WHERE partition_key = ? AND receiver = ? AND message_id = value"
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
+            .bind(json!(ids).to_string())
+            .bind(self.uid.partition_key().as_str().to_owned())
+            .bind(self.uid.0)
+            .fetch_all(self.db.readers())
+            .await?;
+        rows.iter().map(|row| lookup::entry(self.uid, row)).collect()
+    }
+
+    /// How many unread rows the tables hold beyond each mark, counted up to `most`.
+    pub(super) async fn unread(
+        &self,
+        marks: &[(Conversation, MessageId)],
+        most: u32,
+    ) -> Result<Vec<u32>, StoreError> {
+        let marks: Vec<_> = marks.iter().map(|(name, mark)| json!([name.to_string(), mark.get()])).collect();
+        let rows = sqlx::query(
+            "SELECT (SELECT count(*) FROM
+                (SELECT 1 FROM entries INDEXED BY entries_by_conversation
+                 WHERE partition_key = ? AND receiver = ? AND conversation = value ->> 0
+                   AND message_id > value ->> 1 AND message_id <= ? AND kind = ? AND sender <> ?
+                 LIMIT ?))
+             FROM json_each(?) ORDER BY key",
+        )
+        .bind(self.uid.partition_key().as_str().to_owned())
+        .bind(self.uid.0)
+        .bind(self.base.cast_signed())
+        .bind(Kind::Message.code())
+        .bind(self.uid.0)
+        .bind(most)
+        .bind(json!(marks).to_string())
+        .fetch_all(self.db.readers())
+        .await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+}

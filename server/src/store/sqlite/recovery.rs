@@ -1,0 +1,92 @@
+//! When the journal failed, and when the store closes: the committer's way back, and its way out.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use super::committer::{Ask, Committer, refuse};
+use super::meta;
+use super::replay::replay;
+use crate::store::StoreError;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+impl Committer {
+    /// Reopens the journal and reads everything in memory back from the files, however long that takes. Meanwhile what
+    /// is asked is refused; nothing is acknowledged. Breaks off only when the store is closed.
+    pub(super) async fn recover(&mut self) -> ControlFlow<()> {
+        self.shared.set_healthy(false);
+        self.folder.abandon().await;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.read_back().await {
+                Ok(()) => {
+                    info!(last = self.journal.last(), "the journal is open again");
+                    self.shared.set_healthy(true);
+                    return ControlFlow::Continue(());
+                }
+                Err(error) => {
+                    warn!(%error, again_in = ?pause, "the journal cannot be reopened");
+                    self.refuse_until(Instant::now() + pause, &error).await?;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn read_back(&mut self) -> Result<(), StoreError> {
+        let known = self.journal.last();
+        let folded = meta::number(self.shared.db.readers(), meta::FOLDED).await?;
+        self.journal.reopen(folded).await?;
+        if self.journal.last() > known {
+            // The failed batch is there. That its pages read well says nothing about the disk.
+            self.journal.make_sure().await?;
+        }
+        let (ledger, generation) = replay(&self.shared.db, &mut self.journal, folded).await?;
+        self.ledger = ledger;
+        self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
+        self.folder.resume(folded);
+        self.shared.forget_new_names();
+        self.shared.memory.replace(generation);
+        self.shared.forget_groups();
+        Ok(())
+    }
+
+    async fn refuse_until(&mut self, until: Instant, error: &StoreError) -> ControlFlow<()> {
+        loop {
+            let ask = tokio::select! {
+                ask = self.asks.recv() => ask,
+                () = sleep_until(until) => return ControlFlow::Continue(()),
+            };
+            match ask {
+                None => return ControlFlow::Break(()),
+                Some(Ask::Commit(call)) => refuse(vec![call], error),
+                Some(Ask::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
+                Some(Ask::Group(_, reply)) => _ = reply.send(Err(error.clone())),
+                Some(Ask::Close(reply)) => {
+                    _ = reply.send(Err(error.clone()));
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+    }
+
+    /// Folds everything and closes the journal. What cannot be folded stays in the journal for the next start.
+    pub(super) async fn close(&mut self) -> Result<(), StoreError> {
+        // A fold that runs or failed first, then what came after it.
+        for _ in 0..2 {
+            if self.folder.is_running() || self.shared.memory.active().rows() > 0 || self.folder.has_failed()
+            {
+                self.fold();
+                self.folder.ended().await;
+            }
+        }
+        while self.journal.has_dead(self.folder.folded()) {
+            self.journal.trim(self.folder.folded()).await?;
+        }
+        self.journal.close().await
+    }
+}

@@ -1,0 +1,45 @@
+//! From the files to memory: what was folded is read where it is needed, what was not is replayed from the journal.
+
+use std::collections::BTreeMap;
+
+use sqlx::Row as _;
+
+use super::db::Db;
+use super::journal::{Journal, record};
+use super::ledger::{Ledger, Open};
+use super::memtable::Generation;
+use super::{lookup, meta};
+use crate::store::{AcceptanceId, StoreError};
+
+/// The ledger and the generation as of the journal's last batch. `folded`: the batch up to which the tables hold
+/// everything; a fold that was cut off may have put some of the later rows there, which are replayed all the same.
+pub(super) async fn replay(
+    db: &Db,
+    journal: &mut Journal,
+    folded: u64,
+) -> Result<(Ledger, Generation), StoreError> {
+    let accepted = AcceptanceId(meta::number(db.readers(), meta::ACCEPTED).await?);
+    let mut ledger = Ledger::new(accepted, stored_open(db).await?);
+    let generation = Generation::default();
+    for seq in folded + 1..=journal.last() {
+        for effect in journal.read(seq).await? {
+            if let Some(gid) = ledger.group_of(&effect) {
+                ledger.learn_group(gid, lookup::group(db.readers(), gid).await?);
+            }
+            let contradiction = |error| StoreError::corrupt(format!("batch {seq}: {error}"));
+            generation.apply(ledger.apply(&effect).map_err(contradiction)?);
+        }
+    }
+    Ok((ledger, generation))
+}
+
+async fn stored_open(db: &Db) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
+    let rows = sqlx::query("SELECT acceptance, record FROM pending").fetch_all(db.readers()).await?;
+    let mut open = BTreeMap::new();
+    for row in rows {
+        let acceptance = AcceptanceId(row.try_get::<i64, _>(0)?.cast_unsigned());
+        let unreadable = |error| StoreError::corrupt(format!("pending acceptance {}: {error}", acceptance.0));
+        open.insert(acceptance, record::decode_open(row.try_get(1)?).map_err(unreadable)?);
+    }
+    Ok(open)
+}

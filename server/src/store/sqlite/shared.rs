@@ -1,0 +1,116 @@
+//! What the store's handle and its committer share.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::db::Db;
+use super::memtable::Memory;
+use super::{SqliteOptions, lookup};
+use crate::domain::{ClientId, Group, GroupId, Uid};
+use crate::store::{Sent, StoreError};
+
+/// Read by everybody; what is durable is put in by the committer alone.
+pub(super) struct Shared {
+    pub(super) db: Arc<Db>,
+    pub(super) memory: Memory,
+    pub(super) options: SqliteOptions,
+    /// Groups as last accepted; some of those that there are.
+    groups: RwLock<HashMap<GroupId, Arc<Group>>>,
+    /// Names that are in no table, and in memory only if a commit is just putting them there.
+    new_names: Mutex<HashSet<(Uid, ClientId)>>,
+    healthy: AtomicBool,
+}
+
+impl Shared {
+    /// Around what was read at the start.
+    pub(super) fn new(db: Arc<Db>, memory: Memory, options: SqliteOptions) -> Shared {
+        Shared {
+            db,
+            memory,
+            options,
+            groups: RwLock::default(),
+            new_names: Mutex::default(),
+            healthy: AtomicBool::new(true),
+        }
+    }
+
+    /// The group, if it is known here.
+    pub(super) fn group(&self, gid: GroupId) -> Option<Arc<Group>> {
+        self.groups.read().unwrap_or_else(PoisonError::into_inner).get(&gid).cloned()
+    }
+
+    /// Shows a group as it is now durable.
+    pub(super) fn publish_group(&self, group: Arc<Group>) {
+        self.groups.write().unwrap_or_else(PoisonError::into_inner).insert(group.gid, group);
+    }
+
+    /// Forgets the groups; they are read again when asked for.
+    pub(super) fn forget_groups(&self) {
+        self.groups.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The idempotency records under these names. Those found to be new are noted, so that the commit which
+    /// follows does not ask the tables again.
+    pub(super) async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+        let before = self.memory.snapshot();
+        let mut found: Vec<Option<Sent>> = names.iter().map(|name| before.sent(*name)).collect();
+        let missing: Vec<_> =
+            names.iter().zip(&found).filter(|(_, sent)| sent.is_none()).map(|(name, _)| *name).collect();
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let stored = lookup::sent(self.db.readers(), missing.iter().copied()).await?;
+        for (name, sent) in names.iter().zip(&mut found) {
+            if sent.is_none() {
+                *sent = stored.get(name).copied();
+            }
+        }
+        let new = missing.into_iter().filter(|name| !stored.contains_key(name));
+        self.note_new_names(new, before.number);
+        Ok(found)
+    }
+
+    /// `since`: the snapshot after which the tables were asked. What was committed meanwhile is still in memory
+    /// unless two folds ended; the commit takes its names out of the set only after it put them into memory.
+    fn note_new_names(&self, names: impl Iterator<Item = (Uid, ClientId)>, since: u64) {
+        let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.memory.snapshot();
+        if now.number > since + 1 || known.len() >= self.options.known_new_names {
+            return;
+        }
+        known.extend(names.filter(|name| now.sent(*name).is_none()));
+    }
+
+    /// Whether the name is known to be new, as long as it is not in memory.
+    pub(super) fn is_new_name(&self, name: (Uid, ClientId)) -> bool {
+        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).contains(&name)
+    }
+
+    /// Names that are in memory now.
+    pub(super) fn names_taken(&self, names: impl Iterator<Item = (Uid, ClientId)>) {
+        let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
+        // A name asked for and never sent stays behind; without this the set would fill up with them.
+        if known.len() >= self.options.known_new_names {
+            known.clear();
+        }
+        for name in names {
+            known.remove(&name);
+        }
+    }
+
+    /// Forgets which names are new.
+    pub(super) fn forget_new_names(&self) {
+        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether commits are taken.
+    pub(super) fn healthy(&self) -> bool {
+        self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// Says whether commits are taken.
+    pub(super) fn set_healthy(&self, healthy: bool) {
+        self.healthy.store(healthy, Ordering::Relaxed);
+    }
+}
