@@ -14,11 +14,14 @@ use crate::{Failure, Result};
 /// How long a start may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Limits of the server that a trial lifts: here one address signs up and sends for everybody.
-const LIFTED: &[&str] = &[
-    "TIDEMARK_LIMITS__SIGN_UPS_PER_ADDRESS_PER_MINUTE",
-    "TIDEMARK_LIMITS__LOG_INS_PER_NAME_PER_MINUTE",
-    "TIDEMARK_LIMITS__SENDS_PER_ACCOUNT_PER_SECOND",
+/// Limits of the server that a trial lifts: here one address signs up, connects and sends for everybody.
+const LIFTED: &[(&str, &str)] = &[
+    ("TIDEMARK_LIMITS__SIGN_UPS_PER_ADDRESS_PER_MINUTE", "0"),
+    ("TIDEMARK_LIMITS__LOG_INS_PER_ADDRESS_PER_MINUTE", "0"),
+    ("TIDEMARK_LIMITS__LOG_INS_PER_NAME_PER_MINUTE", "0"),
+    ("TIDEMARK_LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0"),
+    ("TIDEMARK_LIMITS__FRAMES_PER_CONNECTION_PER_SECOND", "0"),
+    ("TIDEMARK_LIMITS__CONNECTIONS_PER_ADDRESS", "100000"),
 ];
 
 /// A running server. Dropping it kills it.
@@ -40,7 +43,7 @@ impl Server {
         let log = std::fs::File::options().create(true).append(true).open(data.join("trial.log"))?;
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(data);
-        command.envs(LIFTED.iter().map(|key| (*key, "0")));
+        command.envs(LIFTED.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let began = Instant::now();
         let mut process =

@@ -236,7 +236,13 @@ impl<D: Dial, S: Store> Driver<D, S> {
             ServerFrame::Error { client_id: Some(client_id), problem } => {
                 self.settle(client_id, Err(problem));
             }
-            ServerFrame::Error { client_id: None, problem } => self.unread.push_back(Event::Refused(problem)),
+            ServerFrame::Error { client_id: None, problem } => {
+                if problem.retryable {
+                    // It may have been the answer to a heartbeat, and rows may wait behind it.
+                    session.next_beat = session.next_beat.min(Instant::now() + self.reconnects.next());
+                }
+                self.unread.push_back(Event::Refused(problem));
+            }
             ServerFrame::Welcome { .. } => {
                 return Err(Error::Protocol("a second welcome".to_owned()));
             }

@@ -238,6 +238,17 @@ async fn a_refusal_for_now_is_repeated_and_one_for_good_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_could_not_be_answered_is_repeated_soon() {
+    let mut trial = Trial::start();
+    let (mut server, _) = trial.accept().await;
+    let began = Instant::now();
+    server.say(json!({"type": "error", "code": "storage", "detail": "try again", "retryable": true})).await;
+    server.hear_heartbeat().await;
+    assert!(began.elapsed() <= Duration::from_secs(1));
+    assert!(matches!(trial.event().await, Event::Refused(problem) if problem.code == "storage"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn waits_grow_while_the_server_stays_away_and_can_be_cut_short() {
     let mut trial = Trial::start();
     let mut waits = Vec::new();

@@ -3,3 +3,4 @@
 pub(crate) mod disk;
 pub(crate) mod echo;
 pub(crate) mod numbers;
+pub(crate) mod sqlite;

@@ -1,6 +1,7 @@
 //! The scenarios, one file each, all of the same shape.
 
 mod alloc;
+mod fan_out;
 mod heartbeat;
 mod idle;
 mod send;
@@ -31,6 +32,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<send_latency::SendLatency>(),
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),
+    scenario::<fan_out::FanOut>(),
 ];
 
 /// A scenario as its file sees it.

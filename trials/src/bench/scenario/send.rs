@@ -1,5 +1,6 @@
 //! `send`: messages a second, durable and delivered to connected receivers.
 
+use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::{try_join, try_join_all};
@@ -8,7 +9,8 @@ use tidemark_client::Account;
 use super::Measured;
 use crate::bench::Context;
 use crate::bench::baseline::disk;
-use crate::bench::report::Sample;
+use crate::bench::baseline::sqlite::{Bare, Message};
+use crate::bench::report::{Sample, Target};
 use crate::line::{Line, client_id, send_frame};
 use crate::server::Server;
 use crate::{Result, people};
@@ -43,8 +45,14 @@ impl Measured for Send {
             let ours = deliver(&server, &self.accounts[..senders * 2], in_flight, each).await?;
             let peak = server.peak_memory()? as f64 / f64::from(1 << 20);
             server.stop().await?;
+            let bare = bare(self.data.path(), &self.accounts[..senders * 2], in_flight * senders, each)?;
             let disk = disk::group_commit(self.data.path(), context.scaled(1_000), 100)?;
             let shape = format!("{senders} × {in_flight} in flight");
+            samples.push(
+                Sample::new(shape.clone(), ours, "messages/s")
+                    .against("bare SQLite loop", bare)
+                    .target(Target::RatioAtLeast(0.6)),
+            );
             samples.push(
                 Sample::new(format!("{shape}, of the disk's group commit"), ours, "messages/s")
                     .against("100 a sync", disk),
@@ -72,7 +80,7 @@ async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: 
     let began = Instant::now();
     let tasks = pairs.into_iter().map(|(outbox, to, mut inbox, seq)| async move {
         let receiving = tokio::spawn(async move { inbox.follow(seq, each, |_| {}).await });
-        let sending = tokio::spawn(send(outbox, to, in_flight, each));
+        let sending = tokio::spawn(send(outbox, format!(r#"{{"user":{to}}}"#), in_flight, each));
         let (received, sent) = try_join(receiving, sending).await?;
         received?;
         sent
@@ -81,9 +89,20 @@ async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: 
     Ok(total as f64 / began.elapsed().as_secs_f64())
 }
 
-/// Keeps `in_flight` messages unanswered: one more goes out for each answer.
-async fn send(mut line: Line, to: u32, in_flight: usize, each: usize) -> Result<()> {
-    let (to, text) = (format!(r#"{{"user":{to}}}"#), "x".repeat(200));
+/// The same messages by the bare loop, in batches no larger than the number in flight; messages a second.
+fn bare(folder: &Path, accounts: &[Account], batch: usize, each: usize) -> Result<f64> {
+    let folder = tempfile::tempdir_in(folder)?;
+    // One of each pair after the other, as they arrive.
+    let round = || accounts.chunks_exact(2).map(|pair| (pair[0].uid, pair[1].uid));
+    let message = |(sender, to)| Message { sender, receivers: vec![sender, to], group: None };
+    let messages: Vec<Message> = (0..each).flat_map(|_| round()).map(message).collect();
+    let seconds = Bare::open(folder.path())?.store(&messages, batch)?;
+    Ok(messages.len() as f64 / seconds)
+}
+
+/// Keeps `in_flight` messages to `to` (JSON) unanswered: one more goes out for each answer.
+pub(super) async fn send(mut line: Line, to: String, in_flight: usize, each: usize) -> Result<()> {
+    let text = "x".repeat(200);
     let first = in_flight.min(each);
     for _ in 0..first {
         line.feed(send_frame(client_id(), &to, &text)).await?;

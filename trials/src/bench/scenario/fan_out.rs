@@ -1,0 +1,92 @@
+//! `fan-out`: one sender into a group of 500, all connected: rows a second, durable and delivered.
+
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+use tempfile::TempDir;
+use tidemark_client::Account;
+
+use super::Measured;
+use super::send::send;
+use crate::bench::Context;
+use crate::bench::baseline::sqlite::{Bare, Message};
+use crate::bench::report::{Sample, Target};
+use crate::line::Line;
+use crate::server::Server;
+use crate::{Result, people};
+
+const MEMBERS: usize = 500;
+const IN_FLIGHT: usize = 16;
+/// Messages in a run; each becomes a row for every member.
+const MESSAGES: usize = 400;
+
+pub(super) struct FanOut {
+    server: Server,
+    accounts: Vec<Account>,
+    gid: u64,
+    data: TempDir,
+}
+
+impl Measured for FanOut {
+    const NAME: &'static str = "fan-out";
+    const ABOUT: &'static str = "one sender with 16 in flight, a group of 500, all connected";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let http = server.http()?;
+        let accounts = people::sign_up(&http, "fan", MEMBERS).await?;
+        let others: Vec<u32> = accounts[1..].iter().map(|account| account.uid).collect();
+        let gid = http.with_token(&accounts[0].token).create_group("everybody", &others).await?;
+        Ok(FanOut { server, accounts, gid, data })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let messages = context.scaled(MESSAGES);
+        let ours = self.fan_out(messages).await?;
+        let bare = self.bare(messages)?;
+        Ok(vec![
+            Sample::new("a group of 500, all connected", ours, "rows/s")
+                .against("bare SQLite loop", bare)
+                .target(Target::RatioAtLeast(0.5)),
+            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+        ])
+    }
+}
+
+impl FanOut {
+    /// Rows a second, from the first send until the last member has the last row.
+    async fn fan_out(&self, messages: usize) -> Result<f64> {
+        let http = self.server.http()?;
+        let url = http.socket_url();
+        let mut inboxes = Vec::new();
+        for account in &self.accounts[1..] {
+            let seq = http.with_token(&account.token).seq().await?.seq;
+            let mut inbox = Line::open(&url, &account.token).await?;
+            inbox.begin_at(seq).await?;
+            inboxes.push((inbox, seq));
+        }
+        let outbox = Line::open(&url, &self.accounts[0].token).await?;
+        let to = format!(r#"{{"group":{}}}"#, self.gid);
+        let began = Instant::now();
+        let following = inboxes.into_iter().map(|(mut inbox, seq)| {
+            tokio::spawn(async move { inbox.follow(seq, messages, |_| {}).await.map(drop) })
+        });
+        let mut tasks: Vec<_> = following.collect();
+        tasks.push(tokio::spawn(send(outbox, to, IN_FLIGHT, messages)));
+        for done in try_join_all(tasks).await? {
+            done?;
+        }
+        Ok((messages * MEMBERS) as f64 / began.elapsed().as_secs_f64())
+    }
+
+    fn bare(&self, messages: usize) -> Result<f64> {
+        let folder = tempfile::tempdir_in(self.data.path())?;
+        let receivers: Vec<u32> = self.accounts.iter().map(|account| account.uid).collect();
+        let message =
+            || Message { sender: receivers[0], receivers: receivers.clone(), group: Some(self.gid) };
+        let messages: Vec<Message> = std::iter::repeat_with(message).take(messages).collect();
+        let seconds = Bare::open(folder.path())?.store(&messages, IN_FLIGHT)?;
+        Ok((messages.len() * MEMBERS) as f64 / seconds)
+    }
+}
