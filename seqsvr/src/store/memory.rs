@@ -73,3 +73,14 @@ impl SectionStore for Memory {
         raises.iter().map(&mut raise_one).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Memory;
+
+    async fn fresh() -> (Memory, ()) {
+        (Memory::new(), ())
+    }
+
+    super::super::conformance::conformance!(fresh);
+}

@@ -10,7 +10,10 @@ use thiserror::Error;
 use crate::ids::{Epoch, SectionId};
 
 mod claims;
+#[cfg(test)]
+mod conformance;
 mod memory;
+pub mod sqlite;
 
 pub use memory::Memory;
 

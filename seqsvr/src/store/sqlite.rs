@@ -1,0 +1,312 @@
+//! Ceilings in a SQLite file of their own: the default of a single server. Owns one connection, which holds
+//! the file's exclusive lock, so a second process is turned away instead of handing out the same numbers.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqliteSynchronous};
+use sqlx::{Connection, SqliteConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError, claims};
+use crate::ids::{Epoch, SectionId};
+
+/// Stored in the file (`user_version`); a file with a larger one was written by a newer program.
+const SCHEMA_VERSION: i64 = 1;
+
+/// How long to wait for a predecessor that is just closing the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+const SCHEMA: &str = "
+    CREATE TABLE layout (one INTEGER PRIMARY KEY CHECK (one = 1),
+        section_size INTEGER NOT NULL, step INTEGER NOT NULL);
+    CREATE TABLE floor (one INTEGER PRIMARY KEY CHECK (one = 1), ceiling INTEGER NOT NULL);
+    INSERT INTO floor VALUES (1, 0);
+    CREATE TABLE sections (section INTEGER PRIMARY KEY, ceiling INTEGER NOT NULL);
+    CREATE TABLE claims (first INTEGER NOT NULL, last INTEGER NOT NULL,
+        term INTEGER NOT NULL, version INTEGER NOT NULL, incarnation INTEGER NOT NULL);
+    PRAGMA user_version = 1;";
+
+/// A [`SectionStore`] in one SQLite file (WAL, `synchronous=FULL`).
+///
+/// After a failed statement the connection is given up, and the next call opens the file anew and moves its
+/// log into the main file before anything else: a sync that failed may be followed by one that falsely
+/// succeeds, so what the log held is written and synced again (I3).
+#[derive(Debug)]
+pub struct SqliteSections {
+    path: PathBuf,
+    connection: Mutex<Option<SqliteConnection>>,
+}
+
+impl SqliteSections {
+    /// Opens the file, making it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: the file cannot be opened, another process uses it, or a newer program
+    /// wrote it.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let connection = connect(&path).await.map_err(|error| unavailable(&path, &error))?;
+        let connection = Mutex::new(Some(connection));
+        Ok(Self { path, connection })
+    }
+
+    /// Lets every section, stored or not, start at `at_least` or above (0 to [`MAX_CEILING`]): for data that
+    /// was put back from a copy, so that numbers handed out since the copy are not handed out again. Takes
+    /// effect for claims made afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`], also for a value that is too large.
+    pub async fn raise_all(&self, at_least: u64) -> Result<(), StoreError> {
+        let ceiling = stored(at_least).map_err(|error| self.unavailable(&error))?;
+        let (mut slot, mut connection) = self.checked_out().await?;
+        let raise = sqlx::query("UPDATE floor SET ceiling = max(ceiling, ?1)").bind(ceiling);
+        raise.execute(&mut connection).await.map_err(|error| self.unavailable(&error))?;
+        *slot = Some(connection);
+        Ok(())
+    }
+
+    /// Closes the file, which releases its lock. A later call opens it again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]; what was confirmed before is durable all the same.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        match self.connection.lock().await.take() {
+            Some(connection) => connection.close().await.map_err(|error| self.unavailable(&error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The connection, opened if need be, out of its place. Who succeeds puts it back; after a failure, or when
+    /// the caller is dropped half-way, it is gone and the next call opens another.
+    async fn checked_out(
+        &self,
+    ) -> Result<(MutexGuard<'_, Option<SqliteConnection>>, SqliteConnection), StoreError> {
+        let mut slot = self.connection.lock().await;
+        let connection = match slot.take() {
+            Some(connection) => connection,
+            None => connect(&self.path).await.map_err(|error| self.unavailable(&error))?,
+        };
+        Ok((slot, connection))
+    }
+
+    fn unavailable(&self, error: &sqlx::Error) -> StoreError {
+        unavailable(&self.path, error)
+    }
+}
+
+#[async_trait]
+impl SectionStore for SqliteSections {
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        let (mut slot, mut connection) = self.checked_out().await?;
+        let claims = load_claims(&mut connection).await.map_err(|error| self.unavailable(&error))?;
+        *slot = Some(connection);
+        Ok(claims::newest(&claims))
+    }
+
+    async fn claim(
+        &self,
+        sections: &[RangeInclusive<SectionId>],
+        owner: Owner,
+        layout: Layout,
+    ) -> Result<Claimed, StoreError> {
+        let (mut slot, mut connection) = self.checked_out().await?;
+        let claimed = claim(&mut connection, sections, owner, layout).await;
+        *slot = Some(connection);
+        claimed.map_err(|error| match error {
+            ClaimFailed::Refused(refusal) => refusal,
+            ClaimFailed::Sqlite(error) => {
+                *slot = None;
+                self.unavailable(&error)
+            }
+        })
+    }
+
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        let all = |error: RaiseError| raises.iter().map(|_| Err(error.clone())).collect();
+        let (mut slot, mut connection) = match self.checked_out().await {
+            Ok(checked_out) => checked_out,
+            Err(error) => return all(RaiseError::Unavailable(error.to_string())),
+        };
+        match raise(&mut connection, owner, raises).await {
+            Ok((answers, Ok(()))) => {
+                *slot = Some(connection);
+                answers
+            }
+            Ok((answers, Err(commit))) => {
+                let unknown = |_| Err(RaiseError::Unknown(self.unavailable(&commit).to_string()));
+                answers.into_iter().map(|answer| answer.and_then(unknown)).collect()
+            }
+            Err(error) => all(RaiseError::Unavailable(self.unavailable(&error).to_string())),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum ClaimFailed {
+    Refused(StoreError),
+    Sqlite(sqlx::Error),
+}
+
+impl From<sqlx::Error> for ClaimFailed {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .locking_mode(SqliteLockingMode::Exclusive)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full);
+    let mut connection = SqliteConnection::connect_with(&options).await?;
+    let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut connection).await?;
+    if version > SCHEMA_VERSION {
+        let newer = format!("written by a newer program (version {version}); use that one");
+        return Err(sqlx::Error::Configuration(newer.into()));
+    }
+    if version < SCHEMA_VERSION {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        sqlx::raw_sql(SCHEMA).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
+    let (busy, _, _): (i64, i64, i64) =
+        sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut connection).await?;
+    if busy != 0 {
+        return Err(sqlx::Error::Configuration("another connection uses it".into()));
+    }
+    Ok(connection)
+}
+
+async fn load_claims(connection: &mut SqliteConnection) -> Result<Vec<claims::Claim>, sqlx::Error> {
+    let rows = sqlx::query_as("SELECT first, last, term, version, incarnation FROM claims");
+    let rows: Vec<(u32, u32, i64, i64, i64)> = rows.fetch_all(connection).await?;
+    let claim = |(first, last, term, version, incarnation): (u32, u32, i64, i64, i64)| claims::Claim {
+        sections: SectionId::new(first)..=SectionId::new(last),
+        owner: Owner {
+            epoch: Epoch { term: term.cast_unsigned(), version: version.cast_unsigned() },
+            incarnation: incarnation.cast_unsigned(),
+        },
+    };
+    Ok(rows.into_iter().map(claim).collect())
+}
+
+async fn load_floor(connection: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
+    let floor: i64 = sqlx::query_scalar("SELECT ceiling FROM floor").fetch_one(connection).await?;
+    Ok(floor.cast_unsigned())
+}
+
+async fn claim(
+    connection: &mut SqliteConnection,
+    sections: &[RangeInclusive<SectionId>],
+    owner: Owner,
+    layout: Layout,
+) -> Result<Claimed, ClaimFailed> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let stored =
+        sqlx::query_as("SELECT section_size, step FROM layout").fetch_optional(&mut *transaction).await?;
+    match stored.map(|(section_size, step)| Layout { section_size, step }) {
+        Some(stored) if stored != layout => {
+            return Err(ClaimFailed::Refused(StoreError::Layout { stored, configured: layout }));
+        }
+        Some(_) => {}
+        None => {
+            let insert = sqlx::query("INSERT INTO layout VALUES (1, ?1, ?2)");
+            insert.bind(layout.section_size).bind(layout.step).execute(&mut *transaction).await?;
+        }
+    }
+    let mut claims = load_claims(&mut transaction).await?;
+    claims::accept(&mut claims, sections, owner).map_err(ClaimFailed::Refused)?;
+    sqlx::query("DELETE FROM claims").execute(&mut *transaction).await?;
+    for claim in &claims {
+        let epoch = claim.owner.epoch;
+        sqlx::query("INSERT INTO claims VALUES (?1, ?2, ?3, ?4, ?5)")
+            .bind(claim.sections.start().get())
+            .bind(claim.sections.end().get())
+            .bind(epoch.term.cast_signed())
+            .bind(epoch.version.cast_signed())
+            .bind(claim.owner.incarnation.cast_signed())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    let mut ceilings = Vec::new();
+    for range in sections {
+        let rows = sqlx::query_as("SELECT section, ceiling FROM sections WHERE section BETWEEN ?1 AND ?2")
+            .bind(range.start().get())
+            .bind(range.end().get());
+        let rows: Vec<(u32, i64)> = rows.fetch_all(&mut *transaction).await?;
+        let ceiling = |(section, max): (u32, i64)| Ceiling {
+            section: SectionId::new(section),
+            max: max.cast_unsigned(),
+        };
+        ceilings.extend(rows.into_iter().map(ceiling));
+    }
+    let floor = load_floor(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(Claimed { ceilings, floor })
+}
+
+/// The answers as they stand if the commit, whose outcome is the second part, succeeded.
+async fn raise(
+    connection: &mut SqliteConnection,
+    owner: Owner,
+    raises: &[Ceiling],
+) -> Result<(Vec<Result<u64, RaiseError>>, Result<(), sqlx::Error>), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let claims = load_claims(&mut transaction).await?;
+    let floor = load_floor(&mut transaction).await?;
+    let mut answers = Vec::with_capacity(raises.len());
+    for &Ceiling { section, max } in raises {
+        if let Err(refusal) = claims::check(&claims, section, owner) {
+            answers.push(Err(refusal));
+            continue;
+        }
+        let upsert = sqlx::query(
+            "INSERT INTO sections VALUES (?1, ?2) ON CONFLICT (section) \
+             DO UPDATE SET ceiling = excluded.ceiling WHERE excluded.ceiling >= sections.ceiling",
+        );
+        let raised = max >= floor
+            && upsert
+                .bind(section.get())
+                .bind(stored(max)?)
+                .execute(&mut *transaction)
+                .await?
+                .rows_affected()
+                > 0;
+        if raised {
+            answers.push(Ok(max));
+            continue;
+        }
+        let now = sqlx::query_scalar("SELECT ceiling FROM sections WHERE section = ?1").bind(section.get());
+        let now: Option<i64> = now.fetch_optional(&mut *transaction).await?;
+        let now = now.map_or(0, i64::cast_unsigned).max(floor);
+        answers.push(Err(RaiseError::Smaller { stored: now }));
+    }
+    Ok((answers, transaction.commit().await))
+}
+
+/// A ceiling as SQLite keeps it.
+fn stored(ceiling: u64) -> Result<i64, sqlx::Error> {
+    let too_large =
+        |_| sqlx::Error::Encode(format!("{ceiling} is above {MAX_CEILING}, the largest ceiling").into());
+    i64::try_from(ceiling).map_err(too_large)
+}
+
+fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {
+    let code = error.as_database_error().and_then(|error| error.code());
+    // SQLITE_BUSY; extended codes keep the primary one in their lowest byte.
+    let busy = code.and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == 5);
+    let advice = if busy { "; another process uses it: stop that one first" } else { "" };
+    StoreError::Unavailable(format!("{}: {error}{advice}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;
