@@ -12,6 +12,7 @@
 //! Imports point down only: `http → app → queue → {seq, store, notify} → domain`.
 
 pub mod app;
+pub mod boot;
 pub mod cli;
 pub mod config;
 pub mod domain;

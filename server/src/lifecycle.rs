@@ -3,6 +3,7 @@
 use std::io;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Threads for work that blocks: hashing, files. Each limit above them is smaller.
 const BLOCKING_THREADS: usize = 64;
@@ -10,4 +11,29 @@ const BLOCKING_THREADS: usize = 64;
 /// The runtime that everything runs on.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()
+}
+
+/// SIGTERM and SIGINT: both ask for a stop in good order.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Takes the signals from the system: from now on they no longer end the process by themselves.
+    pub fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one of them.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::boot::BootError;
 use crate::config::ConfigError;
 
 /// Why a command ended without having done what was asked.
@@ -57,5 +58,14 @@ impl From<ConfigError> for Fault {
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Fault {
         Fault::failed(error)
+    }
+}
+
+impl From<BootError> for Fault {
+    fn from(error: BootError) -> Fault {
+        match error {
+            BootError::Config(error) => error.into(),
+            error => Fault::failed(error),
+        }
     }
 }

@@ -8,6 +8,9 @@ use crate::config::{Config, Flags};
 
 mod check_config;
 mod fault;
+mod migrate;
+mod serve;
+mod user;
 
 pub use fault::Fault;
 
@@ -36,8 +39,15 @@ pub struct Cli {
 /// What to do; serving when nothing is said.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve the chat until it is told to stop; the default
+    Serve,
+    /// Bring the database up to date and do nothing else
+    Migrate,
     /// Check the configuration and print what is in force
     CheckConfig,
+    /// Look after accounts while the server is stopped
+    #[command(subcommand)]
+    User(user::User),
 }
 
 impl Cli {
@@ -49,8 +59,10 @@ impl Cli {
     /// Does what was asked.
     pub async fn run(self, config: Config) -> Result<(), Fault> {
         match self.command {
-            None => Err(Fault::failed("serving comes with the next step")),
+            None | Some(Command::Serve) => serve::run(&config).await,
+            Some(Command::Migrate) => migrate::run(&config).await,
             Some(Command::CheckConfig) => check_config::run(&config),
+            Some(Command::User(what)) => user::run(what, &config).await,
         }
     }
 }

@@ -18,11 +18,20 @@ pub struct QueuesSection {
     pub batch: usize,
     /// Rows after which a commit takes no further request.
     pub batch_rows: usize,
+    /// Users whose newest committed id is kept in memory beside those who are connected.
+    pub known_marks: usize,
 }
 
 impl Default for QueuesSection {
     fn default() -> Self {
-        QueuesSection { count: 4, length: 4_096, deliveries: 1_024, batch: 512, batch_rows: 8_192 }
+        QueuesSection {
+            count: 4,
+            length: 4_096,
+            deliveries: 1_024,
+            batch: 512,
+            batch_rows: 8_192,
+            known_marks: 1_000_000,
+        }
     }
 }
 
@@ -32,6 +41,7 @@ impl QueuesSection {
         within("queues", "length", self.length, 1..=1_000_000)?;
         within("queues", "deliveries", self.deliveries, 1..=1_000_000)?;
         within("queues", "batch", self.batch, 1..=100_000)?;
-        within("queues", "batch_rows", self.batch_rows, 1..=100_000)
+        within("queues", "batch_rows", self.batch_rows, 1..=100_000)?;
+        within("queues", "known_marks", self.known_marks, 1..=100_000_000)
     }
 }

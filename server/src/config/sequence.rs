@@ -11,7 +11,7 @@ pub struct SequenceSection {
     /// Adjacent uids that share one ceiling.
     pub section_size: u32,
     /// By how much a ceiling is raised.
-    pub step: u64,
+    pub step: u32,
 }
 
 impl Default for SequenceSection {
@@ -22,7 +22,7 @@ impl Default for SequenceSection {
 
 impl SequenceSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        within("sequence", "section_size", self.section_size, 1..=u32::MAX)?;
-        within("sequence", "step", self.step, 1..=1_000_000_000)
+        within("sequence", "section_size", self.section_size, 10_000..=1 << 31)?;
+        within("sequence", "step", self.step, 2..=1_000_000_000)
     }
 }

@@ -1,10 +1,12 @@
-//! `[storage]`: where the data lies and how much memory reading it may take.
+//! `[storage]`: where the data lies, and what SQLite may use. The defaults are those of the store itself.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
+use crate::store::sqlite::SqliteOptions;
 
 /// Where the data lies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,19 +18,65 @@ pub struct StorageSection {
     pub database_url: String,
     /// Connections that read at the same time.
     pub readers: u32,
-    /// Page cache of the writing connection, in MiB.
-    pub cache_mib: u32,
-    /// Names that are kept in memory.
+    /// How long a read waits for a free connection, and a statement for a lock.
+    pub busy_seconds: u32,
+    /// Page cache of the connection that writes, in KiB.
+    pub writer_cache_kib: u32,
+    /// Page cache of each connection that reads, in KiB.
+    pub reader_cache_kib: u32,
+    /// Pages in its log after which the main database is checkpointed.
+    pub checkpoint_pages: u32,
+    /// Page size of a new journal.
+    pub journal_page_size: u32,
+    /// Pages in its log after which the journal is checkpointed.
+    pub journal_checkpoint_pages: u32,
+    /// Commits that wait in line; more wait at the door.
+    pub waiting_commits: usize,
+    /// Rows after which a batch takes no further commit.
+    pub batch_rows: usize,
+    /// Bytes after which a batch takes no further commit.
+    pub batch_bytes: usize,
+    /// Rows in memory that start a fold; at twice as many, commits wait.
+    pub fold_rows: usize,
+    /// Bytes in memory that start a fold; at twice as many, commits wait.
+    pub fold_bytes: usize,
+    /// Age of a row in memory that starts a fold.
+    pub fold_seconds: u32,
+    /// Rows that a fold writes in one transaction.
+    pub fold_chunk: usize,
+    /// Users whose newest id is kept in memory.
+    pub known_heads: usize,
+    /// Groups that are kept in memory.
+    pub known_groups: usize,
+    /// Names of messages known to be new.
+    pub known_new_names: usize,
+    /// Names of people that are kept in memory.
     pub cached_names: usize,
 }
 
 impl Default for StorageSection {
     fn default() -> Self {
+        let sqlite = SqliteOptions::default();
         StorageSection {
             data_dir: PathBuf::from("data"),
             database_url: String::new(),
-            readers: 4,
-            cache_mib: 256,
+            readers: sqlite.readers,
+            busy_seconds: sqlite.busy_timeout.as_secs() as u32,
+            writer_cache_kib: sqlite.writer_cache_kib,
+            reader_cache_kib: sqlite.reader_cache_kib,
+            checkpoint_pages: sqlite.checkpoint_pages,
+            journal_page_size: sqlite.journal_page_size,
+            journal_checkpoint_pages: sqlite.journal_checkpoint_pages,
+            waiting_commits: sqlite.waiting_commits,
+            batch_rows: sqlite.batch_rows,
+            batch_bytes: sqlite.batch_bytes,
+            fold_rows: sqlite.fold_rows,
+            fold_bytes: sqlite.fold_bytes,
+            fold_seconds: sqlite.fold_age.as_secs() as u32,
+            fold_chunk: sqlite.fold_chunk,
+            known_heads: sqlite.known_heads,
+            known_groups: sqlite.known_groups,
+            known_new_names: sqlite.known_new_names,
             cached_names: 100_000,
         }
     }
@@ -36,10 +84,53 @@ impl Default for StorageSection {
 
 impl StorageSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        within("storage", "readers", self.readers, 1..=64)?;
-        within("storage", "cache_mib", self.cache_mib, 1..=65_536)?;
-        within("storage", "cached_names", self.cached_names, 1..=100_000_000)?;
+        let check = |key, value: u32, range| within("storage", key, value, range);
+        check("readers", self.readers, 1..=64)?;
+        check("busy_seconds", self.busy_seconds, 1..=600)?;
+        check("writer_cache_kib", self.writer_cache_kib, 64..=1 << 26)?;
+        check("reader_cache_kib", self.reader_cache_kib, 64..=1 << 26)?;
+        check("checkpoint_pages", self.checkpoint_pages, 1..=1 << 24)?;
+        check("journal_checkpoint_pages", self.journal_checkpoint_pages, 1..=1 << 24)?;
+        check("fold_seconds", self.fold_seconds, 1..=86_400)?;
+        if !self.journal_page_size.is_power_of_two() || !(512..=65_536).contains(&self.journal_page_size) {
+            let why = format!("is {}; choose a power of two from 512 to 65536", self.journal_page_size);
+            return Err(ConfigError::Value { section: "storage", key: "journal_page_size", why });
+        }
+        let check = |key, value: usize| within("storage", key, value, 1..=1 << 34);
+        check("waiting_commits", self.waiting_commits)?;
+        check("batch_rows", self.batch_rows)?;
+        check("batch_bytes", self.batch_bytes)?;
+        check("fold_rows", self.fold_rows)?;
+        check("fold_bytes", self.fold_bytes)?;
+        check("fold_chunk", self.fold_chunk)?;
+        check("known_heads", self.known_heads)?;
+        check("known_groups", self.known_groups)?;
+        check("known_new_names", self.known_new_names)?;
+        check("cached_names", self.cached_names)?;
         self.file().map(drop)
+    }
+
+    /// What the SQLite store is opened with.
+    pub fn sqlite(&self) -> SqliteOptions {
+        SqliteOptions {
+            readers: self.readers,
+            busy_timeout: Duration::from_secs(self.busy_seconds.into()),
+            writer_cache_kib: self.writer_cache_kib,
+            reader_cache_kib: self.reader_cache_kib,
+            checkpoint_pages: self.checkpoint_pages,
+            journal_page_size: self.journal_page_size,
+            journal_checkpoint_pages: self.journal_checkpoint_pages,
+            waiting_commits: self.waiting_commits,
+            batch_rows: self.batch_rows,
+            batch_bytes: self.batch_bytes,
+            fold_rows: self.fold_rows,
+            fold_bytes: self.fold_bytes,
+            fold_age: Duration::from_secs(self.fold_seconds.into()),
+            fold_chunk: self.fold_chunk,
+            known_heads: self.known_heads,
+            known_groups: self.known_groups,
+            known_new_names: self.known_new_names,
+        }
     }
 
     /// The database file.

@@ -41,12 +41,19 @@ fn render(document: &Value) -> String {
         let summary = text(&call["summary"]);
         let _ = write!(page, "<h2><code>{method} {}</code></h2><p>{summary}</p><ul>", escape(path));
         for (status, answer) in call["responses"].as_object().into_iter().flatten() {
-            let _ = write!(page, "<li><code>{}</code> {}</li>", escape(status), text(&answer["description"]));
+            let said = text(&resolved(document, answer)["description"]);
+            let _ = write!(page, "<li><code>{}</code> {said}</li>", escape(status));
         }
         page.push_str("</ul>");
     }
     page.push_str("</main></html>");
     page
+}
+
+/// What `part` stands for, where it is a reference.
+fn resolved<'a>(document: &'a Value, part: &'a Value) -> &'a Value {
+    let pointer = part["$ref"].as_str().and_then(|text| text.strip_prefix('#'));
+    pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(part)
 }
 
 fn calls(document: &Value) -> impl Iterator<Item = (&String, &String, &Value)> {

@@ -3,8 +3,10 @@
 //! Logs never hold a message's text, a password or a token. Metrics are made once, in [`Metrics::new`], and
 //! handed to those who count; nothing here is global but the subscriber of `tracing`.
 
+mod collectors;
 mod logs;
 mod metrics;
 
+pub use collectors::{QueueDepths, Sequences};
 pub use logs::start;
 pub use metrics::Metrics;

@@ -1,0 +1,262 @@
+//! The composition root: opens what lies at the bottom, and puts each layer on the one beneath it.
+//!
+//! [`Storage`] is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
+//! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use seqsvr::Embedded;
+use seqsvr::store::sqlite::SqliteSections;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{error, info};
+use uuid::Uuid;
+
+use crate::app::sync::PullLimits;
+use crate::app::{AccountOptions, Accounts, Conversations, Groups, Messages, PasswordOptions, Sync};
+use crate::config::{Config, ConfigError};
+use crate::domain::{Clock, HistoryId, MessageId};
+use crate::http::{Server, UseCases};
+use crate::notify::{Local, Notifier};
+use crate::queue::{Options, Parts, Queues, Watermarks};
+use crate::seq::Numbers;
+use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
+use crate::store::{Directory, MessageStore, StoreError};
+use crate::telemetry::{Metrics, QueueDepths, Sequences};
+
+/// How often expired sessions are swept up, and how many in one transaction.
+const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
+const SWEEP_AT_ONCE: usize = 1_000;
+
+/// Why the server does not start; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The database opened but does not answer.
+    #[error("the database cannot be read: {0}")]
+    Store(#[from] StoreError),
+    /// The ceilings of the number lines cannot be opened.
+    #[error("the sequence file cannot be opened: {0}")]
+    Sections(#[from] seqsvr::store::StoreError),
+    /// The number lines cannot be served.
+    #[error("the sequence service cannot start: {0}")]
+    Sequence(#[from] seqsvr::OpenError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {why}; choose another with --listen, or stop what uses it")]
+    Listen {
+        /// Which address.
+        address: SocketAddr,
+        /// What the system says.
+        why: std::io::Error,
+    },
+}
+
+/// The stop did not finish what had been accepted in time.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("what was accepted could not be finished in time; it will be at the next start")]
+pub struct Unfinished;
+
+/// The database: opened, locked and up to date.
+pub struct Storage {
+    db: Arc<Db>,
+    /// Accounts and sessions.
+    pub directory: Arc<dyn Directory>,
+}
+
+impl Storage {
+    /// Opens the database that `config` names, and applies the migrations that it lacks.
+    pub async fn open(config: &Config) -> Result<Storage, BootError> {
+        let file = config.storage.file()?;
+        let db = Db::open_with(&file, &config.storage.sqlite()).await?;
+        info!(path = %file.display(), "the database is open");
+        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
+        Ok(Storage { db, directory })
+    }
+
+    /// Accounts over this database.
+    pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
+        Accounts::new(Arc::clone(&self.directory), account_options(config), clock)
+    }
+
+    /// The rows of this database.
+    pub async fn messages(&self, config: &Config) -> Result<SqliteStore, BootError> {
+        let history = HistoryId(random_uuid());
+        Ok(SqliteStore::open(Arc::clone(&self.db), config.storage.sqlite(), history).await?)
+    }
+
+    /// Closes it.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.db.close().await
+    }
+}
+
+/// The number lines of the installation, with their ceilings in a file beside the database.
+pub async fn sequencer(config: &Config) -> Result<Arc<Embedded>, BootError> {
+    let file = config.storage.file()?.with_file_name("sequence.db");
+    let sections = SqliteSections::open(&file).await?;
+    let options = seqsvr::Options {
+        section_size: config.sequence.section_size,
+        step: config.sequence.step,
+        limit: MessageId::MAX.get(),
+        ..seqsvr::Options::default()
+    };
+    Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
+}
+
+/// A server at work.
+pub struct Running {
+    address: SocketAddr,
+    stopping: CancellationToken,
+    http: JoinHandle<std::io::Result<()>>,
+    tasks: TaskTracker,
+    queues: Queues,
+    numbers: Arc<Embedded>,
+    messages: Arc<dyn MessageStore>,
+    storage: Storage,
+}
+
+/// Starts everything, in the order in which a message comes back up.
+pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> {
+    let storage = Storage::open(config).await?;
+    let messages: Arc<dyn MessageStore> = Arc::new(storage.messages(config).await?);
+    let history = messages.history().await?;
+    info!(%history, "the rows are there");
+
+    let numbers = sequencer(config).await?;
+    info!(epoch = %numbers.epoch(), "the number lines are served");
+
+    let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
+    let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
+    let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(random_uuid);
+    let parts = Parts {
+        numbers: Numbers::new(numbers.clone()),
+        store: Arc::clone(&messages),
+        directory: Arc::clone(&storage.directory),
+        notifier: Arc::clone(&notifier),
+        watermarks: watermarks.clone(),
+        clock: clock.clone(),
+        new_uuid: Arc::clone(&new_uuid),
+    };
+    let queues = Queues::start(parts, queue_options(config));
+    info!(queues = config.queues.count, "the queues take orders");
+
+    let limits = &config.limits;
+    let pull = PullLimits { rows: limits.entries_rows, bytes: limits.entries_bytes };
+    let directory = &storage.directory;
+    let use_cases = UseCases {
+        accounts: storage.accounts(config, clock.clone()),
+        messages: Messages::new(queues.clone()),
+        sync: Sync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
+        conversations: Conversations::new(Arc::clone(&messages), Arc::clone(directory), limits.conversations),
+        groups: Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), new_uuid),
+    };
+
+    let stopping = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    tasks.spawn(sweep(use_cases.accounts.clone(), stopping.clone()));
+    let metrics =
+        Metrics::new(vec![Box::new(QueueDepths(queues.clone())), Box::new(Sequences(numbers.clone()))]);
+    let address = config.server.listen;
+    let listen = |why| BootError::Listen { address, why };
+    let listener = TcpListener::bind(address).await.map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let healthy = Arc::clone(&messages);
+    let ready = Arc::new(move || healthy.healthy());
+    let server = Server::new(listener, config, use_cases, Arc::new(metrics), clock, ready, stopping.clone());
+    let http = tokio::spawn(server.run());
+    info!(%address, "listening");
+    Ok(Running { address, stopping, http, tasks, queues, numbers, messages, storage })
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come
+    /// back. Then what was accepted is finished and the files are closed. Both together may take `limit`.
+    pub async fn stop(self, limit: Duration) -> Result<(), Unfinished> {
+        info!("stopping: nothing new is taken");
+        self.stopping.cancel();
+        self.tasks.close();
+        let finished = timeout(limit, async {
+            match self.http.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => error!(%error, "the listener ended badly"),
+                Err(error) => error!(%error, "the HTTP side ended badly"),
+            }
+            self.tasks.wait().await;
+            info!("stopping: finishing what was accepted");
+            self.queues.stop().await;
+            self.numbers.shutdown().await;
+            self.messages.close().await;
+            if let Err(error) = self.storage.close().await {
+                error!(%error, "the database did not close well");
+            }
+        });
+        finished.await.map_err(|_| Unfinished)?;
+        info!("stopped");
+        Ok(())
+    }
+}
+
+/// Forgets expired sessions now and then.
+async fn sweep(accounts: Accounts, stopping: CancellationToken) {
+    let mut hours = tokio::time::interval(SWEEP_EVERY);
+    while stopping.run_until_cancelled(hours.tick()).await.is_some() {
+        loop {
+            match accounts.forget_expired(SWEEP_AT_ONCE).await {
+                Ok(gone) if gone == SWEEP_AT_ONCE as u64 && !stopping.is_cancelled() => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "expired sessions are kept for another hour");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn account_options(config: &Config) -> AccountOptions {
+    let section = &config.accounts;
+    AccountOptions {
+        session_days: section.session_days,
+        cached_sessions: section.cached_sessions,
+        tickets: section.tickets,
+        passwords: PasswordOptions {
+            memory_kib: section.password_memory_kib,
+            passes: section.password_passes,
+            threads: section.password_threads,
+            waiting: section.password_waiting,
+        },
+    }
+}
+
+fn queue_options(config: &Config) -> Options {
+    Options {
+        queues: config.queues.count,
+        length: config.queues.length,
+        deliveries: config.queues.deliveries,
+        batch: config.queues.batch,
+        batch_rows: config.queues.batch_rows,
+        text: config.limits.text_characters,
+        members: config.limits.group_members,
+        ..Options::default()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where names are drawn; all else is handed them")]
+fn random_uuid() -> Uuid {
+    Uuid::new_v4()
+}

@@ -1,0 +1,81 @@
+//! `tidemark user …`: what an operator does to accounts while the server is stopped.
+
+use std::io::Write as _;
+
+use clap::Subcommand;
+
+use super::Fault;
+use crate::app::Accounts;
+use crate::boot::{BootError, Storage};
+use crate::config::Config;
+use crate::domain::{Clock, Uid};
+
+/// Accounts read at a time.
+const PAGE: usize = 1_000;
+
+/// What to do to accounts.
+#[derive(Debug, Subcommand)]
+pub(super) enum User {
+    /// List all accounts: uid, name, and whether it is disabled
+    List,
+    /// Give an account a new password, print it, and log it out everywhere
+    ResetPassword {
+        /// The account's name
+        name: String,
+    },
+    /// Shut an account and log it out everywhere
+    Disable {
+        /// The account's name
+        name: String,
+    },
+    /// Open a disabled account again
+    Enable {
+        /// The account's name
+        name: String,
+    },
+}
+
+pub(super) async fn run(what: User, config: &Config) -> Result<(), Fault> {
+    let storage = Storage::open(config).await?;
+    let accounts = storage.accounts(config, Clock::system());
+    let done = carry_out(what, &accounts).await;
+    storage.close().await.map_err(BootError::from)?;
+    done
+}
+
+async fn carry_out(what: User, accounts: &Accounts) -> Result<(), Fault> {
+    match what {
+        User::List => list(accounts).await,
+        User::ResetPassword { name } => {
+            let password = accounts.reset_password(&name).await.map_err(Fault::failed)?;
+            println!("{password}");
+            Ok(())
+        }
+        User::Disable { name } => {
+            let uid = accounts.disable(&name).await.map_err(Fault::failed)?;
+            println!("{uid} is disabled");
+            Ok(())
+        }
+        User::Enable { name } => {
+            let uid = accounts.enable(&name).await.map_err(Fault::failed)?;
+            println!("{uid} is enabled");
+            Ok(())
+        }
+    }
+}
+
+async fn list(accounts: &Accounts) -> Result<(), Fault> {
+    let mut out = std::io::stdout().lock();
+    let mut after = Uid(0);
+    loop {
+        let page = accounts.list(after, PAGE).await.map_err(Fault::failed)?;
+        for account in &page {
+            let state = if account.disabled { "\tdisabled" } else { "" };
+            writeln!(out, "{}\t{}{state}", account.uid, account.name)?;
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = last.uid,
+            _ => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What other layers count, asked at each scrape: the queues' depths, and the embedded sequence service.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use seqsvr::{Embedded, RAISE_BUCKETS};
+
+use crate::queue::Queues;
+
+/// `tidemark_queue_depth{queue}`: orders waiting in each queue.
+pub struct QueueDepths(pub Queues);
+
+impl fmt::Debug for QueueDepths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QueueDepths")
+    }
+}
+
+impl Collector for QueueDepths {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut depths =
+            encoder.encode_descriptor("tidemark_queue_depth", "Orders waiting", None, MetricType::Gauge)?;
+        for (queue, depth) in self.0.depths().enumerate() {
+            let depth = ConstGauge::<i64>::new(i64::try_from(depth).unwrap_or(i64::MAX));
+            depth.encode(depths.encode_family(&[("queue", queue.to_string())])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The `seqsvr_…` metrics of the embedded sequence service.
+pub struct Sequences(pub Arc<Embedded>);
+
+impl fmt::Debug for Sequences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sequences")
+    }
+}
+
+impl Collector for Sequences {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.metrics();
+        counter(&mut encoder, "seqsvr_allocated", "Numbers handed out", now.allocated)?;
+        counter(&mut encoder, "seqsvr_raises", "Ceilings that were confirmed", now.raises)?;
+        let buckets: Vec<(f64, u64)> =
+            RAISE_BUCKETS.into_iter().chain([f64::MAX]).zip(now.raise_buckets).collect();
+        let help = "Time of one call that raises ceilings";
+        let mut seconds =
+            encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
+        seconds.encode_histogram::<NoLabelSet>(
+            now.raise_time.as_secs_f64(),
+            now.raise_calls,
+            &buckets,
+            None,
+        )?;
+        let mut refusals =
+            encoder.encode_descriptor("seqsvr_refusals", "Calls refused", None, MetricType::Counter)?;
+        for (reason, count) in [
+            ("unavailable", now.refused_unavailable),
+            ("exhausted", now.refused_exhausted),
+            ("count", now.refused_count),
+            ("fenced", now.refused_fenced),
+            ("stopped", now.refused_stopped),
+        ] {
+            ConstCounter::new(count).encode(refusals.encode_family(&[("reason", reason)])?)?;
+        }
+        Ok(())
+    }
+}
+
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let value = ConstCounter::new(value);
+    value.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
+}
