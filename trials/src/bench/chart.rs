@@ -67,13 +67,16 @@ struct Bar {
 fn bar(row: &Row) -> Option<Bar> {
     let (target, met) = (row.target.as_deref()?, row.met?);
     let mut words = target.split_whitespace();
-    let more_is_better = words.next()? == "≥";
+    let relation = words.next()?;
     let wanted: f64 = words.next()?.replace(',', "").parse().ok()?;
-    let (reached, figure) = match row.ratio.filter(|_| target.ends_with('×')) {
-        Some(ratio) => (ratio, format!("{ratio:.2} × ({target})")),
-        None => (row.value, format!("{} {} ({target})", super::report::figure(row.value), row.unit)),
+    let value = format!("{} {} ({target})", super::report::figure(row.value), row.unit);
+    let (reached, figure) = match row.ratio {
+        Some(ratio) if target.ends_with('×') => (ratio, format!("{ratio:.2} × ({target})")),
+        // What it is more than the baseline by.
+        Some(ratio) if relation == "within" => (row.value - row.value / ratio, value),
+        _ => (row.value, value),
     };
-    let score = if more_is_better { reached / wanted } else { wanted / reached.max(f64::MIN_POSITIVE) };
+    let score = if relation == "≥" { reached / wanted } else { wanted / reached.max(f64::MIN_POSITIVE) };
     Some(Bar { label: format!("{}: {}", row.scenario, row.metric), figure, score, met })
 }
 
@@ -104,6 +107,7 @@ mod tests {
         assert!((score(&row(Some(1.2), 0.0, "≥ 0.6 ×", true)) - 2.0).abs() < 1e-9);
         assert!((score(&row(Some(2.5), 0.0, "≤ 5 ×", true)) - 2.0).abs() < 1e-9);
         assert!((score(&row(None, 16.0, "≤ 8 KiB", false)) - 0.5).abs() < 1e-9);
+        assert!((score(&row(Some(2.0), 100.0, "within 100 ms", true)) - 2.0).abs() < 1e-9);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) enum Target {
     RatioAtMost(f64),
     /// The figure itself, at most.
     AtMost(f64),
+    /// The figure minus the baseline's, at most.
+    MoreByAtMost(f64),
 }
 
 impl Sample {
@@ -90,6 +92,7 @@ fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
         Target::RatioAtLeast(least) => ratio.map(|ratio| ratio >= least),
         Target::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
         Target::AtMost(most) => Some(value <= most),
+        Target::MoreByAtMost(most) => baseline.map(|baseline| value - baseline <= most),
     });
     Some(Row {
         scenario: scenario.to_owned(),
@@ -113,6 +116,7 @@ impl Target {
             Target::RatioAtLeast(least) => format!("≥ {least} ×"),
             Target::RatioAtMost(most) => format!("≤ {most} ×"),
             Target::AtMost(most) => format!("≤ {} {unit}", figure(most)),
+            Target::MoreByAtMost(most) => format!("within {} {unit}", figure(most)),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The scenarios, one file each, all of the same shape.
 
 mod alloc;
+mod catch_up;
 mod fan_out;
 mod heartbeat;
 mod idle;
 mod send;
 mod send_latency;
+mod start;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,6 +35,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),
     scenario::<fan_out::FanOut>(),
+    scenario::<catch_up::CatchUp>(),
+    scenario::<start::Start>(),
 ];
 
 /// A scenario as its file sees it.

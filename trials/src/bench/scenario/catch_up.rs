@@ -1,0 +1,235 @@
+//! `catch-up`: a device that was away fetches the 100 rows that it missed, over the WebSocket and over HTTP.
+
+use std::path::Path;
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+use rusqlite::{Connection, OpenFlags, params};
+use tempfile::TempDir;
+use tidemark_client::{Account, RangeQuery};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::Measured;
+use super::send::send;
+use crate::bench::Context;
+use crate::bench::baseline::sqlite::{Bare, Message, partition_key};
+use crate::bench::report::{Sample, Target};
+use crate::line::{Line, heartbeat};
+use crate::server::Server;
+use crate::{Failure, Result, people};
+
+/// Devices that catch up at the same time, one question in flight each.
+const DEVICES: usize = 8;
+/// Rows of each inbox, so that the wanted ones are the newest of many.
+const ROWS: usize = 2_000;
+/// Rows that a device missed.
+const MISSED: usize = 100;
+/// Times that each device catches up in a run.
+const EACH: usize = 1_000;
+
+pub(super) struct CatchUp {
+    server: Server,
+    /// Each with the cursor behind which exactly the missed rows are.
+    people: Vec<(Account, u64)>,
+    bare: Connection,
+    _data: TempDir,
+}
+
+impl Measured for CatchUp {
+    const NAME: &'static str = "catch-up";
+    const ABOUT: &'static str = "100 rows after a cursor, over WebSocket and over HTTP, 8 devices";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let data = context.fresh()?;
+        let server = Server::start(&context.binary, data.path()).await?;
+        let http = server.http()?;
+        let accounts = people::sign_up(&http, "away", DEVICES).await?;
+        let url = http.socket_url();
+        // Everybody writes to themselves: one row a message.
+        let writing = accounts.iter().map(|account| async {
+            let line = Line::open(&url, &account.token).await?;
+            send(line, format!(r#"{{"user":{}}}"#, account.uid), 64, ROWS).await
+        });
+        try_join_all(writing).await?;
+        let mut people = Vec::new();
+        for account in accounts {
+            let rows = http.with_token(&account.token).range(&RangeQuery::after(0)).await?.rows;
+            let cursor = rows.len().checked_sub(MISSED + 1).and_then(|at| rows.get(at));
+            let cursor = cursor.ok_or_else(|| Failure::new("not all rows are there"))?.message_id;
+            people.push((account, cursor));
+        }
+        let bare = fill(data.path(), &people)?;
+        Ok(CatchUp { server, people, bare, _data: data })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let each = context.scaled(EACH);
+        let bare = self.bare(each)?;
+        let sockets = self.over_sockets(each).await?;
+        let http = self.over_http(each).await?;
+        let sample = |metric, ours| {
+            Sample::new(metric, ours, "catch-ups/s")
+                .against("the statement in process", bare)
+                .target(Target::RatioAtLeast(0.4))
+        };
+        Ok(vec![
+            sample("100 rows over WebSocket", sockets),
+            sample("100 rows over HTTP", http),
+            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+        ])
+    }
+}
+
+impl CatchUp {
+    async fn over_sockets(&self, each: usize) -> Result<f64> {
+        let url = self.server.http()?.socket_url();
+        let mut lines = Vec::new();
+        for (account, cursor) in &self.people {
+            lines.push((Line::open(&url, &account.token).await?, *cursor));
+        }
+        let began = Instant::now();
+        let tasks = lines.into_iter().map(|(mut line, cursor)| {
+            tokio::spawn(async move {
+                let question = heartbeat(cursor);
+                for _ in 0..each {
+                    line.say(question.clone()).await?;
+                    let answer = line.hear().await?;
+                    count_rows(answer.as_str())?;
+                }
+                Result::Ok(())
+            })
+        });
+        for done in try_join_all(tasks).await? {
+            done?;
+        }
+        Ok((each * DEVICES) as f64 / began.elapsed().as_secs_f64())
+    }
+
+    async fn over_http(&self, each: usize) -> Result<f64> {
+        let mut lines = Vec::new();
+        for (account, cursor) in &self.people {
+            lines.push(Asker::open(&self.server, account, *cursor).await?);
+        }
+        let began = Instant::now();
+        let tasks = lines.into_iter().map(|mut asker| {
+            tokio::spawn(async move {
+                for _ in 0..each {
+                    count_rows(asker.ask().await?)?;
+                }
+                Result::Ok(())
+            })
+        });
+        for done in try_join_all(tasks).await? {
+            done?;
+        }
+        Ok((each * DEVICES) as f64 / began.elapsed().as_secs_f64())
+    }
+
+    /// The statement alone, on one connection, all columns read into values of their own.
+    fn bare(&self, each: usize) -> Result<f64> {
+        let mut select = self.bare.prepare(
+            "SELECT partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at
+             FROM entries WHERE partition_key = ? AND receiver = ? AND message_id > ?
+             ORDER BY message_id LIMIT ?",
+        )?;
+        let began = Instant::now();
+        for _ in 0..each {
+            for (account, _) in &self.people {
+                let cursor = ROWS - MISSED;
+                let question = params![partition_key(account.uid), account.uid, cursor as i64, MISSED as i64];
+                let rows = select.query_map(question, |row| {
+                    let numbers: (u32, i64, u8) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                    let texts: (String, String, String) = (row.get(0)?, row.get(4)?, row.get(7)?);
+                    let rest: (u32, Option<[u8; 16]>, i64) = (row.get(5)?, row.get(6)?, row.get(8)?);
+                    Ok((numbers, texts, rest))
+                })?;
+                let rows = rows.collect::<std::result::Result<Vec<_>, _>>()?;
+                if rows.len() != MISSED {
+                    return Err(Failure::new(format!("the bare statement found {} rows", rows.len())));
+                }
+                std::hint::black_box(rows);
+            }
+        }
+        Ok((each * DEVICES) as f64 / began.elapsed().as_secs_f64())
+    }
+}
+
+/// The same rows in a database of the loop's own.
+fn fill(folder: &Path, people: &[(Account, u64)]) -> Result<Connection> {
+    let message = |uid: u32| Message { sender: uid, receivers: vec![uid], group: None };
+    let messages: Vec<Message> =
+        people.iter().flat_map(|(account, _)| (0..ROWS).map(|_| message(account.uid))).collect();
+    Bare::open(folder)?.store(&messages, 1_000)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(folder.join("bare.db"), flags)?;
+    connection.execute_batch("PRAGMA cache_size = -524288; PRAGMA mmap_size = 1073741824;")?;
+    Ok(connection)
+}
+
+/// That an answer holds the missed rows, without the price of reading them all.
+fn count_rows(answer: &str) -> Result<()> {
+    let rows = answer.matches("\"message_id\":").count();
+    if rows == MISSED { Ok(()) } else { Err(Failure::new(format!("{rows} rows came: {answer:.200}"))) }
+}
+
+/// One kept-alive HTTP connection that asks one question: less work than any client library, since the processor is
+/// shared with the server.
+struct Asker {
+    stream: TcpStream,
+    question: String,
+    answer: Vec<u8>,
+}
+
+impl Asker {
+    async fn open(server: &Server, account: &Account, cursor: u64) -> Result<Asker> {
+        let address = server.address().trim_start_matches("http://").trim_end_matches('/');
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let question = format!(
+            "GET /api/v1/range?start={}&end=INF_MAX&limit={MISSED}&direction=forward HTTP/1.1\r\n\
+             Host: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
+            cursor + 1,
+            account.token
+        );
+        Ok(Asker { stream, question, answer: Vec::with_capacity(1 << 17) })
+    }
+
+    async fn ask(&mut self) -> Result<&str> {
+        self.stream.write_all(self.question.as_bytes()).await?;
+        self.answer.clear();
+        loop {
+            if self.stream.read_buf(&mut self.answer).await? == 0 {
+                return Err(Failure::new("the server closed an HTTP connection"));
+            }
+            if let Some((head, length)) = head_and_length(&self.answer)
+                && self.answer.len() >= head + length
+            {
+                return Ok(std::str::from_utf8(&self.answer[head..head + length])?);
+            }
+        }
+    }
+}
+
+/// Where the body begins and how long it is, once the head is there.
+fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
+    let head = answer.windows(4).take(8_192).position(|bytes| bytes == b"\r\n\r\n")?;
+    let text = std::str::from_utf8(&answer[..head]).ok()?;
+    let line = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })?;
+    Some((head + 4, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_an_answer_is_read_once_its_head_is_whole() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(head_and_length(answer), Some((answer.len() - 2, 2)));
+        assert_eq!(head_and_length(&answer[..20]), None);
+    }
+}
