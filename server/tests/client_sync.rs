@@ -1,0 +1,263 @@
+//! The Rust client against the real process: devices stay in step, and every call of the interface is understood.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tidemark_client::{
+    Account, BatchOutcome, Client, Conversation, Direction, Draft, Entry, Error, Event, Events, FileStore,
+    Http, Kind, MemoryStore, Options, RangeEnd, RangeQuery, Recipient,
+};
+use tidemark_trials::server::Server;
+use tokio::time::timeout;
+
+/// Far longer than anything here takes; a test that needs it has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct World {
+    server: Server,
+    http: Http,
+    data: TempDir,
+}
+
+impl World {
+    async fn start() -> World {
+        let data = tempfile::tempdir().expect("a folder");
+        let server = Server::start(binary(), data.path()).await.expect("starts");
+        let http = server.http().expect("an address");
+        World { server, http, data }
+    }
+
+    async fn person(&self, name: &str) -> (Account, Http) {
+        let account = self.http.sign_up(name, "a long enough password").await.expect("signed up");
+        let http = self.http.with_token(&account.token);
+        (account, http)
+    }
+}
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_tidemark"))
+}
+
+fn options() -> Options {
+    Options {
+        first_retry: Duration::from_millis(20),
+        longest_retry: Duration::from_millis(200),
+        ..Options::default()
+    }
+}
+
+struct Device {
+    client: Client,
+    events: Events,
+    store: MemoryStore,
+}
+
+impl Device {
+    fn start(http: &Http) -> Device {
+        let store = MemoryStore::new();
+        let (client, events) = Client::start(http.clone(), store.clone(), options());
+        Device { client, events, store }
+    }
+
+    /// Waits until this many rows of this kind are there.
+    async fn rows(&mut self, kind: Kind, count: usize) -> Vec<Entry> {
+        loop {
+            let mut rows = self.store.rows();
+            rows.retain(|row| row.kind == kind);
+            if rows.len() >= count {
+                return rows;
+            }
+            self.event().await;
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        next(&mut self.events).await
+    }
+}
+
+async fn next(events: &mut Events) -> Event {
+    timeout(PATIENCE, events.next()).await.expect("in time").expect("the client goes on")
+}
+
+fn texts(rows: &[Entry]) -> Vec<String> {
+    rows.iter().filter_map(Entry::text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_reaches_every_device_of_both() {
+    let world = World::start().await;
+    let ((ann, anns), (bob, bobs)) = (world.person("ann").await, world.person("bob").await);
+    let mut devices =
+        [Device::start(&anns), Device::start(&anns), Device::start(&bobs), Device::start(&bobs)];
+    let sent =
+        devices[0].client.send_text(Recipient::User(bob.uid), "hello \"Bob\" \u{1f30a}").await.expect("sent");
+    for (at, device) in devices.iter_mut().enumerate() {
+        let rows = device.rows(Kind::Message, 1).await;
+        assert_eq!(texts(&rows), ["hello \"Bob\" \u{1f30a}"]);
+        assert_eq!(rows[0].sender, ann.uid);
+        let (own, other) = if at < 2 { (ann.uid, bob.uid) } else { (bob.uid, ann.uid) };
+        assert_eq!((rows[0].receiver, rows[0].conversation), (own, Conversation::User(other)));
+        if at < 2 {
+            assert_eq!((rows[0].message_id, &rows[0].sent_at), (sent.message_id, &sent.sent_at));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_was_away_gets_exactly_what_it_missed() {
+    let world = World::start().await;
+    let ((_, anns), (bob, bobs)) = (world.person("ann").await, world.person("bob").await);
+    let path: PathBuf = world.data.path().join("device");
+    let send = async |text: &str| {
+        anns.send(&Draft::text(Recipient::User(bob.uid), text)).await.expect("sent");
+    };
+    let see = async |count: usize| {
+        let store = FileStore::open(&path).expect("opens");
+        let (client, mut events) = Client::start(bobs.clone(), store, options());
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            if let Event::Rows(rows) = next(&mut events).await {
+                seen.extend(texts(&rows));
+            }
+        }
+        drop(client);
+        while timeout(PATIENCE, events.next()).await.expect("ends").is_some() {}
+        seen
+    };
+    send("one").await;
+    send("two").await;
+    assert_eq!(see(2).await, ["one", "two"]);
+    send("three").await;
+    assert_eq!(see(1).await, ["three"]);
+    let rows = FileStore::open(&path).expect("opens").rows().expect("reads");
+    assert_eq!(texts(&rows), ["one", "two", "three"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_sent_while_the_server_is_away_arrives_once() {
+    let world = World::start().await;
+    let ((_, anns), (bob, bobs)) = (world.person("ann").await, world.person("bob").await);
+    let (mut ann, mut bobs) = (Device::start(&anns), Device::start(&bobs));
+    while !matches!(ann.event().await, Event::InStep { .. }) {}
+    let port = world.server.port().expect("a port");
+    world.server.kill().await.expect("killed");
+    while !matches!(ann.event().await, Event::Offline { .. }) {}
+    let sending = tokio::spawn({
+        let client = ann.client.clone();
+        async move { client.send_text(Recipient::User(bob.uid), "while away").await }
+    });
+    let _server = Server::start_at(port, binary(), world.data.path()).await.expect("starts again");
+    let sent = timeout(PATIENCE, sending).await.expect("in time").expect("no panic").expect("sent");
+    let rows = ann.rows(Kind::Message, 1).await;
+    assert_eq!((texts(&rows), rows[0].message_id), (vec!["while away".to_owned()], sent.message_id));
+    assert_eq!(texts(&bobs.rows(Kind::Message, 1).await), ["while away"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logging_out_everywhere_stops_every_device() {
+    let world = World::start().await;
+    let (_, anns) = world.person("ann").await;
+    let again = world.http.log_in("ann", "a long enough password").await.expect("logged in");
+    let mut devices = [Device::start(&anns), Device::start(&world.http.with_token(&again.token))];
+    for device in &mut devices {
+        while !matches!(device.event().await, Event::InStep { .. }) {}
+    }
+    anns.log_out_everywhere().await.expect("logged out");
+    for device in &mut devices {
+        while !matches!(device.event().await, Event::Stopped(Error::LoggedOut)) {}
+        assert!(device.events.next().await.is_none());
+    }
+    let mut late = Device::start(&anns);
+    assert!(matches!(late.event().await, Event::Stopped(Error::LoggedOut)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_for_good_is_told_to_the_sender_alone() {
+    let world = World::start().await;
+    let (ann, anns) = world.person("ann").await;
+    let device = Device::start(&anns);
+    let error = device.client.send_text(Recipient::User(4_000_000), "x").await.expect_err("nobody");
+    assert!(!error.is_retryable() && error.code().is_some(), "{error}");
+    let draft = Draft::text(Recipient::User(ann.uid), "first");
+    let first = device.client.send(draft.clone()).await.expect("sent");
+    assert_eq!(device.client.send(draft.clone()).await.expect("the first answer"), first);
+    let other = Draft::text_as(draft.client_id, draft.to, "other");
+    device.client.send(other.clone()).await.expect_err("the same client_id, another body");
+    assert_eq!(anns.send(&other).await.expect_err("the same over HTTP").status(), Some(409));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_mark_follows_to_the_other_device() {
+    let world = World::start().await;
+    let ((ann, anns), (bob, bobs)) = (world.person("ann").await, world.person("bob").await);
+    let mut device = Device::start(&bobs);
+    anns.send(&Draft::text(Recipient::User(bob.uid), "unread")).await.expect("sent");
+    let message = device.rows(Kind::Message, 1).await.remove(0);
+    let with_ann = Conversation::User(ann.uid);
+    let unread = async || bobs.conversations().await.expect("listed")[0].unread;
+    assert_eq!(unread().await, 1);
+    bobs.mark_read(with_ann, message.message_id).await.expect("marked");
+    let receipt = device.rows(Kind::Receipt, 1).await.remove(0);
+    assert_eq!((receipt.conversation, receipt.read_to()), (with_ann, Some(message.message_id)));
+    assert_eq!(unread().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_of_the_interface_is_understood() {
+    let World { server, http, .. } = &World::start().await;
+    http.health().await.expect("up");
+    http.ready().await.expect("ready");
+    assert!(http.metrics().await.expect("metrics").contains("tidemark_connections"));
+    let world = async |name| http.sign_up(name, "a long enough password").await.expect("signed up");
+    let (ann, bob, eve) = (world("ann").await, world("bob").await, world("eve").await);
+    assert_eq!(http.sign_up("ann", "a long enough password").await.expect_err("taken").status(), Some(409));
+    assert_eq!(http.me().await.expect_err("no token").status(), Some(401));
+    let anns = http.with_token(&ann.token);
+    let me = anns.me().await.expect("me");
+    assert_eq!((me.uid, me.name.as_str()), (ann.uid, "ann"));
+    let found = anns.users("bo").await.expect("found");
+    assert_eq!((found.len(), found[0].uid), (1, bob.uid));
+    assert!(!anns.ticket().await.expect("a ticket").is_empty());
+
+    let gid = anns.create_group("three", &[bob.uid]).await.expect("made");
+    anns.add_member(gid, eve.uid).await.expect("added");
+    let group = anns.group(gid).await.expect("seen");
+    assert_eq!((group.gid, group.name.as_str(), group.members.len()), (gid, "three", 3));
+    anns.remove_member(gid, eve.uid).await.expect("removed");
+    assert_eq!(http.with_token(&eve.token).group(gid).await.expect_err("not hers").status(), Some(404));
+
+    let drafts: Vec<Draft> = (1..=5).map(|n| Draft::text(Recipient::Group(gid), &format!("{n}"))).collect();
+    let outcomes = anns.send_batch(&drafts).await.expect("a batch");
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, BatchOutcome::Sent(_))), "{outcomes:?}");
+    let nobody = Draft::text(Recipient::User(4_000_000), "x");
+    let outcomes = anns.send_batch(&[nobody]).await.expect("a batch");
+    assert!(matches!(&outcomes[0], BatchOutcome::Refused { error } if !error.retryable), "{outcomes:?}");
+
+    let in_group = Conversation::Group(gid);
+    let page = anns.conversation_messages(in_group, None, Some(3)).await.expect("a page");
+    assert_eq!((page.rows.len(), page.next_before.is_some()), (3, true));
+    let older = anns.conversation_messages(in_group, page.next_before, None).await.expect("the rest");
+    assert!(older.rows.iter().all(|row| row.message_id < page.rows[2].message_id));
+    let list = anns.conversations().await.expect("listed");
+    assert_eq!((list[0].id, list[0].title.as_str(), list[0].unread), (in_group, "three", 0));
+
+    let all = anns.range(&RangeQuery::after(0)).await.expect("all");
+    assert!(all.next_start.is_none() && all.consumed.read >= 1);
+    let newest = RangeQuery {
+        start: RangeEnd::Max,
+        end: RangeEnd::Min,
+        limit: Some(2),
+        direction: Direction::Backward,
+    };
+    let newest = anns.range(&newest).await.expect("the newest");
+    assert_eq!(
+        (texts(&newest.rows), newest.next_start.is_some()),
+        (vec!["5".to_owned(), "4".to_owned()], true)
+    );
+    assert_eq!(anns.seq().await.expect("seq").seq, newest.rows[0].message_id);
+    anns.log_out().await.expect("logged out");
+    assert_eq!(anns.me().await.expect_err("logged out").status(), Some(401));
+    assert!(server.pid().is_ok());
+}
