@@ -1,13 +1,15 @@
 //! The whole of an installation as records: what an export reads and an import writes.
 //!
-//! [`Snapshot`] reads one moment of an installation, [`Restore`] fills an empty one. SQLite implements both;
-//! `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
+//! [`Snapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`Append`] adds to one inbox. SQLite
+//! implements them; `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
 //! across an import; counters and read marks are none, since they follow from the rest.
 
 use async_trait::async_trait;
 
 use super::{Account, Pending, Sent, StoreError};
-use crate::domain::{ClientId, Entry, Generation, Group, GroupId, HistoryId, PartitionKey, Timestamp, Uid};
+use crate::domain::{
+    ClientId, Entry, Generation, Group, GroupId, HistoryId, MessageId, PartitionKey, Timestamp, Uid,
+};
 
 /// The kinds of records, in the order in which an archive holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,6 +141,21 @@ pub trait Restore: Send {
 
     /// Marks the installation as whole, under a new history.
     async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError>;
+}
+
+/// Appends rows to one inbox of an installation that nobody serves.
+#[async_trait]
+pub trait Append: Send {
+    /// Under which ids the inbox of `receiver` holds copies of messages with these names, in order.
+    async fn copies(
+        &mut self,
+        receiver: Uid,
+        names: &[(Uid, ClientId)],
+    ) -> Result<Vec<Option<MessageId>>, StoreError>;
+
+    /// Stores rows, whose ids are larger than all in their inbox and grow, and idempotency records. Durable when it
+    /// returns; after an error some of it may be stored.
+    async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError>;
 }
 
 /// Why an installation is not filled.

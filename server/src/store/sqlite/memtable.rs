@@ -110,6 +110,11 @@ impl Generation {
         }
     }
 
+    /// Takes in an idempotency record alone.
+    pub(super) fn apply_sent(&self, name: (Uid, ClientId), sent: Sent) {
+        self.shard(name.0).sent.insert(name, sent);
+    }
+
     fn change_group(&self, group: Option<(Arc<Group>, Vec<Uid>)>, closed: Option<(GroupId, Uid, Stay)>) {
         let mut groups = lock(&self.groups);
         let gid = group.as_ref().map(|(group, _)| group.gid).or(closed.map(|(gid, ..)| gid));

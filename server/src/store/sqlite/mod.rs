@@ -23,6 +23,7 @@ use crate::store::{
     AcceptanceId, CommitError, Done, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
 };
 
+mod append;
 mod bulk;
 mod committer;
 mod conversations;
@@ -44,6 +45,7 @@ mod replay;
 mod shared;
 mod snapshot;
 
+pub use append::SqliteAppend;
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
 pub use error::OpenError;

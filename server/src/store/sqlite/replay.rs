@@ -33,7 +33,8 @@ pub(super) async fn replay(
     Ok((ledger, generation))
 }
 
-async fn stored_open(db: &Db) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
+/// The acceptances with copies owed, as of the last fold.
+pub(super) async fn stored_open(db: &Db) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
     let rows = sqlx::query("SELECT acceptance, record FROM pending").fetch_all(db.readers()).await?;
     let mut open = BTreeMap::new();
     for row in rows {

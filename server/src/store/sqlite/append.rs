@@ -1,0 +1,87 @@
+//! Rows for one inbox, put straight into the keyed tables while nobody serves.
+//!
+//! The lock of the process keeps everybody else out, and the journal is folded first, so that the tables hold
+//! everything. What is appended takes the way of a fold, which may be cut off and done again.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::db::Db;
+use super::fold::{Fold, Frozen};
+use super::journal::Journal;
+use super::memtable::{Applied, Generation};
+use super::replay::{replay, stored_open};
+use super::{SqliteOptions, lookup, meta};
+use crate::domain::{ClientId, Entry, MessageId, Uid};
+use crate::store::archive::Append;
+use crate::store::{AcceptanceId, Sent, StoreError};
+
+/// An [`Append`] on SQLite.
+pub struct SqliteAppend {
+    db: Arc<Db>,
+    chunk: usize,
+}
+
+impl SqliteAppend {
+    /// Over `db`, whose journal is folded first.
+    ///
+    /// # Errors
+    /// When the journal cannot be read or folded.
+    pub async fn open(db: Arc<Db>, options: &SqliteOptions) -> Result<SqliteAppend, StoreError> {
+        let folded = meta::number(db.readers(), meta::FOLDED).await?;
+        let mut journal = Journal::open(&Journal::path_beside(db.path()), options, folded).await?;
+        let through = journal.last();
+        if through > folded {
+            let (ledger, generation) = replay(&db, &mut journal, folded).await?;
+            let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
+            let generation = Arc::new(generation);
+            let frozen = Frozen { generation, through, accepted: ledger.accepted(), open };
+            Fold::new(Arc::new(frozen), options.fold_chunk).run(&db).await?;
+        }
+        journal.close().await?;
+        Ok(SqliteAppend { db, chunk: options.fold_chunk })
+    }
+}
+
+#[async_trait]
+impl Append for SqliteAppend {
+    async fn copies(
+        &mut self,
+        receiver: Uid,
+        names: &[(Uid, ClientId)],
+    ) -> Result<Vec<Option<MessageId>>, StoreError> {
+        let keys: Vec<_> =
+            names.iter().map(|(sender, name)| json!([sender.0, name.0.simple().to_string()])).collect();
+        let rows = sqlx::query(
+            "SELECT (SELECT message_id FROM entries
+                     WHERE partition_key = ? AND receiver = ? AND sender = value ->> 0
+                       AND client_id = unhex(value ->> 1) AND client_id IS NOT NULL)
+             FROM json_each(?) ORDER BY key",
+        )
+        .bind(receiver.partition_key().as_str().to_owned())
+        .bind(receiver.0)
+        .bind(json!(keys).to_string())
+        .fetch_all(self.db.readers())
+        .await?;
+        rows.iter().map(|row| row.try_get::<Option<i64>, _>(0)?.map(lookup::message_id).transpose()).collect()
+    }
+
+    async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError> {
+        let generation = Generation::default();
+        for Entry { receiver, message_id, content } in rows {
+            let rows = vec![(receiver, message_id, MessageId::ZERO)];
+            generation.apply(Applied { content, rows, sent: None, group: None, closed: None });
+        }
+        for (sender, client_id, record) in sent {
+            generation.apply_sent((sender, client_id), record);
+        }
+        let open = stored_open(&self.db).await?.into_iter().collect();
+        let through = meta::number(self.db.readers(), meta::FOLDED).await?;
+        let accepted = AcceptanceId(meta::number(self.db.readers(), meta::ACCEPTED).await?);
+        let frozen = Frozen { generation: Arc::new(generation), through, accepted, open };
+        Fold::new(Arc::new(frozen), self.chunk).run(&self.db).await
+    }
+}

@@ -1,0 +1,253 @@
+//! Brings one user's rows from an archive back into an inbox: behind what is there, under new ids, with what refers to
+//! ids or to the user rewritten.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use indicatif::ProgressBar;
+use seqsvr::Sequencer;
+
+use super::check::Checked;
+use super::error::TransferError;
+use super::line::Line;
+use super::reader::Reader;
+use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Uid};
+use crate::store::archive::{Append, Record};
+use crate::store::{Directory, MessageStore, Sent, StoreError};
+
+/// Rows that are numbered and stored at a time.
+const CHUNK: usize = 1_000;
+
+/// The installation that rows are appended to; nobody serves it meanwhile, so this is the one writer of the inbox.
+pub struct Installation<'a> {
+    /// Takes the rows.
+    pub append: &'a mut dyn Append,
+    /// Says which groups there are, and how far the user has read.
+    pub store: &'a dyn MessageStore,
+    /// Says which people there are.
+    pub directory: &'a dyn Directory,
+    /// Numbers the rows.
+    pub sequencer: &'a dyn Sequencer,
+}
+
+/// What became of a user's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Stored under new ids.
+    pub stored: u64,
+    /// There already: the same sender and `client_id`, or a read mark that leads no further.
+    pub already: u64,
+    /// Of conversations or people that do not exist here.
+    pub left_out: u64,
+}
+
+/// The user of the archive at `path` whom `who` names: a uid, or a name without regard to case.
+pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
+    let mut reader = Reader::open(path)?;
+    let (number, name) = (who.parse::<Uid>().ok(), who.to_lowercase());
+    let mut named = None;
+    while let Some(line) = reader.next()? {
+        let Line::Record(record) = line else { continue };
+        let Record::Account(account, _) = *record else { break };
+        if Some(account.uid) == number {
+            return Ok(number);
+        }
+        if account.name.to_lowercase() == name {
+            named = Some(account.uid);
+        }
+    }
+    Ok(named)
+}
+
+/// Appends the rows of user `from` of the archive at `path` to the inbox of `into`.
+///
+/// Running it again after an interruption stores what is missing.
+///
+/// # Errors
+/// When the file or storage fails, or no numbers can be had.
+pub async fn import_one(
+    installation: Installation<'_>,
+    path: &Path,
+    checked: &Checked,
+    (from, into): (Uid, Uid),
+    progress: &ProgressBar,
+) -> Result<Appended, TransferError> {
+    progress.set_message("importing");
+    progress.set_length(checked.records);
+    let mut reader = Reader::open(path)?;
+    let mut mover = Mover::new(installation, from, into);
+    let (mut rows, mut sent, mut seen) = (Vec::new(), Vec::new(), 0u64);
+    loop {
+        match reader.next()? {
+            None => return Err(reader.cut_off()),
+            Some(Line::Header(_)) => {}
+            Some(Line::Footer(_)) => break,
+            Some(Line::Record(record)) => {
+                seen += 1;
+                if seen.is_multiple_of(1_024) {
+                    progress.set_position(seen);
+                }
+                match *record {
+                    Record::Row(entry) if entry.receiver == from => rows.push(entry),
+                    Record::Sent(sender, client_id, record) if sender == from => {
+                        sent.push((client_id, record));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if rows.len() == CHUNK {
+            mover.rows(std::mem::take(&mut rows)).await?;
+        }
+        if sent.len() == CHUNK {
+            // Rows come before: whatever a record names has its new id by now.
+            mover.rows(std::mem::take(&mut rows)).await?;
+            mover.sent(std::mem::take(&mut sent)).await?;
+        }
+    }
+    mover.rows(rows).await?;
+    mover.sent(sent).await?;
+    progress.set_position(seen);
+    Ok(mover.done)
+}
+
+struct Mover<'a> {
+    to: Installation<'a>,
+    from: Uid,
+    into: Uid,
+    /// The new id of each old one.
+    ids: HashMap<MessageId, MessageId>,
+    /// The same by conversation, in the order of the old ones.
+    moved: HashMap<Conversation, Vec<(MessageId, MessageId)>>,
+    /// Whether a conversation or a person exists here.
+    known: HashMap<Conversation, bool>,
+    /// How far the user has read here.
+    marks: HashMap<Conversation, MessageId>,
+    done: Appended,
+}
+
+impl<'a> Mover<'a> {
+    fn new(to: Installation<'a>, from: Uid, into: Uid) -> Mover<'a> {
+        let (ids, moved) = (HashMap::new(), HashMap::new());
+        let (known, marks) = (HashMap::new(), HashMap::new());
+        Mover { to, from, into, ids, moved, known, marks, done: Appended::default() }
+    }
+
+    async fn rows(&mut self, entries: Vec<Entry>) -> Result<(), TransferError> {
+        let mut fitting = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let content = self.rewritten(&entry);
+            let conversation = content.conversation(self.into);
+            if self.exists(conversation).await? && self.exists(Conversation::User(content.sender)).await? {
+                fitting.push((entry.message_id, content));
+            } else {
+                self.done.left_out += 1;
+            }
+        }
+        let named: Vec<(Uid, ClientId)> =
+            fitting.iter().filter_map(|(_, content)| Some((content.sender, content.client_id?))).collect();
+        let mut there = self.to.append.copies(self.into, &named).await?.into_iter();
+        let Some(count) = u32::try_from(fitting.len()).ok().filter(|count| *count > 0) else { return Ok(()) };
+        // As many as may be needed; those that are not are a gap (I11).
+        let granted = self.to.sequencer.next(seqsvr::Uid::new(self.into.0), count).await?;
+        let mut numbers = granted.first..=granted.last;
+        let mut rows = Vec::with_capacity(fitting.len());
+        for (old, content) in fitting {
+            let copy = content.client_id.and_then(|_| there.next().flatten());
+            let Some(content) = self.with_mark(content).await? else { continue };
+            let conversation = content.conversation(self.into);
+            let message_id = match copy {
+                Some(message_id) => {
+                    self.done.already += 1;
+                    message_id
+                }
+                None => {
+                    let number = numbers.next().and_then(MessageId::new);
+                    let message_id =
+                        number.ok_or_else(|| StoreError::corrupt("the number line has ended"))?;
+                    self.done.stored += 1;
+                    rows.push(Entry { receiver: self.into, message_id, content: Arc::new(content) });
+                    message_id
+                }
+            };
+            self.ids.insert(old, message_id);
+            self.moved.entry(conversation).or_default().push((old, message_id));
+        }
+        Ok(self.to.append.append(rows, Vec::new()).await?)
+    }
+
+    /// The content as the new owner sees it; a read mark still names the old id.
+    fn rewritten(&self, entry: &Entry) -> Content {
+        let own = |uid| if uid == self.from { self.into } else { uid };
+        let sender = own(entry.content.sender);
+        let conversation = match entry.conversation() {
+            Conversation::User(uid) => Conversation::User(own(uid)),
+            group => group,
+        };
+        let body = match entry.content.kind {
+            Kind::Membership => self.membership(&entry.content.body),
+            Kind::Message | Kind::Receipt => entry.content.body.clone(),
+        };
+        let target = Content::target_of(self.into, sender, conversation);
+        Content { sender, target, body, ..Content::clone(&entry.content) }
+    }
+
+    /// A `membership` body with the old uid replaced.
+    fn membership(&self, body: &Body) -> Body {
+        let Ok(mut value) = serde_json::from_str::<serde_json::Value>(body.as_json()) else {
+            return body.clone();
+        };
+        for key in ["uid", "by"] {
+            if let Some(uid) = value.get_mut(key)
+                && uid.as_u64() == Some(self.from.0.into())
+            {
+                *uid = self.into.0.into();
+            }
+        }
+        Body::from_stored(value.to_string())
+    }
+
+    /// A read mark with the new id of the row that it names, or of the last one before it; `None` when it leads no
+    /// further than the mark that is there. Other rows as they are.
+    async fn with_mark(&mut self, content: Content) -> Result<Option<Content>, StoreError> {
+        let (Kind::Receipt, Some(old)) = (content.kind, content.body.read_to()) else {
+            return Ok(Some(content));
+        };
+        let conversation = content.target;
+        let moved = self.moved.get(&conversation).map(Vec::as_slice).unwrap_or_default();
+        let before = moved.partition_point(|(id, _)| *id <= old);
+        // Copies that were there keep their places, so the new ids need not grow with the old ones.
+        let new = moved[..before].iter().map(|(_, new)| *new).max().unwrap_or_default();
+        let mark = match self.marks.get(&conversation) {
+            Some(mark) => *mark,
+            None => self.to.store.read_to(self.into, conversation).await?,
+        };
+        self.marks.insert(conversation, mark.max(new));
+        if new <= mark {
+            self.done.already += 1;
+            return Ok(None);
+        }
+        Ok(Some(Content { body: Body::receipt(new), ..content }))
+    }
+
+    async fn sent(&mut self, records: Vec<(ClientId, Sent)>) -> Result<(), TransferError> {
+        let under_new_ids = records.into_iter().filter_map(|(client_id, sent)| {
+            let message_id = *self.ids.get(&sent.message_id)?;
+            Some((self.into, client_id, Sent { message_id, ..sent }))
+        });
+        Ok(self.to.append.append(Vec::new(), under_new_ids.collect()).await?)
+    }
+
+    async fn exists(&mut self, what: Conversation) -> Result<bool, StoreError> {
+        if let Some(known) = self.known.get(&what) {
+            return Ok(*known);
+        }
+        let exists = match what {
+            Conversation::User(uid) => self.to.directory.account(uid).await?.is_some(),
+            Conversation::Group(gid) => self.to.store.group(gid).await?.is_some(),
+        };
+        self.known.insert(what, exists);
+        Ok(exists)
+    }
+}
