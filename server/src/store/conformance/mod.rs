@@ -11,8 +11,10 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Body, Kind};
 
+pub mod compare;
 pub mod directory;
 pub mod groups;
+pub mod history;
 pub mod messages;
 pub mod reading;
 

@@ -25,10 +25,17 @@ static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
 pub struct Db {
     path: PathBuf,
     options: SqliteConnectOptions,
-    /// The connection while nobody writes and nothing is wrong with it. Waiters come in turn.
-    writer: Arc<Mutex<Option<SqliteConnection>>>,
+    /// Waiters come in turn.
+    writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
-    _lock: Lock,
+}
+
+/// Where the writing connection waits.
+struct Slot {
+    /// Present while nobody writes and nothing is wrong with it.
+    connection: Option<SqliteConnection>,
+    /// Held until the database is closed.
+    lock: Option<Lock>,
 }
 
 impl Db {
@@ -68,9 +75,8 @@ impl Db {
         Ok(Arc::new(Db {
             path: path.to_owned(),
             options: connect,
-            writer: Arc::new(Mutex::new(Some(writer))),
+            writer: Arc::new(Mutex::new(Slot { connection: Some(writer), lock: Some(lock) })),
             readers,
-            _lock: lock,
         }))
     }
 
@@ -89,8 +95,11 @@ impl Db {
     /// Keep it short: everybody else who writes waits.
     pub async fn write(&self) -> Result<WriteTx, StoreError> {
         let mut slot = self.writer.clone().lock_owned().await;
+        if slot.lock.is_none() {
+            return Err(StoreError::unavailable("the database is closed"));
+        }
         // Taken out before the first await: an abandoned call leaves no half-used connection behind.
-        let mut connection = match slot.take() {
+        let mut connection = match slot.connection.take() {
             Some(connection) => connection,
             None => SqliteConnection::connect_with(&self.options).await?,
         };
@@ -98,14 +107,16 @@ impl Db {
         Ok(WriteTx { connection, slot })
     }
 
-    /// Moves the write-ahead log into the database and closes it. Later calls fail.
+    /// Moves the write-ahead log into the database, closes it and gives up its lock. Later calls fail.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
         let mut slot = self.writer.lock().await;
-        if let Some(mut connection) = slot.take() {
+        let lock = slot.lock.take();
+        if let Some(mut connection) = slot.connection.take() {
             sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
             connection.close().await?;
         }
+        drop(lock);
         Ok(())
     }
 }
@@ -115,7 +126,7 @@ impl Db {
 /// Dropped without [`commit`](WriteTx::commit) it is rolled back.
 pub struct WriteTx {
     connection: SqliteConnection,
-    slot: OwnedMutexGuard<Option<SqliteConnection>>,
+    slot: OwnedMutexGuard<Slot>,
 }
 
 impl WriteTx {
@@ -125,14 +136,14 @@ impl WriteTx {
     /// Whether it is stored is then unknown to the caller, who has to look.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         sqlx::query("COMMIT").execute(&mut self.connection).await?;
-        *self.slot = Some(self.connection);
+        self.slot.connection = Some(self.connection);
         Ok(())
     }
 
     /// Takes everything back.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         sqlx::query("ROLLBACK").execute(&mut self.connection).await?;
-        *self.slot = Some(self.connection);
+        self.slot.connection = Some(self.connection);
         Ok(())
     }
 }
@@ -203,7 +214,7 @@ mod tests {
         put(&mut tx, "kept").await;
         tx.commit().await.expect("committed");
         db.close().await.expect("closed");
-        drop(db);
+        assert!(db.write().await.is_err(), "closed is closed");
         let db = Db::open(&path).await.expect("opened again");
         assert_eq!(value(&db, "kept").await.as_deref(), Some("x"));
     }

@@ -239,7 +239,7 @@ impl Ledger {
             let newest = self.heads.get(&row.receiver).copied().unwrap_or_default();
             if row.message_id <= newest {
                 return Err(Done::Rejected(format!(
-                    "id {} is not larger than {newest}, the newest of user {}",
+                    "id {} is not larger than the newest of user {}",
                     row.message_id, row.receiver
                 )));
             }

@@ -81,10 +81,21 @@ impl SqliteStore {
     ) -> Result<SqliteStore, OpenError> {
         let path = Journal::path_beside(db.path());
         let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
-        let history = named_history(&db, new_history).await.map_err(unreadable)?;
         let folded = meta::number(db.readers(), meta::FOLDED).await.map_err(unreadable)?;
-        let mut journal = Journal::open(&path, &options, folded).await.map_err(unreadable)?;
-        let (mut ledger, generation) = replay::replay(&db, &mut journal, folded).await.map_err(unreadable)?;
+        let journal = Journal::open(&path, &options, folded).await.map_err(unreadable)?;
+        SqliteStore::start(db, journal, options, new_history).await.map_err(unreadable)
+    }
+
+    /// Replays the journal and starts the committer.
+    async fn start(
+        db: Arc<Db>,
+        mut journal: Journal,
+        options: SqliteOptions,
+        new_history: HistoryId,
+    ) -> Result<SqliteStore, StoreError> {
+        let history = named_history(&db, new_history).await?;
+        let folded = meta::number(db.readers(), meta::FOLDED).await?;
+        let (mut ledger, generation) = replay::replay(&db, &mut journal, folded).await?;
         ledger.settle(options.known_heads, options.known_groups);
 
         let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
@@ -210,40 +221,4 @@ impl MessageStore for SqliteStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::store::conformance::Made;
-
-    async fn made(options: SqliteOptions) -> Made {
-        let directory = tempfile::tempdir().expect("a directory");
-        let db = Db::open_with(&directory.path().join("tidemark.db"), &options).await.expect("opened");
-        let store = SqliteStore::open(db, options, HistoryId(Uuid::nil())).await.expect("opened");
-        Made::keeping(store, directory)
-    }
-
-    /// Everything is answered from memory.
-    mod unfolded {
-        async fn make() -> super::Made {
-            super::made(super::SqliteOptions::default()).await
-        }
-        crate::message_store_conformance!(make);
-    }
-
-    /// Everything is folded at once, a row at a time, and little is remembered.
-    mod folding {
-        async fn make() -> super::Made {
-            let options = super::SqliteOptions {
-                fold_rows: 1,
-                fold_chunk: 1,
-                known_heads: 0,
-                known_groups: 0,
-                known_new_names: 0,
-                ..super::SqliteOptions::default()
-            };
-            super::made(options).await
-        }
-        crate::message_store_conformance!(make);
-    }
-}
+mod tests;

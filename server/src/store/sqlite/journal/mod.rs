@@ -26,6 +26,8 @@ pub(super) struct Journal {
     last: u64,
     /// Number and size of each batch that is still stored.
     stored: VecDeque<(u64, usize)>,
+    #[cfg(test)]
+    loses_next_answer: bool,
 }
 
 impl Journal {
@@ -44,7 +46,14 @@ impl Journal {
             .page_size(options.journal_page_size)
             .pragma("cache_size", "-16384")
             .pragma("wal_autocheckpoint", options.journal_checkpoint_pages.to_string());
-        let mut journal = Journal { options, connection: None, last: folded, stored: VecDeque::new() };
+        let mut journal = Journal {
+            options,
+            connection: None,
+            last: folded,
+            stored: VecDeque::new(),
+            #[cfg(test)]
+            loses_next_answer: false,
+        };
         journal.reopen(folded).await?;
         Ok(journal)
     }
@@ -94,6 +103,10 @@ impl Journal {
             .bind(blob)
             .execute(self.connection()?)
             .await?;
+        #[cfg(test)]
+        if std::mem::take(&mut self.loses_next_answer) {
+            return Err(StoreError::unavailable("the answer was lost"));
+        }
         self.last = seq;
         self.stored.push_back((seq, size));
         Ok(())
@@ -158,6 +171,21 @@ impl Journal {
             connection.close().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Journal {
+    /// A disk with so much room, until the journal is reopened.
+    pub(super) async fn limit_pages(&mut self, pages: u32) {
+        let sql = format!("PRAGMA max_page_count = {pages}");
+        let connection = self.connection().expect("open");
+        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(connection).await.expect("limited");
+    }
+
+    /// The next append is stored and reported as failed.
+    pub(super) fn lose_next_answer(&mut self) {
+        self.loses_next_answer = true;
     }
 }
 

@@ -1,0 +1,91 @@
+//! Whether two stores that were given the same writes answer every question alike.
+
+use super::*;
+use crate::domain::{Bound, Direction};
+
+/// What to ask about.
+pub struct Universe {
+    /// Users.
+    pub uids: Vec<Uid>,
+    /// Groups.
+    pub gids: Vec<GroupId>,
+    /// Names that each user may have given.
+    pub names: Vec<ClientId>,
+    /// The largest id of anyone.
+    pub newest: u64,
+}
+
+/// Asks both everything and panics where they differ.
+pub async fn same_answers(left: &dyn MessageStore, right: &dyn MessageStore, universe: &Universe) {
+    for &uid in &universe.uids {
+        let watermarks = (left.watermark(uid).await, right.watermark(uid).await);
+        assert_eq!(watermarks.0.expect("read"), watermarks.1.expect("read"), "newest of {uid}");
+        same_ranges(left, right, uid, universe.newest).await;
+        same_conversations(left, right, uid, universe).await;
+        for n in 1..=universe.newest {
+            let entries = (left.entry(uid, id(n)).await, right.entry(uid, id(n)).await);
+            assert_eq!(entries.0.expect("read"), entries.1.expect("read"), "row {n} of {uid}");
+        }
+        let names: Vec<_> = universe.names.iter().map(|name| (uid, *name)).collect();
+        let sent = (left.sent(&names).await, right.sent(&names).await);
+        assert_eq!(sent.0.expect("read"), sent.1.expect("read"), "names of {uid}");
+    }
+    for &gid in &universe.gids {
+        let groups = (left.group(gid).await, right.group(gid).await);
+        assert_eq!(groups.0.expect("read"), groups.1.expect("read"), "group {gid}");
+    }
+    let pending = (pending(left).await, pending(right).await);
+    assert_eq!(pending.0, pending.1, "copies owed");
+}
+
+async fn pending(store: &dyn MessageStore) -> Vec<(AcceptanceId, Arc<Content>, Vec<Recipient>)> {
+    let pending = store.pending(AcceptanceId(0), usize::MAX).await.expect("read");
+    pending.into_iter().map(|pending| (pending.acceptance, pending.content, pending.owed)).collect()
+}
+
+async fn same_ranges(left: &dyn MessageStore, right: &dyn MessageStore, uid: Uid, newest: u64) {
+    let (third, most) = (newest / 3, newest + 1);
+    for (start, end, direction) in [
+        (Bound::InfMin, Bound::InfMax, Direction::Forward),
+        (Bound::Id(third), Bound::Id(2 * third + 1), Direction::Forward),
+        (Bound::InfMax, Bound::InfMin, Direction::Backward),
+        (Bound::Id(2 * third + 1), Bound::Id(third), Direction::Backward),
+    ] {
+        for limit in [1, 3, 1_000] {
+            let query = RangeQuery::new(start, end, direction, limit).expect("a range");
+            let pages = (left.range(uid, query).await, right.range(uid, query).await);
+            assert_eq!(pages.0.expect("read"), pages.1.expect("read"), "{query:?} of {uid}");
+        }
+    }
+    for cursor in 0..most {
+        let tails = (left.tail(uid, id(cursor), 5), right.tail(uid, id(cursor), 5));
+        if let (Some(left), Some(right)) = tails {
+            assert_eq!(left, right, "tail of {uid} after {cursor}");
+        }
+    }
+}
+
+async fn same_conversations(
+    left: &dyn MessageStore,
+    right: &dyn MessageStore,
+    uid: Uid,
+    universe: &Universe,
+) {
+    for limit in [1, 2, 1_000] {
+        let lists = (left.conversations(uid, limit).await, right.conversations(uid, limit).await);
+        assert_eq!(lists.0.expect("read"), lists.1.expect("read"), "conversations of {uid}");
+    }
+    let with_users = universe.uids.iter().map(|other| Conversation::User(*other));
+    let in_groups = universe.gids.iter().map(|gid| Conversation::Group(*gid));
+    for conversation in with_users.chain(in_groups) {
+        let marks = (left.read_to(uid, conversation).await, right.read_to(uid, conversation).await);
+        assert_eq!(marks.0.expect("read"), marks.1.expect("read"), "{uid} in {conversation}");
+        for (before, limit) in [(None, 2), (None, 1_000), (Some(id(universe.newest / 2)), 2)] {
+            let pages = (
+                left.conversation(uid, conversation, before, limit).await,
+                right.conversation(uid, conversation, before, limit).await,
+            );
+            assert_eq!(pages.0.expect("read"), pages.1.expect("read"), "{uid} in {conversation}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Random histories: writes as queues would make them, and some that they should not.
+//!
+//! A history keeps what the writers of a real server know: the last number of each line, the groups, the copies owed.
+
+use super::compare::Universe;
+use super::*;
+use crate::domain::GroupStep;
+
+/// How many users, groups and names there are: few, so that they meet.
+const USERS: u32 = 5;
+const GROUPS: u64 = 2;
+const NAMES: u128 = 200;
+
+/// Something to do, chosen by chance; the numbers pick among what there is at that moment.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// A message to a person; the receiver's copy at once or later.
+    Tell(u8, u8, bool),
+    /// A message to a group.
+    Speak(u8, u8),
+    /// The group is made, somebody is added, or somebody is put out.
+    Change(u8, u8, u8),
+    /// The copies of some acceptance are delivered, to so many of those who are owed one.
+    Deliver(u8, u8),
+    /// A read mark.
+    Mark(u8, u8, u8),
+    /// The same message once more, under new numbers.
+    Repeat(u8),
+    /// A message whose number is not larger.
+    Backwards(u8),
+}
+
+/// What the writers know.
+pub struct History {
+    last: Vec<u64>,
+    named: u128,
+    groups: Vec<Option<Group>>,
+    owed: Vec<(AcceptanceId, Arc<Content>, Vec<Recipient>)>,
+    told: Vec<Arc<Content>>,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History {
+            last: vec![0; USERS as usize],
+            named: 0,
+            groups: vec![None; GROUPS as usize],
+            owed: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+}
+
+impl History {
+    /// What can be asked about it.
+    pub fn universe(&self) -> Universe {
+        Universe {
+            uids: (0..USERS).map(user).collect(),
+            gids: (0..GROUPS).map(group).collect(),
+            names: (0..self.named).map(client_id).collect(),
+            newest: self.last.iter().copied().max().unwrap_or(0) + 1,
+        }
+    }
+
+    fn next(&mut self, uid: Uid) -> u64 {
+        let last = &mut self.last[(uid.0 - user(0).0) as usize];
+        // Gaps mean nothing.
+        *last += 1 + (*last % 3) / 2;
+        *last
+    }
+
+    fn name(&mut self) -> u128 {
+        self.named = (self.named + 1).min(NAMES);
+        self.named - 1
+    }
+
+    /// The write that a move comes to now, if there is one.
+    pub fn write(&mut self, step: &Move) -> Option<Write> {
+        match *step {
+            Move::Tell(from, to, later) => {
+                let (from, to) = (user(u32::from(from)), user(u32::from(to)));
+                let content = said(from, Conversation::User(to), self.name(), "hello");
+                self.told.push(content.clone());
+                let mut rows = vec![row(from, self.next(from))];
+                let mut rest = Vec::new();
+                match later {
+                    _ if from == to => {}
+                    true => rest.push(Recipient { uid: to, generation: Generation(0) }),
+                    false => rows.push(row(to, self.next(to))),
+                }
+                Some(Write::Accept(accept(content, rows, rest)))
+            }
+            Move::Speak(from, gid) => {
+                let from = user(u32::from(from));
+                let group = self.groups[usize::from(gid) % GROUPS as usize].clone()?;
+                let stay = group.stay_of(from)?;
+                let content = said(from, Conversation::Group(group.gid), self.name(), "all");
+                Some(Write::Accept(self.accept_for(content, stay, &group, None)))
+            }
+            Move::Change(by, gid, who) => self.change(user(u32::from(by)), gid, user(u32::from(who))),
+            Move::Deliver(at, count) => {
+                let at = usize::from(at) % self.owed.len().max(1);
+                let (acceptance, content, owed) = self.owed.get(at)?.clone();
+                let some = owed.into_iter().take(1 + usize::from(count) % 3);
+                let rows = some.map(|to| member_row(to.uid, self.next(to.uid), to.generation.0)).collect();
+                Some(Write::Deliver(Deliver { acceptance, content, rows }))
+            }
+            Move::Mark(owner, other, read_to) => {
+                let (owner, other) = (user(u32::from(owner)), user(u32::from(other)));
+                let content = mark(owner, Conversation::User(other), u64::from(read_to));
+                let row = row(owner, self.next(owner));
+                Some(Write::Accept(accept(content, vec![row], vec![])))
+            }
+            Move::Repeat(at) => {
+                let content = self.told.get(usize::from(at) % self.told.len().max(1))?.clone();
+                let row = row(content.sender, self.next(content.sender));
+                Some(Write::Accept(accept(content, vec![row], vec![])))
+            }
+            Move::Backwards(from) => {
+                let from = user(u32::from(from));
+                let content = said(from, Conversation::User(from), self.name(), "back");
+                let last = self.last[(from.0 - user(0).0) as usize].max(1);
+                Some(Write::Accept(accept(content, vec![row(from, last)], vec![])))
+            }
+        }
+    }
+
+    fn change(&mut self, by: Uid, at: u8, who: Uid) -> Option<Write> {
+        let at = usize::from(at) % GROUPS as usize;
+        let gid = group(at as u64);
+        let (from_version, step, group) = match &self.groups[at] {
+            None => {
+                let step = GroupStep::Created { name: "walkers".to_owned(), members: vec![by, who] };
+                let change = GroupChange { gid, from_version: 0, step: step.clone() };
+                (0, step, Group::create(&change)?)
+            }
+            Some(group) => {
+                group.stay_of(by)?;
+                let step = match group.stay_of(who) {
+                    Some(stay) if who == by => GroupStep::Left(who, stay),
+                    Some(stay) => GroupStep::Removed(who, stay),
+                    None => GroupStep::Added(who, group.next_generation(who)),
+                };
+                (group.version, step, group.clone())
+            }
+        };
+        let stay = group.stay_of(by)?;
+        let content = Content {
+            kind: Kind::Membership,
+            ..(*said(by, Conversation::Group(gid), self.name(), "changed")).clone()
+        };
+        let change = GroupChange { gid, from_version, step };
+        let heard = group.apply(&change).unwrap_or(group);
+        Some(Write::Accept(self.accept_for(Arc::new(content), stay, &heard, Some(change))))
+    }
+
+    /// Owed to everyone who is in after the change, and to the one who is put out by it.
+    fn accept_for(
+        &mut self,
+        content: Arc<Content>,
+        stay: Generation,
+        group: &Group,
+        change: Option<GroupChange>,
+    ) -> Accept {
+        let sender = content.sender;
+        let ends = change.as_ref().and_then(|change| change.step.ends());
+        let mut rest: Vec<Recipient> = group
+            .active()
+            .map(|member| Recipient { uid: member.uid, generation: member.generation })
+            .chain(ends.map(|(uid, generation)| Recipient { uid, generation }))
+            .filter(|to| to.uid != sender)
+            .collect();
+        // Not in the order of their uids, so that the order of the acceptance is seen to be kept.
+        rest.reverse();
+        let own = member_row(sender, self.next(sender), stay.0);
+        Accept { change, ..accept(content, vec![own], rest) }
+    }
+
+    /// Takes note of what became of a write.
+    pub fn settle(&mut self, write: &Write, done: &Done) {
+        match (write, done) {
+            (Write::Accept(accept), Done::Accepted(acceptance, _)) => {
+                if let Some(change) = &accept.change {
+                    let group = &mut self.groups[(change.gid.0 - group(0).0) as usize];
+                    *group = match group.take() {
+                        None => Group::create(change),
+                        Some(group) => group.apply(change),
+                    };
+                }
+                if !accept.rest.is_empty() {
+                    self.owed.push((*acceptance, accept.content.clone(), accept.rest.clone()));
+                }
+            }
+            (Write::Deliver(deliver), Done::Delivered(_)) => {
+                for (acceptance, _, owed) in &mut self.owed {
+                    // One delivery in four stays on the list and is made once more.
+                    if *acceptance == deliver.acceptance && deliver.rows[0].message_id.get() % 4 > 0 {
+                        owed.retain(|to| deliver.rows.iter().all(|row| row.receiver != to.uid));
+                    }
+                }
+                self.owed.retain(|(_, _, owed)| !owed.is_empty());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn user(n: u32) -> Uid {
+    Uid(10_001 + n % USERS)
+}
+
+fn group(n: u64) -> GroupId {
+    GroupId(1 + n)
+}

@@ -1,0 +1,300 @@
+//! Crashes, at every step: whatever was acknowledged is there after it, and reads as if nothing had happened.
+//!
+//! A crash is the files as they lie there at that moment, copied to another place and opened anew.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::fold::{Fold, Frozen};
+use super::*;
+use crate::store::conformance::compare::{Universe, same_answers};
+use crate::store::conformance::history::{History, Move};
+use crate::store::conformance::{Made, id, ids, said, told};
+use crate::store::memory::MemoryStore;
+
+mod failures;
+
+/// Options under which nothing is folded unless a test does it.
+fn unfolded() -> SqliteOptions {
+    SqliteOptions { fold_rows: usize::MAX / 2, fold_bytes: usize::MAX / 2, ..SqliteOptions::default() }
+}
+
+/// Options under which everything is folded at once, a row at a time, and little is remembered.
+fn folding() -> SqliteOptions {
+    SqliteOptions {
+        fold_rows: 1,
+        fold_chunk: 1,
+        known_heads: 0,
+        known_groups: 0,
+        known_new_names: 0,
+        ..SqliteOptions::default()
+    }
+}
+
+async fn open(directory: &Path, options: SqliteOptions) -> SqliteStore {
+    let db = Db::open_with(&directory.join("tidemark.db"), &options).await.expect("opened");
+    SqliteStore::open(db, options, HistoryId(Uuid::nil())).await.expect("opened")
+}
+
+async fn made(options: SqliteOptions) -> Made {
+    let directory = tempfile::tempdir().expect("a directory");
+    Made::keeping(open(directory.path(), options).await, directory)
+}
+
+/// The files of a directory as they lie there, in a new one.
+fn copied(from: &Path) -> TempDir {
+    let to = tempfile::tempdir().expect("a directory");
+    for file in std::fs::read_dir(from).expect("a directory") {
+        let path: PathBuf = file.expect("a file").path();
+        // The shared-memory index of a log does not outlive the processes that share it.
+        let name = path.file_name().expect("a name").to_owned();
+        if !name.to_string_lossy().ends_with("-shm") {
+            std::fs::copy(&path, to.path().join(name)).expect("copied");
+        }
+    }
+    to
+}
+
+/// Everything of a copied installation that is not folded, ready to be folded step by step.
+async fn frozen(directory: &Path) -> (Arc<Db>, Fold) {
+    let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
+    let folded = meta::number(db.readers(), meta::FOLDED).await.expect("read");
+    let mut journal =
+        Journal::open(&Journal::path_beside(db.path()), &unfolded(), folded).await.expect("opened");
+    let (ledger, generation) = replay::replay(&db, &mut journal, folded).await.expect("replayed");
+    let frozen = Frozen {
+        generation: Arc::new(generation),
+        through: journal.last(),
+        accepted: ledger.accepted(),
+        open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),
+    };
+    (db, Fold::new(Arc::new(frozen), 3))
+}
+
+mod everything_in_memory {
+    async fn make() -> super::Made {
+        super::made(super::unfolded()).await
+    }
+    crate::message_store_conformance!(make);
+}
+
+mod everything_folded {
+    async fn make() -> super::Made {
+        super::made(super::folding()).await
+    }
+    crate::message_store_conformance!(make);
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let byte = || any::<u8>();
+    let one = prop_oneof![
+        6 => (byte(), byte(), any::<bool>()).prop_map(|(from, to, later)| Move::Tell(from, to, later)),
+        6 => (byte(), byte()).prop_map(|(from, gid)| Move::Speak(from, gid)),
+        4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
+        9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
+        3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::Mark(owner, other, to)),
+        1 => byte().prop_map(Move::Repeat),
+        1 => byte().prop_map(Move::Backwards),
+    ];
+    prop::collection::vec(one, 1..12)
+}
+
+/// What happens between two commits.
+#[derive(Clone, Debug)]
+enum Event {
+    /// Nothing.
+    Go,
+    /// The process dies.
+    Crash,
+    /// The process dies in a fold, after so many of its steps.
+    CrashInFold(u8),
+    /// The process ends in order.
+    Close,
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => Just(Event::Go),
+        1 => Just(Event::Crash),
+        2 => (0..30u8).prop_map(Event::CrashInFold),
+        1 => Just(Event::Close),
+    ]
+}
+
+/// A store and its files.
+struct Life {
+    directory: TempDir,
+    store: SqliteStore,
+}
+
+impl Life {
+    async fn begin(options: SqliteOptions) -> Life {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = open(directory.path(), options).await;
+        Life { directory, store }
+    }
+
+    async fn after(self, event: &Event, options: SqliteOptions) -> Life {
+        let directory = match event {
+            Event::Go => return self,
+            Event::Crash => copied(self.directory.path()),
+            Event::CrashInFold(steps) => {
+                let between = copied(self.directory.path());
+                let (db, mut fold) = frozen(between.path()).await;
+                for _ in 0..*steps {
+                    if !fold.step(&db).await.expect("folded") {
+                        break;
+                    }
+                }
+                copied(between.path())
+            }
+            Event::Close => {
+                self.store.close().await;
+                copied(self.directory.path())
+            }
+        };
+        let store = open(directory.path(), options).await;
+        Life { directory, store }
+    }
+}
+
+/// Commits the moves to both stores, which must answer alike.
+async fn commit(store: &SqliteStore, model: &MemoryStore, history: &mut History, moves: &[Move]) {
+    let writes: Vec<Write> = moves.iter().filter_map(|step| history.write(step)).collect();
+    let done = store.commit(writes.clone()).await.expect("committed");
+    assert_eq!(done, model.commit(writes.clone()).await.expect("committed"));
+    for (write, done) in writes.iter().zip(&done) {
+        history.settle(write, done);
+    }
+}
+
+async fn live(scenes: Vec<(Vec<Move>, Event)>, options: fn() -> SqliteOptions) {
+    let (model, mut history) = (MemoryStore::new(), History::default());
+    let mut life = Life::begin(options()).await;
+    for (moves, event) in scenes {
+        commit(&life.store, &model, &mut history, &moves).await;
+        life = life.after(&event, options()).await;
+        same_answers(&life.store, &model, &history.universe()).await;
+    }
+    life.store.close().await;
+    let again = open(life.directory.path(), options()).await;
+    same_answers(&again, &model, &history.universe()).await;
+}
+
+fn run(case: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(case);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_history_reads_like_the_model_across_crashes(
+        scenes in prop::collection::vec((moves(), events()), 1..10),
+    ) {
+        run(live(scenes, unfolded));
+    }
+
+    #[test]
+    fn any_history_reads_like_the_model_while_it_is_folded(
+        scenes in prop::collection::vec((moves(), events()), 1..6),
+    ) {
+        run(live(scenes, folding));
+    }
+}
+
+/// Six users who tell each other things, some folded, some not.
+async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
+    let (model, store) = (MemoryStore::new(), open(directory, unfolded()).await);
+    for store in [&store as &dyn MessageStore, &model] {
+        tell_around(store, 1..=6).await;
+    }
+    store.close().await;
+    let store = open(directory, unfolded()).await;
+    for store in [&store as &dyn MessageStore, &model] {
+        tell_around(store, 7..=12).await;
+    }
+    let names = (0..15).map(crate::store::conformance::client_id).collect();
+    (model, Universe { uids: (1..=7).map(Uid).collect(), gids: vec![], names, newest: 26 })
+}
+
+async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u64>) {
+    for n in turns {
+        let user = |n: u64| Uid(1 + (n % 6) as u32);
+        told(store, (user(n), 2 * n), (user(n + 1), 2 * n + 1), n.into()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_fold_may_be_cut_off_after_any_of_its_steps() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (model, universe) = some_life(directory.path()).await;
+    let mut steps = 0;
+    loop {
+        let cut = copied(directory.path());
+        let (db, mut fold) = frozen(cut.path()).await;
+        let mut more = true;
+        for _ in 0..steps {
+            more = fold.step(&db).await.expect("folded");
+        }
+        let after = copied(cut.path());
+        let store = open(after.path(), unfolded()).await;
+        same_answers(&store, &model, &universe).await;
+        store.close().await;
+        let store = open(after.path(), unfolded()).await;
+        same_answers(&store, &model, &universe).await;
+        if !more {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 5, "the fold has several steps, so each was cut off");
+}
+
+#[tokio::test]
+async fn what_is_folded_and_not_yet_trimmed_is_not_replayed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (model, universe) = some_life(directory.path()).await;
+    let cut = copied(directory.path());
+    let (db, fold) = frozen(cut.path()).await;
+    fold.run(&db).await.expect("folded");
+    let after = copied(cut.path());
+    let store = open(after.path(), unfolded()).await;
+    assert_eq!(store.shared.memory.active().rows(), 0);
+    same_answers(&store, &model, &universe).await;
+    told(&store, (Uid(1), 30), (Uid(2), 31), 900).await;
+    assert_eq!(ids(&store, Uid(2)).await, [2, 13, 14, 25, 31]);
+}
+
+#[tokio::test]
+async fn a_reader_with_an_old_snapshot_sees_no_row_twice_and_misses_none() {
+    let life = Life::begin(folding()).await;
+    for n in 1..=5 {
+        told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
+    }
+    let reader = life.store.reader(Uid(2));
+    for n in 6..=20 {
+        told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
+    }
+    let seen = reader.range(RangeQuery::after(MessageId::ZERO, 100)).await.expect("read");
+    let seen: Vec<u64> = seen.rows.iter().map(|entry| entry.message_id.get()).collect();
+    assert_eq!(seen[..5], [1, 2, 3, 4, 5]);
+    assert!(seen.iter().zip(1..).all(|(seen, expected)| *seen == expected), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_tail_is_served_from_memory_for_whoever_was_up_to_date() {
+    let life = Life::begin(unfolded()).await;
+    told(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
+    life.store.close().await;
+    let store = open(life.directory.path(), unfolded()).await;
+    told(&store, (Uid(1), 2), (Uid(2), 9), 2).await;
+    let page = store.tail(Uid(2), id(5), 10).expect("the one new row is in memory");
+    assert_eq!(page.rows[0].content, said(Uid(1), Conversation::User(Uid(2)), 2, "message 2"));
+    assert_eq!(store.tail(Uid(2), id(4), 10), None);
+    assert_eq!(store.tail(Uid(2), id(9), 10), Some(Page::default()));
+}
