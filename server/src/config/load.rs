@@ -23,6 +23,19 @@ pub struct Flags {
     pub listen: Option<String>,
 }
 
+impl Flags {
+    /// Those that stand for a key: flag, section, key and text.
+    fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str, String)> {
+        let data_dir = self.data_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
+        let given = [
+            ("--listen", "server", "listen", self.listen.clone()),
+            ("--data-dir", "storage", "data_dir", data_dir),
+            ("--database-url", "storage", "database_url", self.database_url.clone()),
+        ];
+        given.into_iter().filter_map(|(flag, section, key, text)| text.map(|text| (flag, section, key, text)))
+    }
+}
+
 const PREFIX: &str = "TIDEMARK_";
 
 impl Config {
@@ -50,14 +63,11 @@ impl Config {
             probe(&section, &key, value.clone()).map_err(|why| ConfigError::Variable { name, why })?;
             put(&mut table, &section, &key, value);
         }
-        if let Some(listen) = &flags.listen {
-            put(&mut table, "server", "listen", Value::String(listen.clone()));
-        }
-        if let Some(dir) = &flags.data_dir {
-            put(&mut table, "storage", "data_dir", Value::String(dir.to_string_lossy().into_owned()));
-        }
-        if let Some(url) = &flags.database_url {
-            put(&mut table, "storage", "database_url", Value::String(url.clone()));
+        for (flag, section, key, text) in flags.values() {
+            let value = Value::String(text);
+            probe(section, key, value.clone())
+                .map_err(|why| ConfigError::Variable { name: flag.to_owned(), why })?;
+            put(&mut table, section, key, value);
         }
         let config: Config = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
             ConfigError::Variable { name: "configuration".into(), why: one_line(e.message()) }

@@ -72,6 +72,12 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
+    /// Something lies here, but not for this method.
+    pub(super) fn method_not_allowed() -> Problem {
+        let detail = "this address takes another method; /docs lists all";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    }
+
     /// What a JSON reader complains of.
     pub(super) fn from_json(error: &serde_json::Error) -> Problem {
         match error.classify() {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -110,9 +109,7 @@ fn router(state: HttpState) -> Router {
     }
     router
         .fallback(pages::not_found)
-        .method_not_allowed_fallback(async || {
-            Problem::not_found("this address takes other methods").into_response()
-        })
+        .method_not_allowed_fallback(async || Problem::method_not_allowed())
         .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(from_fn_with_state(state.clone(), layers::own_origin))

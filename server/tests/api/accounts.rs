@@ -1,0 +1,176 @@
+//! `/accounts`, `/sessions`, tickets.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{Socket, TestApp};
+
+#[tokio::test]
+async fn signing_up_gives_a_uid_from_10001_and_a_token_that_works() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("Ann").await, app.sign_up(" Bob ").await);
+    assert_eq!((ann.uid, bob.uid), (10_001, 10_002));
+    assert_eq!(bob.name, "Bob", "trimmed");
+    let me = app.get(&ann, "/api/v1/me").await.ok(200);
+    assert_eq!((&me["uid"], &me["name"], &me["seq"]), (&json!(10_001), &json!("Ann"), &json!(0)));
+    assert!(me["history"].is_string());
+}
+
+#[tokio::test]
+async fn a_name_is_taken_whatever_its_case() {
+    let app = TestApp::start().await;
+    app.sign_up("Ann").await;
+    let again =
+        app.post_as_nobody("/api/v1/accounts", json!({"name": "ANN", "password": "correct horse"})).await;
+    assert_eq!(again.refused(409), "name_taken");
+}
+
+#[tokio::test]
+async fn names_and_passwords_that_cannot_be_are_refused() {
+    let app = TestApp::start().await;
+    for (name, password, code) in [
+        ("", "correct horse", "bad_name"),
+        ("a\u{0}b", "correct horse", "bad_name"),
+        (&"x".repeat(41), "correct horse", "bad_name"),
+        ("ann", "short", "bad_password"),
+        ("ann", &"x".repeat(201), "bad_password"),
+    ] {
+        let answer =
+            app.post_as_nobody("/api/v1/accounts", json!({"name": name, "password": password})).await;
+        assert_eq!(answer.refused(422), code, "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_and_an_unknown_name_look_the_same() {
+    let app = TestApp::start().await;
+    app.sign_up("ann").await;
+    let log_in = async |name: &str, password: &str| {
+        app.post_as_nobody("/api/v1/sessions", json!({"name": name, "password": password})).await
+    };
+    let (wrong, unknown) = (log_in("ann", "incorrect horse").await, log_in("nobody", "correct horse").await);
+    assert_eq!(wrong.refused(401), "wrong_credentials");
+    assert_eq!(wrong.text, unknown.text);
+    log_in(" ANN ", "correct horse").await.ok(201);
+}
+
+#[tokio::test]
+async fn without_a_good_token_every_call_is_refused() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    for (method, path) in [
+        (Method::GET, "/api/v1/me"),
+        (Method::GET, "/api/v1/users?name=a"),
+        (Method::GET, "/api/v1/users/10001"),
+        (Method::GET, "/api/v1/range"),
+        (Method::GET, "/api/v1/seq"),
+        (Method::GET, "/api/v1/conversations"),
+        (Method::GET, "/api/v1/conversations/u:10001/messages"),
+        (Method::GET, "/api/v1/groups/1"),
+        (Method::POST, "/api/v1/messages"),
+        (Method::POST, "/api/v1/messages/batch"),
+        (Method::POST, "/api/v1/groups"),
+        (Method::POST, "/api/v1/groups/1/members"),
+        (Method::POST, "/api/v1/sessions/current/ticket"),
+        (Method::PUT, "/api/v1/conversations/u:10001/read"),
+        (Method::DELETE, "/api/v1/groups/1/members/10001"),
+        (Method::DELETE, "/api/v1/sessions"),
+        (Method::DELETE, "/api/v1/sessions/current"),
+        (Method::GET, "/ws"),
+    ] {
+        let request = || app.request(method.clone(), path);
+        for refused in [
+            request(),
+            request().bearer_auth("wrong"),
+            request().header("authorization", &ann.token),
+            request().header("authorization", "Bearer é"),
+        ] {
+            let answer = app.send(refused).await;
+            assert_eq!(answer.refused(401), "unauthorized", "{method} {path}");
+            assert_eq!(answer.header("www-authenticate"), "Bearer");
+        }
+    }
+}
+
+#[tokio::test]
+async fn logging_out_ends_this_session_and_closes_its_sockets_alone() {
+    let app = TestApp::start().await;
+    let phone = app.sign_up("ann").await;
+    let laptop = app.log_in("ann").await;
+    let (mut phone_socket, mut laptop_socket) = (app.socket(&phone).await, app.socket(&laptop).await);
+    phone_socket.begin().await;
+    laptop_socket.begin().await;
+    app.delete(&phone, "/api/v1/sessions/current").await.ok(204);
+    assert_eq!(phone_socket.closed().await, 4401);
+    assert_eq!(app.get(&phone, "/api/v1/me").await.refused(401), "unauthorized");
+    app.get(&laptop, "/api/v1/me").await.ok(200);
+    laptop_socket.heartbeat(0).await;
+    laptop_socket.expect("alive").await;
+}
+
+#[tokio::test]
+async fn logging_out_everywhere_closes_all_sockets_of_the_account_alone() {
+    let app = TestApp::start().await;
+    let phone = app.sign_up("ann").await;
+    let laptop = app.log_in("ann").await;
+    let bob = app.sign_up("bob").await;
+    let mut sockets = [app.socket(&phone).await, app.socket(&laptop).await];
+    let mut bobs = app.socket(&bob).await;
+    bobs.begin().await;
+    app.delete(&phone, "/api/v1/sessions").await.ok(204);
+    for socket in &mut sockets {
+        assert_eq!(socket.closed().await, 4401);
+    }
+    for ended in [&phone, &laptop] {
+        app.get(ended, "/api/v1/me").await.refused(401);
+    }
+    bobs.heartbeat(0).await;
+    bobs.expect("alive").await;
+    app.log_in("ann").await;
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_time() {
+    let app = TestApp::start_with(|config| config.accounts.session_days = 1).await;
+    let ann = app.sign_up("ann").await;
+    app.pass(Duration::from_secs(24 * 60 * 60 - 1));
+    app.get(&ann, "/api/v1/me").await.ok(200);
+    app.pass(Duration::from_secs(1));
+    assert_eq!(app.get(&ann, "/api/v1/me").await.refused(401), "unauthorized");
+}
+
+#[tokio::test]
+async fn accounts_and_sessions_survive_a_restart() {
+    let mut app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    app.restart().await;
+    app.get(&ann, "/api/v1/me").await.ok(200);
+    assert_eq!(app.sign_up("bob").await.uid, ann.uid + 1);
+}
+
+#[tokio::test]
+async fn a_ticket_opens_one_socket_within_its_time() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let ticket = async || {
+        let given = app.post(&ann, "/api/v1/sessions/current/ticket", json!({})).await.ok(200);
+        format!("/ws?ticket={}", given["ticket"].as_str().expect("a ticket"))
+    };
+    let first = ticket().await;
+    let mut socket = Socket::dial(&app.address, &first, &[]).await.expect("opened");
+    assert_eq!(socket.expect("welcome").await["uid"], ann.uid);
+    assert_eq!(Socket::dial(&app.address, &first, &[]).await.err(), Some(401), "used up");
+    let late = ticket().await;
+    app.pass(Duration::from_secs(30));
+    assert_eq!(Socket::dial(&app.address, &late, &[]).await.err(), Some(401), "expired");
+    assert_eq!(Socket::dial(&app.address, "/ws?ticket=wrong", &[]).await.err(), Some(401));
+    let token = format!("/ws?ticket={}", ann.token);
+    assert_eq!(Socket::dial(&app.address, &token, &[]).await.err(), Some(401), "a token is no ticket");
+
+    let unused = ticket().await;
+    app.delete(&ann, "/api/v1/sessions/current").await.ok(204);
+    assert_eq!(socket.closed().await, 4401);
+    assert_eq!(Socket::dial(&app.address, &unused, &[]).await.err(), Some(401), "logged out");
+}

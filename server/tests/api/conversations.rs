@@ -1,0 +1,99 @@
+//! `/conversations` and what lies beneath.
+
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, message, texts};
+
+#[tokio::test]
+async fn the_list_is_newest_first_with_titles_and_unread_counts() {
+    let app = TestApp::start().await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    app.say(&bob, &ann, 1, "one").await;
+    app.say(&bob, &ann, 2, "two").await;
+    app.say(&ann, &eve, 1, "hello").await;
+    let list = app.get(&ann, "/api/v1/conversations").await.ok(200);
+    let line = |at: usize| (list[at]["id"].clone(), list[at]["title"].clone(), list[at]["unread"].clone());
+    assert_eq!(line(0), (json!(format!("u:{}", eve.uid)), json!("eve"), json!(0)));
+    assert_eq!(line(1), (json!(format!("u:{}", bob.uid)), json!("bob"), json!(2)));
+    assert_eq!(list[1]["last"]["body"]["text"], "two");
+    assert_eq!(list[1]["read_to"], 0);
+}
+
+#[tokio::test]
+async fn a_read_mark_only_grows_and_follows_the_user_as_a_row() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    for n in 1..=3 {
+        app.say(&bob, &ann, n, "hi").await;
+    }
+    let ids: Vec<u64> = app.rows(&ann).await.iter().filter_map(|row| row["message_id"].as_u64()).collect();
+    let path = format!("/api/v1/conversations/u:{}/read", bob.uid);
+    let read_to = async |id: u64| app.put(&ann, &path, json!({"message_id": id})).await;
+    read_to(ids[1]).await.ok(204);
+    let rows = app.rows(&ann).await;
+    assert_eq!(rows.len(), 4);
+    assert_eq!((&rows[3]["kind"], &rows[3]["body"]), (&json!("receipt"), &json!({"read_to": ids[1]})));
+    assert_eq!(rows[3].get("client_id"), None);
+    let list = app.get(&ann, "/api/v1/conversations").await.ok(200);
+    assert_eq!((&list[0]["unread"], &list[0]["read_to"]), (&json!(1), &json!(ids[1])));
+
+    read_to(ids[0]).await.ok(204);
+    read_to(ids[1]).await.ok(204);
+    assert_eq!(app.rows(&ann).await.len(), 4, "an older mark writes nothing");
+    assert_eq!(app.rows(&bob).await.len(), 3, "a mark is one's own affair");
+}
+
+#[tokio::test]
+async fn a_read_mark_names_a_row_of_that_conversation() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&bob, &ann, 1, "hi").await;
+    let id = app.rows(&ann).await[0]["message_id"].as_u64().expect("an id");
+    let read = async |conversation: &str, body: Value| {
+        app.put(&ann, &format!("/api/v1/conversations/{conversation}/read"), body).await
+    };
+    let bobs = format!("u:{}", bob.uid);
+    for (conversation, body, status, code) in [
+        (bobs.as_str(), json!({"message_id": id + 1}), 422, "not_in_conversation"),
+        (&bobs, json!({"message_id": 9_007_199_254_740_992_u64}), 422, "invalid_body"),
+        (&bobs, json!({"message_id": "1"}), 422, "invalid_body"),
+        ("u:77", json!({"message_id": id}), 422, "not_in_conversation"),
+        ("g:1", json!({"message_id": id}), 422, "not_in_conversation"),
+        ("bob", json!({"message_id": id}), 400, "invalid_query"),
+        ("u:010", json!({"message_id": id}), 400, "invalid_query"),
+    ] {
+        assert_eq!(read(conversation, body.clone()).await.refused(status), code, "{conversation} {body}");
+    }
+    assert_eq!(app.rows(&ann).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_history_is_paged_newest_first() {
+    let app = TestApp::start_with(|config| config.limits.page_rows = 4).await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for n in 0..5 {
+        app.say(&ann, &bob, n, &n.to_string()).await;
+        app.say(&ann, &eve, 100 + n, "aside").await;
+    }
+    let path = format!("/api/v1/conversations/u:{}/messages", bob.uid);
+    let page = app.get(&ann, &format!("{path}?limit=1000")).await.ok(200);
+    assert_eq!(texts(page["rows"].as_array().expect("rows")), ["4", "3", "2", "1"], "the limit's limit");
+    let before = page["next_before"].as_u64().expect("more");
+    let page = app.get(&ann, &format!("{path}?before={before}")).await.ok(200);
+    assert_eq!(texts(page["rows"].as_array().expect("rows")), ["0"]);
+    assert_eq!(page["next_before"], Value::Null);
+    for bad in ["limit=0", "limit=x", "before=x", "before=-1"] {
+        assert_eq!(app.get(&ann, &format!("{path}?{bad}")).await.refused(400), "invalid_query", "{bad}");
+    }
+    assert_eq!(app.get(&ann, "/api/v1/conversations/x/messages").await.refused(400), "invalid_query");
+}
+
+#[tokio::test]
+async fn a_note_to_oneself_is_one_row_and_never_unread() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    app.post(&ann, "/api/v1/messages", message(1, json!({"user": ann.uid}), "milk")).await.ok(201);
+    assert_eq!(app.rows(&ann).await.len(), 1);
+    let list = app.get(&ann, "/api/v1/conversations").await.ok(200);
+    assert_eq!((&list[0]["title"], &list[0]["unread"]), (&json!("ann"), &json!(0)));
+}

@@ -1,0 +1,194 @@
+//! What keeps strangers and other sites out: origins, cookies, policies, forwarded headers, pages.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{Answer, Person, Socket, TestApp};
+
+const CREDENTIALS: &str = r#"{"name": "ann", "password": "correct horse"}"#;
+
+async fn sign_up_from(app: &TestApp, origin: &str) -> Answer {
+    let request = app.request(Method::POST, "/api/v1/accounts").header("origin", origin).body(CREDENTIALS);
+    app.send(request).await
+}
+
+/// The part of a `Set-Cookie` that the browser sends back.
+fn cookie(answer: &Answer) -> String {
+    answer.header("set-cookie").split(';').next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn our_own_page_gets_its_token_as_a_cookie_that_works() {
+    let app = TestApp::start().await;
+    let own = format!("http://{}", app.address);
+    let answer = sign_up_from(&app, &own).await;
+    answer.ok(201);
+    let line = answer.header("set-cookie");
+    for part in ["tidemark_session=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!line.contains("Secure"), "it would not work over http");
+    let with_cookie = |method, path| app.request(method, path).header("cookie", cookie(&answer));
+    app.send(with_cookie(Method::GET, "/api/v1/me")).await.ok(200);
+    let ticket = "/api/v1/sessions/current/ticket";
+    app.send(with_cookie(Method::POST, ticket).header("origin", &own)).await.ok(200);
+    let out = app.send(with_cookie(Method::DELETE, "/api/v1/sessions/current").header("origin", &own)).await;
+    out.ok(204);
+    assert!(
+        out.header("set-cookie").starts_with("tidemark_session=;")
+            && out.header("set-cookie").contains("Max-Age=0")
+    );
+    app.send(with_cookie(Method::GET, "/api/v1/me")).await.refused(401);
+}
+
+#[tokio::test]
+async fn a_program_gets_no_cookie() {
+    let app = TestApp::start().await;
+    let answer =
+        app.post_as_nobody("/api/v1/accounts", json!({"name": "ann", "password": "correct horse"})).await;
+    answer.ok(201);
+    assert_eq!(answer.header("set-cookie"), "");
+}
+
+#[tokio::test]
+async fn other_sites_change_nothing_and_open_no_socket() {
+    let app = TestApp::start().await;
+    let own = format!("http://{}", app.address);
+    let answer = sign_up_from(&app, &own).await;
+    let token = answer.json()["token"].as_str().expect("a token").to_owned();
+    let cookie = cookie(&answer);
+    for origin in ["http://evil.example", "null", "https://127.0.0.1"] {
+        let request = app
+            .request(Method::DELETE, "/api/v1/sessions")
+            .header("cookie", &cookie)
+            .header("origin", origin);
+        assert_eq!(app.send(request).await.refused(403), "foreign_origin", "{origin}");
+        let request =
+            app.request(Method::DELETE, "/api/v1/sessions").bearer_auth(&token).header("origin", origin);
+        assert_eq!(app.send(request).await.refused(403), "foreign_origin", "{origin}, with a token");
+        assert_eq!(sign_up_from(&app, origin).await.refused(403), "foreign_origin");
+        let refused =
+            Socket::dial(&app.address, "/ws", &[("cookie", &cookie), ("origin", origin)]).await.err();
+        assert_eq!(refused, Some(403), "{origin}");
+    }
+    let missing = app.request(Method::DELETE, "/api/v1/sessions").header("cookie", &cookie);
+    assert_eq!(app.send(missing).await.refused(403), "foreign_origin", "missing, with a cookie");
+    assert_eq!(Socket::dial(&app.address, "/ws", &[("cookie", &cookie)]).await.err(), Some(403));
+    let mut socket = Socket::dial(&app.address, "/ws", &[("cookie", &cookie), ("origin", &own)])
+        .await
+        .expect("our own page");
+    socket.expect("welcome").await;
+}
+
+#[tokio::test]
+async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() {
+    let app =
+        TestApp::start_with(|config| config.server.public_url = "https://chat.example.org".into()).await;
+    let direct = format!("http://{}", app.address);
+    assert_eq!(sign_up_from(&app, &direct).await.refused(403), "foreign_origin");
+    let answer = sign_up_from(&app, "https://chat.example.org").await;
+    answer.ok(201);
+    assert!(answer.header("set-cookie").contains("; Secure"));
+}
+
+#[tokio::test]
+async fn forwarded_headers_are_believed_from_trusted_proxies_only() {
+    let strict = |config: &mut tidemark::config::Config| config.limits.sign_ups_per_address_per_minute = 1;
+    let sign_up = async |app: &TestApp, n: usize, client: &str| {
+        let body = json!({"name": format!("user {n}"), "password": "correct horse"});
+        let request =
+            app.request(Method::POST, "/api/v1/accounts").header("x-forwarded-for", client).json(&body);
+        app.send(request).await.status.as_u16()
+    };
+    let open = TestApp::start_with(strict).await;
+    let statuses = async |app: &TestApp| {
+        let mut statuses = Vec::new();
+        for n in 0..12 {
+            statuses.push(sign_up(app, n, &format!("198.51.100.{n}")).await);
+        }
+        statuses
+    };
+    let seen = statuses(&open).await;
+    assert_eq!(
+        (&seen[..10], &seen[10..]),
+        (&[201; 10][..], &[429; 2][..]),
+        "all of one address, whatever they claim"
+    );
+    let behind = TestApp::start_with(|config| {
+        strict(config);
+        config.server.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a range")];
+    })
+    .await;
+    assert_eq!(statuses(&behind).await, [201; 12], "a different client each");
+}
+
+#[tokio::test]
+async fn every_answer_is_strict_with_browsers() {
+    let app = TestApp::start().await;
+    for path in ["/", "/login", "/docs", "/nothing", "/api/v1/me", "/health", "/static/x/app.css"] {
+        let answer = app.send(app.request(Method::GET, path)).await;
+        let policy = answer.header("content-security-policy");
+        for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
+            assert!(policy.contains(part), "{part} for {path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_ne!(answer.header("referrer-policy"), "", "{path}");
+        assert_eq!(answer.header("x-request-id").len(), 16, "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), "", "{path}");
+    }
+}
+
+async fn page(app: &TestApp, who: Option<&Person>, path: &str) -> Answer {
+    let request = app.request(Method::GET, path);
+    let cookie = who.map(|who| format!("tidemark_session={}", who.token)).unwrap_or_default();
+    app.send(request.header("cookie", cookie)).await
+}
+
+#[tokio::test]
+async fn strangers_are_led_to_the_log_in_card_and_back() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    for (path, to) in [("/", "/login"), ("/c/u:10001", "/login?next=/c/u:10001")] {
+        let answer = page(&app, None, path).await;
+        assert_eq!((answer.status.as_u16(), answer.header("location")), (303, to));
+        let shell = page(&app, Some(&ann), path).await;
+        assert_eq!(shell.status, 200);
+        assert!(
+            shell.text.contains("data-uid=\"10001\"")
+                && shell.header("content-type").starts_with("text/html")
+        );
+    }
+    assert!(page(&app, None, "/login?next=/c/u:10001").await.text.contains("/c/u:10001"));
+    for away in ["//evil.example", "https://evil.example", "/\\evil.example"] {
+        let answer = page(&app, Some(&ann), &format!("/login?next={away}")).await;
+        assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/"), "{away}");
+        assert!(!page(&app, None, &format!("/login?next={away}")).await.text.contains("evil"));
+    }
+}
+
+#[tokio::test]
+async fn static_files_are_cached_by_content_and_nothing_else_is() {
+    let app = TestApp::start().await;
+    let login = page(&app, None, "/login").await;
+    assert_eq!(login.header("cache-control"), "no-store");
+    let start = login.text.find("/static/").expect("a file");
+    let path: String = login.text[start..].chars().take_while(|c| *c != '"').collect();
+    let file = page(&app, None, &path).await;
+    assert_eq!(file.status, 200);
+    assert!(file.header("cache-control").contains("immutable"), "{path}");
+    assert_eq!(page(&app, None, "/static/0/app.css").await.header("cache-control"), "no-cache");
+    assert_eq!(page(&app, None, "/static/0/../../Cargo.toml").await.status, 404);
+    assert_eq!(page(&app, None, "/nothing").await.status, 404);
+}
+
+#[tokio::test]
+async fn unknown_calls_and_methods_are_refused_as_problems() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    assert_eq!(app.get(&ann, "/api/v1/nothing").await.refused(404), "not_found");
+    assert_eq!(app.get(&ann, "/api/v1/messages").await.refused(405), "method_not_allowed");
+    assert_eq!(app.get(&ann, "/ws").await.refused(426), "websocket_only");
+    let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
+    assert_eq!(document["openapi"], "3.1.0");
+}

@@ -1,0 +1,15 @@
+//! The HTTP and WebSocket interface against a whole server, laid out like its addresses.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accounts;
+mod conversations;
+mod door;
+mod groups;
+mod messages;
+mod operation;
+mod people;
+mod range;
+mod rates;
+mod ws;

@@ -1,0 +1,199 @@
+//! Health, metrics, stopping; and the program itself, from its command line to its exit code.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use reqwest::Method;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, TestApp, texts};
+
+#[tokio::test]
+async fn health_readiness_and_metrics_are_told() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    app.say(&ann, &ann, 1, "hi").await;
+    let mut socket = app.socket(&ann).await;
+    let seq = socket.expect("welcome").await["seq"].as_u64().expect("a number");
+    for cursor in [0, seq, seq] {
+        socket.heartbeat(cursor).await;
+        socket.next().await.expect("an answer");
+    }
+    let get = async |path: &str| app.send(app.request(Method::GET, path)).await;
+    get("/health").await.ok(200);
+    get("/ready").await.ok(200);
+    let metrics = get("/metrics").await.text;
+    for line in [
+        "tidemark_messages_total{path=\"http\"} 1",
+        "tidemark_heartbeats_total{result=\"alive\"} 2",
+        "tidemark_heartbeats_total{result=\"entries\"} 1",
+        "tidemark_send_seconds_count 1",
+        "tidemark_connections 1",
+        "tidemark_queue_depth{queue=\"0\"} 0",
+        "seqsvr_allocated_total 1",
+        "seqsvr_refusals_total{reason=\"unavailable\"} 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is missing in:\n{metrics}");
+    }
+    for name in ["tidemark_deliver_seconds_count", "seqsvr_raises_total", "seqsvr_raise_seconds_bucket"] {
+        assert!(metrics.contains(name), "{name} is missing in:\n{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_answers_what_was_sent_and_tells_sockets_to_come_back() {
+    let mut app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let mut socket = app.socket(&ann).await;
+    socket.expect("welcome").await;
+    let to = json!({"user": bob.uid});
+    for n in 0..50 {
+        socket.say(&to, n, "before the stop").await;
+    }
+    // The first answer shows that the frames are being taken; the stop then comes in the middle of them.
+    socket.expect("sent").await;
+    let mut answered = 1;
+    let hear = async {
+        loop {
+            match socket.next().await {
+                Ok(frame) => answered += usize::from(frame["type"] == "sent"),
+                Err(code) => break code,
+            }
+        }
+    };
+    let (code, ()) = tokio::join!(hear, app.restart());
+    assert_eq!(code, 1012);
+    let stored = app.rows(&bob).await;
+    assert!(texts(&stored).len() >= answered, "{answered} were answered, {} are stored", stored.len());
+}
+
+fn program(place: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command
+        .current_dir(place)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs the program to its end: exit code, standard output, standard error.
+async fn run(place: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = timeout(PATIENCE, program(place).args(args).output()).await.expect("in time").expect("run");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
+}
+
+/// Starts the program and waits for the line that tells its address.
+async fn serve(place: &Path) -> (Child, String) {
+    let mut child = program(place).args(["--listen", "127.0.0.1:0"]).spawn().expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let line = timeout(PATIENCE, lines.next_line()).await.expect("in time").expect("read").expect("a line");
+    (child, line.strip_prefix("listening on http://").expect("the address").to_owned())
+}
+
+async fn terminate(mut child: Child) -> i32 {
+    let pid = child.id().expect("alive").to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("run").success());
+    timeout(PATIENCE, child.wait()).await.expect("in time").expect("waited").code().expect("an exit code")
+}
+
+#[tokio::test]
+async fn the_program_serves_until_sigterm_and_exits_with_0() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let health = reqwest::get(format!("http://{address}/health")).await.expect("an answer");
+    assert_eq!(health.status(), 200);
+    assert!(place.path().join("data/tidemark.db").exists(), "data lie in ./data");
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
+async fn a_second_process_on_the_same_database_is_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, _) = serve(place.path()).await;
+    for args in [&["--listen", "127.0.0.1:0"][..], &["user", "list"], &["migrate"]] {
+        let (code, _, said) = run(place.path(), args).await;
+        let line = said.lines().last().unwrap_or_default();
+        assert_eq!(code, 1, "{args:?}: {said}");
+        assert!(line.contains("in use by another process; stop that one"), "{args:?}: {said}");
+    }
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
+async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let log_in = async |address: &str, path: &str, password: &str| {
+        let body = json!({"name": "Ann", "password": password});
+        let answer =
+            http.post(format!("http://{address}/api/v1/{path}")).json(&body).send().await.expect("an answer");
+        answer.status().as_u16()
+    };
+    assert_eq!(log_in(&address, "accounts", "correct horse").await, 201);
+    assert_eq!(terminate(child).await, 0);
+
+    let (code, out, _) = run(place.path(), &["user", "list"]).await;
+    assert_eq!((code, out.as_str()), (0, "10001\tAnn\n"));
+    let (code, out, _) = run(place.path(), &["user", "reset-password", "ann"]).await;
+    assert_eq!(code, 0);
+    let password = out.trim().to_owned();
+    assert_eq!(run(place.path(), &["user", "disable", "ann"]).await.0, 0);
+    let (_, out, _) = run(place.path(), &["user", "list"]).await;
+    assert_eq!(out, "10001\tAnn\tdisabled\n");
+    let (code, _, said) = run(place.path(), &["user", "disable", "nobody"]).await;
+    assert!(code == 1 && said.contains("nobody has the name nobody"), "{said}");
+
+    let (child, address) = serve(place.path()).await;
+    assert_eq!(log_in(&address, "sessions", &password).await, 401, "disabled");
+    assert_eq!(terminate(child).await, 0);
+    assert_eq!(run(place.path(), &["user", "enable", "ann"]).await.0, 0);
+    let (child, address) = serve(place.path()).await;
+    assert_eq!(log_in(&address, "sessions", "correct horse").await, 401, "the old password");
+    assert_eq!(log_in(&address, "sessions", &password).await, 201);
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
+async fn wrong_use_is_one_line_that_says_what_to_do() {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("bad.toml"), "[limits]\ntext_charakters = 5\n").expect("written");
+    for (args, code, part) in [
+        (&["--lisen", "x"][..], 2, "--lisen"),
+        (&["frobnicate"], 2, "frobnicate"),
+        (&["serve", "--listen", "nowhere"], 2, "listen"),
+        (&["serve", "--database-url", "postgres://db/x"], 2, "use sqlite:PATH"),
+        (&["check-config", "--config", "missing.toml"], 2, "missing.toml"),
+        (&["check-config", "--config", "bad.toml"], 2, "bad.toml line 2: unknown field `text_charakters`"),
+        (&["serve", "--data-dir", "/dev/null/x", "--listen", "127.0.0.1:0"], 1, "/dev/null"),
+    ] {
+        let (exit, out, said) = run(place.path(), args).await;
+        assert_eq!(exit, code, "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(said.starts_with("tidemark: ") && said.contains(part), "{args:?}: {said}");
+        assert_eq!(out, "");
+    }
+}
+
+#[tokio::test]
+async fn check_config_prints_what_is_in_force() {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("good.toml"), "[limits]\ntext_characters = 5\n").expect("written");
+    let mut command = program(place.path());
+    command.args(["check-config", "--config", "good.toml"]).env("TIDEMARK_LIMITS__PAGE_ROWS", "7");
+    let output = command.output().await.expect("run");
+    assert_eq!(output.status.code(), Some(0));
+    let printed: toml::Table =
+        toml::from_str(&String::from_utf8(output.stdout).expect("UTF-8")).expect("TOML");
+    assert_eq!(printed["limits"]["text_characters"].as_integer(), Some(5));
+    assert_eq!(printed["limits"]["page_rows"].as_integer(), Some(7));
+    assert_eq!(printed["server"]["heartbeat_seconds"].as_integer(), Some(30));
+    let (code, out, _) = run(place.path(), &["--help"]).await;
+    assert!(code == 0 && out.contains("Examples:") && out.contains("check-config"), "{out}");
+}

@@ -1,0 +1,108 @@
+//! Rates and seats: one who asks for too much is told so, and nobody else notices.
+
+use serde_json::json;
+
+use crate::support::{Socket, TestApp, message};
+
+#[tokio::test]
+async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
+    let app = TestApp::start_with(|config| config.limits.log_ins_per_name_per_minute = 1).await;
+    app.sign_up("ann").await;
+    app.sign_up("bob").await;
+    let attempt = async |name: &str, password: &str| {
+        app.post_as_nobody("/api/v1/sessions", json!({"name": name, "password": password})).await
+    };
+    for n in 0..10 {
+        attempt(if n % 2 == 0 { "ann" } else { " ANN" }, "guess guess").await.refused(401);
+    }
+    let refused = attempt("ann", "correct horse").await;
+    assert_eq!(refused.refused(429), "rate_limited");
+    assert_eq!(refused.json()["retryable"], true);
+    let wait: u64 = refused.header("retry-after").parse().expect("seconds");
+    assert!((1..=60).contains(&wait), "{wait}");
+    attempt("bob", "correct horse").await.ok(201);
+}
+
+#[tokio::test]
+async fn log_ins_are_limited_by_address() {
+    let app = TestApp::start_with(|config| config.limits.log_ins_per_address_per_minute = 1).await;
+    for n in 0..10 {
+        let body = json!({"name": format!("nobody {n}"), "password": "guess guess"});
+        app.post_as_nobody("/api/v1/sessions", body).await.refused(401);
+    }
+    let body = json!({"name": "another", "password": "guess guess"});
+    assert_eq!(app.post_as_nobody("/api/v1/sessions", body).await.refused(429), "rate_limited");
+}
+
+#[tokio::test]
+async fn http_and_websocket_share_the_sends_of_an_account() {
+    let app = TestApp::start_with(|config| config.limits.sends_per_account_per_second = 1).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let to = json!({"user": bob.uid});
+    let mut socket = app.socket(&ann).await;
+    socket.expect("welcome").await;
+    for n in 0..5 {
+        socket.say(&to, n, "over the socket").await;
+        socket.expect("sent").await;
+    }
+    let batch: Vec<_> = (5..10).map(|n| message(n, to.clone(), "over http")).collect();
+    app.post(&ann, "/api/v1/messages/batch", json!({"messages": batch})).await.ok(200);
+    let refused = app.post(&ann, "/api/v1/messages", message(10, to.clone(), "too much")).await;
+    assert_eq!(refused.refused(429), "rate_limited");
+    socket.say(&to, 11, "too much").await;
+    let error = socket.expect("error").await;
+    assert_eq!((&error["code"], &error["retryable"]), (&json!("rate_limited"), &json!(true)));
+    assert!(error["client_id"].is_string(), "which message: {error}");
+    app.say(&bob, &ann, 1, "I may").await;
+    assert_eq!(app.rows(&bob).await.len(), 11);
+}
+
+#[tokio::test]
+async fn one_who_goes_on_after_refusals_is_closed_and_others_stay() {
+    let app = TestApp::start_with(|config| config.limits.faults_per_connection_per_minute = 1).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let (mut flood, mut calm) = (app.socket(&ann).await, app.socket(&bob).await);
+    calm.begin().await;
+    flood.expect("welcome").await;
+    for n in 0..11 {
+        flood.try_send(format!("nonsense {n}")).await;
+    }
+    for _ in 0..11 {
+        assert_eq!(flood.expect("error").await["code"], "malformed_json");
+    }
+    assert_eq!(flood.closed().await, 1008);
+    calm.heartbeat(0).await;
+    calm.expect("alive").await;
+}
+
+#[tokio::test]
+async fn a_flood_of_frames_is_closed() {
+    let app = TestApp::start_with(|config| config.limits.frames_per_connection_per_second = 1).await;
+    let ann = app.sign_up("ann").await;
+    let mut flood = app.socket(&ann).await;
+    flood.expect("welcome").await;
+    for _ in 0..11 {
+        flood.try_send(r#"{"type":"heartbeat","seq":0}"#.to_owned()).await;
+    }
+    assert_eq!(flood.closed().await, 1008);
+}
+
+#[tokio::test]
+async fn one_address_holds_only_so_many_connections() {
+    let app = TestApp::start_with(|config| {
+        config.limits.connections_per_address = 4;
+        config.server.trusted_proxies = vec!["127.0.0.1".parse().expect("a range")];
+    })
+    .await;
+    let ann = app.sign_up("ann").await;
+    let bearer = format!("Bearer {}", ann.token);
+    let dial = async |client: &'static str| {
+        Socket::dial(&app.address, "/ws", &[("authorization", &bearer), ("x-forwarded-for", client)]).await
+    };
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(dial("198.51.100.1").await.expect("a seat"));
+    }
+    assert_eq!(dial("198.51.100.1").await.err(), Some(503));
+    dial("198.51.100.2").await.expect("another address");
+}

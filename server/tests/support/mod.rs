@@ -1,0 +1,225 @@
+//! A whole server in the test's process: real router, real SQLite in a directory of its own, port 0.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidemark::boot::{self, Running};
+use tidemark::config::Config;
+use tidemark::domain::{Clock, Timestamp};
+use uuid::Uuid;
+
+pub(crate) mod socket;
+
+pub(crate) use socket::Socket;
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Names are made in order, so that a failing test fails the same way again.
+pub(crate) fn client_id(n: u128) -> String {
+    Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + n).to_string()
+}
+
+/// A server, and the way to talk to it.
+pub(crate) struct TestApp {
+    running: Option<Running>,
+    pub(crate) config: Config,
+    pub(crate) address: String,
+    http: reqwest::Client,
+    time: Arc<AtomicI64>,
+    /// Dropped last: the files of the server.
+    _place: TempDir,
+}
+
+/// Somebody who is logged in.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(crate) uid: u64,
+    pub(crate) name: String,
+    pub(crate) token: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The body, which must be JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// A header's text; empty when there is none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Checks that this is a refusal in full form, and returns its code.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16) -> String {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["status"], status);
+        for field in ["type", "title", "detail"] {
+            assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field} in {problem}");
+        }
+        assert!(problem["retryable"].is_boolean());
+        problem["code"].as_str().expect("a code").to_owned()
+    }
+
+    /// Checks that it went well, and returns the body.
+    #[track_caller]
+    pub(crate) fn ok(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        if self.text.is_empty() { Value::Null } else { self.json() }
+    }
+}
+
+impl TestApp {
+    /// A server with the defaults, and passwords that cost little.
+    pub(crate) async fn start() -> TestApp {
+        TestApp::start_with(|_| {}).await
+    }
+
+    /// The same, with the configuration changed.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> TestApp {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut config = Config::default();
+        config.server.listen = ([127, 0, 0, 1], 0).into();
+        // One queue writes all copies of a message in one transaction: an answer means that everyone has it.
+        config.queues.count = 1;
+        config.storage.data_dir = place.path().join("data");
+        config.accounts.password_memory_kib = 8;
+        config.accounts.password_passes = 1;
+        change(&mut config);
+        config.check().expect("a good configuration");
+        let time = Arc::new(AtomicI64::new(1_795_261_438_042));
+        let mut app = TestApp {
+            running: None,
+            address: String::new(),
+            http: reqwest::Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
+                .timeout(PATIENCE)
+                .build()
+                .expect("a client"),
+            config,
+            time,
+            _place: place,
+        };
+        app.boot().await;
+        app
+    }
+
+    async fn boot(&mut self) {
+        let time = Arc::clone(&self.time);
+        let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
+        let running = boot::start(&self.config, clock).await.expect("started");
+        self.address = running.address().to_string();
+        self.running = Some(running);
+    }
+
+    /// Moves the server's wall clock.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
+    }
+
+    /// Stops it in good order.
+    pub(crate) async fn stop(&mut self) {
+        let running = self.running.take().expect("running");
+        running.stop(PATIENCE).await.expect("stopped in time");
+    }
+
+    /// Stops it in good order and starts it again over the same files, on another port.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        self.boot().await;
+    }
+
+    /// A request to be changed and sent.
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("http://{}{path}", self.address))
+    }
+
+    /// Sends a request.
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status(), response.headers().clone());
+        Answer { status, headers, text: response.text().await.expect("a text") }
+    }
+
+    pub(crate) async fn get(&self, who: &Person, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path).bearer_auth(&who.token)).await
+    }
+
+    pub(crate) async fn post(&self, who: &Person, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).bearer_auth(&who.token).json(&body)).await
+    }
+
+    pub(crate) async fn put(&self, who: &Person, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path).bearer_auth(&who.token).json(&body)).await
+    }
+
+    pub(crate) async fn delete(&self, who: &Person, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path).bearer_auth(&who.token)).await
+    }
+
+    /// A request of somebody who is not logged in.
+    pub(crate) async fn post_as_nobody(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub(crate) async fn sign_up(&self, name: &str) -> Person {
+        let body = json!({"name": name, "password": "correct horse"});
+        person(self.post_as_nobody("/api/v1/accounts", body).await.ok(201))
+    }
+
+    pub(crate) async fn log_in(&self, name: &str) -> Person {
+        let body = json!({"name": name, "password": "correct horse"});
+        person(self.post_as_nobody("/api/v1/sessions", body).await.ok(201))
+    }
+
+    /// Says `text` to a person under the `n`th name, and returns the id of the sender's copy.
+    pub(crate) async fn say(&self, from: &Person, to: &Person, n: u128, text: &str) -> u64 {
+        let body = message(n, json!({"user": to.uid}), text);
+        self.post(from, "/api/v1/messages", body).await.ok(201)["message_id"].as_u64().expect("an id")
+    }
+
+    /// All rows of `who`, oldest first.
+    pub(crate) async fn rows(&self, who: &Person) -> Vec<Value> {
+        let page = self.get(who, "/api/v1/range").await.ok(200);
+        assert_eq!(page["next_start"], Value::Null);
+        page["rows"].as_array().expect("rows").clone()
+    }
+
+    /// Opens a socket with the person's token.
+    pub(crate) async fn socket(&self, who: &Person) -> Socket {
+        Socket::open(&self.address, &format!("Bearer {}", who.token)).await
+    }
+}
+
+/// A message as clients write it.
+pub(crate) fn message(n: u128, to: Value, text: &str) -> Value {
+    json!({"client_id": client_id(n), "to": to, "body": {"text": text}})
+}
+
+/// The texts of message rows.
+pub(crate) fn texts(rows: &[Value]) -> Vec<&str> {
+    rows.iter().filter_map(|row| row["body"]["text"].as_str()).collect()
+}
+
+fn person(account: Value) -> Person {
+    Person {
+        uid: account["uid"].as_u64().expect("a uid"),
+        name: account["name"].as_str().expect("a name").to_owned(),
+        token: account["token"].as_str().expect("a token").to_owned(),
+    }
+}
