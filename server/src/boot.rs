@@ -83,6 +83,11 @@ impl Storage {
         Ok(Storage { db, directory })
     }
 
+    /// The database itself, for the commands that move data in and out.
+    pub fn db(&self) -> &Arc<Db> {
+        &self.db
+    }
+
     /// Accounts over this database.
     pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
         Accounts::new(Arc::clone(&self.directory), account_options(config), clock)
@@ -90,14 +95,18 @@ impl Storage {
 
     /// The rows of this database.
     pub async fn messages(&self, config: &Config) -> Result<SqliteStore, BootError> {
-        let history = HistoryId(random_uuid());
-        Ok(SqliteStore::open(Arc::clone(&self.db), config.storage.sqlite(), history).await?)
+        Ok(SqliteStore::open(Arc::clone(&self.db), config.storage.sqlite(), new_history()).await?)
     }
 
     /// Closes it.
     pub async fn close(self) -> Result<(), StoreError> {
         self.db.close().await
     }
+}
+
+/// A name for a life of the data that begins now (I14).
+pub fn new_history() -> HistoryId {
+    HistoryId(random_uuid())
 }
 
 /// The number lines of the installation, with their ceilings in a file beside the database.

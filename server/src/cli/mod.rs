@@ -7,8 +7,12 @@ use clap::{Parser, Subcommand};
 use crate::config::{Config, Flags};
 
 mod check_config;
+mod export;
 mod fault;
+mod import;
 mod migrate;
+mod progress;
+mod restored;
 mod serve;
 mod user;
 
@@ -20,6 +24,8 @@ Examples:
   tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
   tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
   tidemark user reset-password \"Ann Lee\"            while the server is stopped
+  tidemark export backup.jsonl                      also while it serves
+  tidemark import backup.jsonl --data-dir new       into an empty data directory
 
 Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
 for example TIDEMARK_LIMITS__TEXT_CHARACTERS=4000.
@@ -45,6 +51,12 @@ enum Command {
     Migrate,
     /// Check the configuration and print what is in force
     CheckConfig,
+    /// Write everything into one file, also while the server serves
+    Export(export::Export),
+    /// Fill an empty data directory from an export, or append one user's rows
+    Import(import::Import),
+    /// Give the data a new history and higher ceilings, after files were put back from a backup
+    Restored,
     /// Look after accounts while the server is stopped
     #[command(subcommand)]
     User(user::User),
@@ -62,6 +74,9 @@ impl Cli {
             None | Some(Command::Serve) => serve::run(&config).await,
             Some(Command::Migrate) => migrate::run(&config).await,
             Some(Command::CheckConfig) => check_config::run(&config),
+            Some(Command::Export(what)) => export::run(what, &config).await,
+            Some(Command::Import(what)) => import::run(what, &config).await,
+            Some(Command::Restored) => restored::run(&config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
         }
     }

@@ -154,7 +154,7 @@ pub trait Append: Send {
     ) -> Result<Vec<Option<MessageId>>, StoreError>;
 
     /// Stores rows, whose ids are larger than all in their inbox and grow, and idempotency records. Durable when it
-    /// returns; after an error some of it may be stored.
+    /// returns, all or none.
     async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError>;
 }
 

@@ -23,6 +23,13 @@ pub struct Checked {
     pub(super) largest: BTreeMap<u32, (Uid, MessageId)>,
 }
 
+impl Checked {
+    /// How many records it holds.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+}
+
 /// Reads the archive at `path` to its end. `adjacent` users share a ceiling.
 ///
 /// # Errors

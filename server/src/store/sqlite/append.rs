@@ -1,7 +1,7 @@
 //! Rows for one inbox, put straight into the keyed tables while nobody serves.
 //!
 //! The lock of the process keeps everybody else out, and the journal is folded first, so that the tables hold
-//! everything. What is appended takes the way of a fold, which may be cut off and done again.
+//! everything.
 
 use std::sync::Arc;
 
@@ -10,19 +10,18 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::db::Db;
-use super::fold::{Fold, Frozen};
+use super::fold::{self, Fold, Frozen};
 use super::journal::Journal;
 use super::memtable::{Applied, Generation};
-use super::replay::{replay, stored_open};
+use super::replay::replay;
 use super::{SqliteOptions, lookup, meta};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
 use crate::store::archive::Append;
-use crate::store::{AcceptanceId, Sent, StoreError};
+use crate::store::{Sent, StoreError};
 
 /// An [`Append`] on SQLite.
 pub struct SqliteAppend {
     db: Arc<Db>,
-    chunk: usize,
 }
 
 impl SqliteAppend {
@@ -42,7 +41,7 @@ impl SqliteAppend {
             Fold::new(Arc::new(frozen), options.fold_chunk).run(&db).await?;
         }
         journal.close().await?;
-        Ok(SqliteAppend { db, chunk: options.fold_chunk })
+        Ok(SqliteAppend { db })
     }
 }
 
@@ -78,10 +77,8 @@ impl Append for SqliteAppend {
         for (sender, client_id, record) in sent {
             generation.apply_sent((sender, client_id), record);
         }
-        let open = stored_open(&self.db).await?.into_iter().collect();
-        let through = meta::number(self.db.readers(), meta::FOLDED).await?;
-        let accepted = AcceptanceId(meta::number(self.db.readers(), meta::ACCEPTED).await?);
-        let frozen = Frozen { generation: Arc::new(generation), through, accepted, open };
-        Fold::new(Arc::new(frozen), self.chunk).run(&self.db).await
+        let mut tx = self.db.write().await?;
+        fold::write_all(&mut tx, generation).await?;
+        tx.commit().await
     }
 }

@@ -173,6 +173,20 @@ pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteCon
         .busy_timeout(options.busy_timeout)
 }
 
+/// Refuses a database to which other migrations were applied than this version knows, for those who cannot apply them.
+pub(super) async fn check_migrated(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let applied: Vec<i64> =
+        sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success ORDER BY version")
+            .fetch_all(connection)
+            .await?;
+    if applied.iter().copied().eq(MIGRATIONS.iter().map(|migration| migration.version)) {
+        return Ok(());
+    }
+    Err(StoreError::unavailable(
+        "it belongs to another version; use that one, or run `tidemark migrate` first",
+    ))
+}
+
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
     MIGRATIONS.run(connection).await.map_err(|source| match source {
         MigrateError::VersionMissing(migration) => OpenError::Newer { path: path.to_owned(), migration },

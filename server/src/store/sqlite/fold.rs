@@ -117,11 +117,7 @@ impl Fold {
         }
         sqlx::query("DELETE FROM pending").execute(&mut *tx).await?;
         for (acceptance, open) in &self.frozen.open {
-            sqlx::query("INSERT INTO pending (acceptance, record) VALUES (?, ?)")
-                .bind(acceptance.0.cast_signed())
-                .bind(record::encode_open(open))
-                .execute(&mut *tx)
-                .await?;
+            write_open(&mut tx, *acceptance, open).await?;
         }
         meta::put(&mut tx, meta::ACCEPTED, self.frozen.accepted.0).await?;
         meta::put(&mut tx, meta::FOLDED, self.frozen.through).await?;
@@ -184,6 +180,22 @@ impl Fold {
     }
 }
 
+/// Writes the rows and idempotency records of `generation` in the caller's transaction.
+pub(super) async fn write_all(
+    connection: &mut SqliteConnection,
+    generation: Generation,
+) -> Result<(), StoreError> {
+    let (chunk, generation) = (generation.rows(), Arc::new(generation));
+    let frozen = Frozen { generation, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
+    let mut fold = Fold::new(Arc::new(frozen), chunk);
+    while fold.next.0 < fold.receivers.len() {
+        let (entries, conversations) = fold.next_entries();
+        ENTRIES.insert(connection, &entries, bind_entry).await?;
+        CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
+    }
+    SENT.insert(connection, &fold.sent, bind_sent).await
+}
+
 fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
     let content = &row.content;
     query
@@ -220,7 +232,22 @@ fn bind_sent<'q>(
         .bind(sent.sent_at.0)
 }
 
-async fn write_group(
+/// Writes an acceptance with copies owed.
+pub(super) async fn write_open(
+    connection: &mut SqliteConnection,
+    acceptance: AcceptanceId,
+    open: &Open,
+) -> Result<(), StoreError> {
+    sqlx::query("INSERT INTO pending (acceptance, record) VALUES (?, ?)")
+        .bind(acceptance.0.cast_signed())
+        .bind(record::encode_open(open))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Writes what changed about a group.
+pub(super) async fn write_group(
     connection: &mut SqliteConnection,
     gid: GroupId,
     changed: ChangedGroup,

@@ -12,6 +12,11 @@ pub(super) const ACCEPTED: &str = "accepted";
 /// The history's name (I14).
 const HISTORY: &str = "history";
 
+/// While an import fills the installation: the checksum of its file.
+const IMPORT: &str = "import";
+/// How many of that file's records are stored.
+pub(super) const IMPORTED: &str = "imported";
+
 /// The number under `key`; 0 when there is none.
 pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Result<u64, StoreError> {
     match text(executor, key).await? {
@@ -51,6 +56,37 @@ pub(super) async fn put_history(
     history: HistoryId,
 ) -> Result<(), StoreError> {
     put(connection, HISTORY, history).await
+}
+
+/// The checksum of the file from which an import is filling the installation.
+pub(super) async fn import(executor: impl SqliteExecutor<'_>) -> Result<Option<String>, StoreError> {
+    text(executor, IMPORT).await
+}
+
+/// Begins an import from the file of this checksum.
+pub(super) async fn begin_import(connection: &mut SqliteConnection, source: &str) -> Result<(), StoreError> {
+    put(connection, IMPORT, source).await?;
+    put(connection, IMPORTED, 0).await
+}
+
+/// Ends it.
+pub(super) async fn end_import(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM meta WHERE key IN (?, ?)")
+        .bind(IMPORT)
+        .bind(IMPORTED)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Refuses an installation that an import has not finished.
+pub(super) async fn check_finished(executor: impl SqliteExecutor<'_>) -> Result<(), StoreError> {
+    match import(executor).await? {
+        None => Ok(()),
+        Some(_) => Err(StoreError::unavailable(
+            "an import into it was not finished; run `tidemark import` with the same file again, or empty the data directory",
+        )),
+    }
 }
 
 async fn text(executor: impl SqliteExecutor<'_>, key: &str) -> Result<Option<String>, StoreError> {

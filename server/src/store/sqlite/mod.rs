@@ -38,10 +38,12 @@ mod lock;
 mod lookup;
 mod memtable;
 mod meta;
+mod moment;
 mod options;
 mod read;
 mod recovery;
 mod replay;
+mod restore;
 mod shared;
 mod snapshot;
 
@@ -49,7 +51,9 @@ pub use append::SqliteAppend;
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
 pub use error::OpenError;
+pub use moment::SqliteSnapshot;
 pub use options::SqliteOptions;
+pub use restore::{SqliteRestore, rename_history};
 
 use committer::{Ask, Call, Committer, Reply};
 use folder::Folder;

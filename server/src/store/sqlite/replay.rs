@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::Row as _;
+use sqlx::{Row as _, SqliteExecutor};
 
 use super::db::Db;
 use super::journal::{Journal, record};
@@ -19,7 +19,7 @@ pub(super) async fn replay(
     folded: u64,
 ) -> Result<(Ledger, Generation), StoreError> {
     let accepted = AcceptanceId(meta::number(db.readers(), meta::ACCEPTED).await?);
-    let mut ledger = Ledger::new(accepted, stored_open(db).await?);
+    let mut ledger = Ledger::new(accepted, stored_open(db.readers()).await?);
     let generation = Generation::default();
     for seq in folded + 1..=journal.last() {
         for effect in journal.read(seq).await? {
@@ -34,8 +34,10 @@ pub(super) async fn replay(
 }
 
 /// The acceptances with copies owed, as of the last fold.
-pub(super) async fn stored_open(db: &Db) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
-    let rows = sqlx::query("SELECT acceptance, record FROM pending").fetch_all(db.readers()).await?;
+pub(super) async fn stored_open(
+    executor: impl SqliteExecutor<'_>,
+) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {
+    let rows = sqlx::query("SELECT acceptance, record FROM pending").fetch_all(executor).await?;
     let mut open = BTreeMap::new();
     for row in rows {
         let acceptance = AcceptanceId(row.try_get::<i64, _>(0)?.cast_unsigned());

@@ -1,0 +1,34 @@
+//! `tidemark export FILE`: everything into one file, also beside a serving process.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::ProgressBar;
+
+use super::{Fault, progress};
+use crate::config::Config;
+use crate::domain::Clock;
+use crate::store::sqlite::SqliteSnapshot;
+use crate::transfer::{self, Begin};
+
+/// Where to.
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// A new file; only its owner may read it, since it holds every message and the passwords' hashes
+    file: PathBuf,
+    /// Go on with a file whose export was interrupted, while nothing has changed since
+    #[arg(long)]
+    resume: bool,
+}
+
+pub(super) async fn run(what: Export, config: &Config) -> Result<(), Fault> {
+    let database = config.storage.file()?;
+    let mut snapshot =
+        SqliteSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;
+    let begin = if what.resume { Begin::Resume } else { Begin::New };
+    let bar: ProgressBar = progress::bar();
+    let done = transfer::export(&mut snapshot, &what.file, begin, Clock::system().now(), &bar).await;
+    bar.finish_and_clear();
+    println!("{} records in {}", done.map_err(Fault::failed)?, what.file.display());
+    Ok(())
+}

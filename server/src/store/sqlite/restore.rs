@@ -1,0 +1,153 @@
+//! Fills an empty installation from records, and renames the history of one that was put back.
+//!
+//! Records go straight into the keyed tables, a chunk a transaction, which also says how many there are by now; the
+//! journal stays empty. Until the end the database is marked, and does not open for serving.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::SqliteConnection;
+
+use super::db::Db;
+use super::fold::{self, write_group, write_open};
+use super::journal::Journal;
+use super::ledger::Open;
+use super::memtable::{Applied, ChangedGroup, Generation};
+use super::{SqliteOptions, meta};
+use crate::domain::{Generation as Stay, Group, GroupId, HistoryId, MessageId, Timestamp, Uid};
+use crate::store::archive::{Record, Restore, RestoreError};
+use crate::store::{Account, StoreError};
+
+/// A [`Restore`] on SQLite.
+pub struct SqliteRestore {
+    db: Arc<Db>,
+    options: SqliteOptions,
+}
+
+impl SqliteRestore {
+    /// Into the database `db`.
+    pub fn new(db: Arc<Db>, options: SqliteOptions) -> SqliteRestore {
+        SqliteRestore { db, options }
+    }
+
+    async fn is_empty(&self, connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+        let used: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries)
+                 OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent)",
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let folded = meta::number(connection, meta::FOLDED).await?;
+        let mut journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, folded).await?;
+        let batches = journal.last();
+        journal.close().await?;
+        Ok(!used && batches == 0)
+    }
+}
+
+#[async_trait]
+impl Restore for SqliteRestore {
+    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+        let mut tx = self.db.write().await?;
+        let begun = match meta::import(&mut *tx).await? {
+            Some(known) if known == source => Ok(meta::number(&mut *tx, meta::IMPORTED).await?),
+            Some(_) => Err(RestoreError::OtherSource),
+            None if self.is_empty(&mut tx).await? => {
+                meta::begin_import(&mut tx, source).await?;
+                Ok(0)
+            }
+            None => Err(RestoreError::NotEmpty),
+        };
+        tx.commit().await?;
+        begun
+    }
+
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+        let count = chunk.len() as u64;
+        let mut tx = self.db.write().await?;
+        let generation = Generation::default();
+        for record in chunk {
+            match record {
+                Record::Account(account, created_at) => write_account(&mut tx, &account, created_at).await?,
+                Record::Group(group) => write_whole_group(&mut tx, group).await?,
+                Record::Stay(gid, uid, stay) => {
+                    let closed = HashMap::from([(uid, stay)]);
+                    write_group(&mut tx, gid, ChangedGroup { group: None, changed: Vec::new(), closed })
+                        .await?;
+                }
+                Record::Row(entry) => {
+                    let rows = vec![(entry.receiver, entry.message_id, MessageId::ZERO)];
+                    let content = entry.content;
+                    generation.apply(Applied { content, rows, sent: None, group: None, closed: None });
+                }
+                Record::Sent(sender, client_id, sent) => generation.apply_sent((sender, client_id), sent),
+                Record::Pending(pending, ends) => {
+                    let open = Open { content: pending.content, ends, owed: pending.owed };
+                    write_open(&mut tx, pending.acceptance, &open).await?;
+                    meta::put(&mut tx, meta::ACCEPTED, pending.acceptance.0).await?;
+                }
+            }
+        }
+        fold::write_all(&mut tx, generation).await?;
+        let before = meta::number(&mut *tx, meta::IMPORTED).await?;
+        meta::put(&mut tx, meta::IMPORTED, before + count).await?;
+        Ok(tx.commit().await?)
+    }
+
+    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+        let mut tx = self.db.write().await?;
+        meta::put_history(&mut tx, history).await?;
+        meta::end_import(&mut tx).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Gives the data another history (I14).
+pub async fn rename_history(db: &Db, history: HistoryId) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    meta::put_history(&mut tx, history).await?;
+    tx.commit().await
+}
+
+async fn write_account(
+    connection: &mut SqliteConnection,
+    account: &Account,
+    created_at: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled) VALUES (?, ?, ?, ?, ?, ?)",
+    )
+    .bind(account.uid.0)
+    .bind(&account.name)
+    .bind(account.name.to_lowercase())
+    .bind(&account.password_hash)
+    .bind(created_at.0)
+    .bind(account.disabled)
+    .execute(&mut *connection)
+    .await?;
+    counter(connection, "uid", i64::from(account.uid.0) + 1).await
+}
+
+async fn write_whole_group(connection: &mut SqliteConnection, group: Group) -> Result<(), StoreError> {
+    let gid = group.gid;
+    let changed: Vec<Uid> = group.members.iter().map(|member| member.uid).collect();
+    let closed: HashMap<Uid, Stay> = HashMap::new();
+    let whole = ChangedGroup { group: Some(Arc::new(group)), changed, closed };
+    write_group(connection, gid, whole).await?;
+    let GroupId(number) = gid;
+    counter(connection, "group", number.cast_signed() + 1).await
+}
+
+/// The next value of a counter is at least `next`.
+async fn counter(connection: &mut SqliteConnection, name: &str, next: i64) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO counters (name, next) VALUES (?, ?)
+         ON CONFLICT (name) DO UPDATE SET next = max(next, excluded.next)",
+    )
+    .bind(name)
+    .bind(next)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
