@@ -7,6 +7,7 @@ const PAGE = 60;
 const MOST = 240; // rows in the document
 const NEAR = 600; // px from an edge of the window at which the next page is fetched
 const AT_END = 40;
+const UNREAD_PAGES = 5; // of history that are fetched to find the first unread row
 
 export class Pane {
   constructor(store) {
@@ -48,23 +49,25 @@ export class Pane {
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
 
-  /** Paints what is here at once: from the first unread row, else the newest; then fills up from the server. */
+  /** Paints what is here at once: around the first unread row, else the newest; the rest comes from the server. */
   async start() {
-    const { unread, read_to } = this.store.conversations.get(this.id) ?? {};
-    if (unread) {
+    const known = () => this.store.conversations.get(this.id) ?? {};
+    const { unread, read_to } = known();
+    for (let page = 0; unread && page < UNREAD_PAGES && known().floor > read_to + 1; page++) await this.more();
+    if (unread && known().floor <= read_to + 1) {
       this.freshAfter = read_to;
       const newer = await this.page({ after: read_to, forward: true });
-      this.rows = [...await this.page({ before: read_to + 1, limit: 30 }), ...newer];
+      this.rows = [...await this.page({ before: read_to + 1, limit: PAGE / 2 }), ...newer];
       this.atTail = newer.length < PAGE;
     } else this.rows = await this.page({});
-    await this.render("fresh");
+    await this.render("end");
     if (this.log.scrollHeight < this.log.clientHeight + NEAR) await this.older();
-    const mark = this.mark();
-    if (mark) mark.scrollIntoView({ block: "center" });
-    this.read();
+    this.log.querySelector(".fresh-line")?.scrollIntoView({ block: "center" });
+    this.scrolled();
   }
 
-  mark() { return this.log.querySelector(".fresh-line"); }
+  /** One more page from the server; false when there is none, or it cannot be had now. */
+  more() { return this.store.fetchOlder(this.id).catch(() => false); }
 
   /** Rows were added to the database: take them in at the end, if the end is in the window. */
   refresh(anew) {
@@ -96,8 +99,9 @@ export class Pane {
   async render(hold, outbox = this.store.pending(this.id)) {
     const { log, store } = this;
     this.header();
-    const anchor = hold === "keep" && [...log.children].find((each) => each.offsetTop + each.offsetHeight > log.scrollTop);
-    const offset = anchor && anchor.offsetTop - log.scrollTop;
+    const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
+    const anchor = hold === "keep" && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
+    const offset = anchor && bottom(anchor);
     const floor = store.conversations.get(this.id)?.floor;
     const first = this.rows[0]?.message_id ?? Infinity;
     const whole = floor === 0 && !(await this.page({ before: first, limit: 1 })).length;
@@ -105,7 +109,7 @@ export class Pane {
     const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${title} begins.`;
     const items = itemsOf(store, this.rows, this.atTail ? outbox : [], this.freshAfter, start);
     keep(log, items, make, (item, element) => fill(item, element, store));
-    if (anchor?.isConnected) log.scrollTop = anchor.offsetTop - offset;
+    if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
     else this.toEnd();
     this.jump();
   }
@@ -141,7 +145,7 @@ export class Pane {
   async older() {
     const before = this.rows[0]?.message_id;
     let page = await this.page({ before });
-    if (page.length < PAGE && await this.store.fetchOlder(this.id).catch(() => false)) page = await this.page({ before });
+    if (page.length < PAGE && await this.more()) page = await this.page({ before });
     if (page.length) {
       this.rows.unshift(...page);
       if (this.rows.length > MOST) {
