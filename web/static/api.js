@@ -3,7 +3,8 @@
 /** A refusal in the server's own words; `status` 0 means that the server was not reached. */
 export class Refusal extends Error {
   constructor(status, { code = "unreachable", detail, title, retryable = false } = {}) {
-    super(detail ?? title ?? "The server cannot be reached. Try again in a moment.");
+    const text = detail ?? title ?? "the server cannot be reached; try again in a moment";
+    super(text[0].toUpperCase() + text.slice(1));
     Object.assign(this, { status, code, retryable });
   }
 }

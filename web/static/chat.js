@@ -3,8 +3,8 @@
 import { call } from "./api.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
-import { openDb, forget } from "./db.js";
-import { closable, findDialog, groupDialog, membersDialog } from "./dialogs.js";
+import { forget, openDb } from "./db.js";
+import { findDialog, groupDialog, membersDialog } from "./dialogs.js";
 import { $ } from "./dom.js";
 import { List } from "./list.js";
 import { Pane } from "./pane.js";
@@ -15,8 +15,14 @@ import { Tabs } from "./tabs.js";
 
 const { uid, name, textLimit } = document.body.dataset;
 const self = { uid: Number(uid), name };
-const db = await openDb(self.uid);
+const db = await openDb(self.uid).catch((problem) => {
+  $("banner").hidden = false;
+  $("banner-text").textContent = `This browser keeps nothing for this page, and Tidemark needs that: ${problem.message}`;
+  throw problem;
+});
 let sync = null; // in the tab that leads
+let tabs = null;
+let leaving = false;
 let state = { phase: "connecting", retryAt: null, cursor: 0, newest: null, history: null, beats: [] };
 
 const store = new Store({ db, call, self, nudge: (ids) => {
@@ -25,23 +31,23 @@ const store = new Store({ db, call, self, nudge: (ids) => {
 } });
 const pane = new Pane(store);
 new List(store);
-const composer = new Composer(store, Number(textLimit));
+const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true));
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(() => state, async (path) => {
-  await call("DELETE", path);
+  leaving = true;
+  await call("DELETE", path).finally(() => { leaving = false; });
   await over(true);
 });
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
-closable();
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything) {
   sync?.stop();
   if (everything) {
     tabs.tell("over");
-    db.db.close();
+    db.close();
     await forget(self.uid);
   } else await db.begin(0, null, []);
   location.replace(everything ? "/login" : location.pathname);
@@ -51,7 +57,7 @@ function told(next) {
   state = next;
   banner.tell(state);
   settings.facts();
-  if (state.phase === "ended") over(false);
+  if (state.phase === "ended" && !leaving) over(false);
 }
 
 const hear = {
@@ -72,13 +78,13 @@ async function follow() {
   $("pane-blank").hidden = Boolean(id);
   await store.load([]);
   composer.show(id);
-  pane.show(id);
+  if (id !== pane.wanted) pane.show(id);
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
 function go(id) {
   const path = id ? `/c/${id}` : "/";
-  if (path !== location.pathname) history.pushState({ inside: true }, "", path);
+  if (path !== location.pathname) history.pushState({ fromList: !store.open }, "", path);
   return follow();
 }
 
@@ -98,7 +104,7 @@ document.addEventListener("click", (event) => {
 });
 $("back").addEventListener("click", (event) => {
   event.preventDefault();
-  history.state?.inside ? history.back() : go(null);
+  history.state?.fromList ? history.back() : go(null);
 });
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea");
@@ -107,7 +113,7 @@ document.addEventListener("keydown", (event) => {
   else if (inDialog) return;
   else if (event.altKey && event.key === "ArrowUp") neighbour(-1);
   else if (event.altKey && event.key === "ArrowDown") neighbour(1);
-  else if (event.key === "Escape" && store.open) pane.settle();
+  else if (event.key === "Escape" && store.open) pane.toNewest(true);
   else if (event.key === "?" && !typing) settings.show();
   else return;
   event.preventDefault();
@@ -119,17 +125,17 @@ $("open-settings").addEventListener("click", settings.show);
 $("open-members").addEventListener("click", () => members(store.open));
 
 await follow();
-const tabs = new Tabs(`tidemark-${uid}`, {
+tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {
     sync = new Sync({ db, call,
       changed: (ids) => {
         store.load(ids);
-        tabs.tell("changed", ids);
+        tabs?.tell("changed", ids);
       },
       told: (next) => {
         told(next);
-        tabs.tell("state", next);
+        tabs?.tell("state", next);
       },
     });
     sync.start();

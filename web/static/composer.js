@@ -6,8 +6,9 @@ const SAVE_MS = 250;
 const WARN_AT = 200; // characters left
 
 export class Composer {
-  constructor(store, limit) {
-    Object.assign(this, { store, limit, id: null });
+  /** `sent()` runs when a message went into the outbox. */
+  constructor(store, limit, sent) {
+    Object.assign(this, { store, limit, sent, id: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
     this.text.addEventListener("keydown", (event) => {
@@ -68,6 +69,7 @@ export class Composer {
     this.measure();
     try {
       await this.store.post(this.id, text);
+      this.sent();
     } catch (problem) {
       this.text.value = text;
       $("counter").textContent = `This browser could not keep the message: ${problem.message}`;

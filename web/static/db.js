@@ -54,6 +54,7 @@ class Db {
     });
   }
 
+  close() { this.db.close(); }
   read(names, work) { return this.within("readonly", names, work); }
   write(names, work) { return this.within("readwrite", names, work); }
   all(name) { return this.read([name], (store) => done(store.getAll())); }
@@ -65,13 +66,16 @@ class Db {
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
   begin(seq, history, list) {
-    return this.write(["rows", "conversations", "outbox", "meta"], async (rows, conversations, outbox, meta) => {
+    const names = ["rows", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, conversations, outbox, people, meta) => {
       rows.clear();
       conversations.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, read_to } of list) {
         const counted = last.message_id; // may be newer than `seq`: its row is still to come
-        conversations.put({ id, title, last, unread, counted, read_to, acked: read_to, floor: seq + 1 });
+        const conversation = { id, title, last, unread, counted, read_to, acked: read_to, floor: seq + 1 };
+        if (last.kind === "membership") learn(conversation, last.body, people, this.uid);
+        conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
         if (item.state === "sent") outbox.put({ ...item, state: "waiting" });
@@ -81,7 +85,7 @@ class Db {
 
   /**
    * Stores the rows of one `entries` frame and the cursor, together, if the frame continues what is here.
-   * Answers {cursor, changed: [conversation]}; the cursor is unchanged when the frame leaves a gap.
+   * Answers {cursor, changed: [conversation], stale}; the cursor is unchanged when the frame leaves a gap.
    */
   entries(entries, after, synced) {
     const names = ["rows", "conversations", "outbox", "names", "meta"];
@@ -109,15 +113,8 @@ class Db {
       for (const conversation of touched.values()) conversations.put(conversation);
       position.cursor = Math.max(position.cursor, synced);
       meta.put(position, "position");
-      return { cursor: position.cursor, changed: [...touched.keys()] };
-    });
-  }
-
-  /** The server's newest id is smaller than our cursor: take it, and drop the rows that it does not know. */
-  lower(seq) {
-    return this.write(["rows", "meta"], async (rows, meta) => {
-      rows.delete(IDBKeyRange.lowerBound(seq, true));
-      meta.put({ ...(await done(meta.get("position"))), cursor: seq }, "position");
+      const stale = [...touched.values()].some((conversation) => conversation.stale);
+      return { cursor: position.cursor, changed: [...touched.keys()], stale };
     });
   }
 

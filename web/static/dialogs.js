@@ -8,15 +8,6 @@ export function open(dialog) {
   if (!dialog.open) dialog.showModal();
 }
 
-/** Closes on a click beside the dialog, or on what is marked `data-close`. */
-export function closable() {
-  for (const dialog of document.querySelectorAll("dialog")) {
-    dialog.addEventListener("click", (event) => {
-      if (event.target === dialog || event.target.closest("[data-close]")) dialog.close();
-    });
-  }
-}
-
 const numberOf = (id) => Number(id.slice(2));
 
 /** Ctrl+K. `go(id)` opens a conversation. */
@@ -93,14 +84,12 @@ export function membersDialog(store, call) {
   let members = [];
   const problem = (text) => { $("members-problem").textContent = text; };
   const load = async () => {
-    const group = await call("GET", `/groups/${gid}`);
-    members = group.members;
+    ({ members } = await call("GET", `/groups/${gid}`));
     await store.write(`g:${gid}`, (db) => db.learn(members));
-    const others = members.filter(({ uid }) => uid !== store.self.uid);
     $("members-list").replaceChildren(...members.map(({ uid, name }) => h("li", {},
-      disc(`u:${uid}`, name), h("span.title", {}, uid === store.self.uid ? `${name} (you)` : name),
-      others.some((other) => other.uid === uid)
-        ? h("button.link", { "aria-label": `Remove ${name}`, onclick: () => act("DELETE", `/${uid}`) }, "Remove") : null)));
+      disc(`u:${uid}`, name), h("span.title", {}, name),
+      uid === store.self.uid ? "you"
+        : h("button.link", { "aria-label": `Remove ${name}`, onclick: () => act("DELETE", `/${uid}`) }, "Remove"))));
   };
   /** One change of the group, then its members again. */
   const act = async (method, path, body) => {

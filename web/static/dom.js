@@ -31,6 +31,7 @@ export function disc(id, title) {
  */
 export function keep(container, items, make, fill) {
   const old = new Map();
+  const focus = document.activeElement;
   for (const element of container.children) old.set(element.key, element);
   let at = container.firstChild;
   for (const item of items) {
@@ -44,6 +45,7 @@ export function keep(container, items, make, fill) {
     else container.insertBefore(element, at);
   }
   for (const element of old.values()) element.remove();
+  if (container.contains(focus)) focus.focus({ preventScroll: true }); // moving an element takes its focus
 }
 
 const format = (options) => new Intl.DateTimeFormat(undefined, options);

@@ -16,15 +16,18 @@ export class List {
         key: id,
         title: store.title(id),
         when: last ? whenOf(last.sent_at) : "",
-        draft: id === store.open ? undefined : store.drafts.get(id),
+        label: "",
         unread: store.unread(id),
         open: id === store.open,
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
+      const draft = id !== store.open && store.drafts.get(id);
+      if (draft) Object.assign(item, { label: "Draft: ", line: draft });
+      else if (last?.state === "failed") item.label = "Not sent. ";
       item.sig = JSON.stringify(item);
       return item;
     });
-    keep($("list"), items, () => h("li"), fill);
+    keep($("list"), items, () => h("li", {}, h("a")), fill);
     $("list-blank").hidden = items.length > 0;
     $("list").hidden = items.length === 0;
     const total = store.unreadTotal();
@@ -33,11 +36,12 @@ export class List {
   }
 }
 
-function fill({ key, title, when, draft, line, unread, open }, element) {
-  element.replaceChildren(h(`a.row${unread ? ".fresh" : ""}`, { href: `/c/${key}`, "aria-current": open && "page" },
-    disc(key, title),
-    h("span.title", {}, title),
-    h("span.when", {}, when),
-    h("span.last", {}, ...(draft ? [h("span.draft", {}, "Draft: "), draft] : [line])),
-    unread ? h("span.badge", {}, unread > 999 ? "999+" : String(unread), unseen(" unread")) : h("span")));
+function fill({ key, title, when, label, line, unread, open }, { firstChild: link }) {
+  link.href = `/c/${key}`;
+  link.className = unread ? "row fresh" : "row";
+  link.ariaCurrent = open ? "page" : null;
+  link.replaceChildren(disc(key, title),
+    h("span.title", {}, title), h("span.when", {}, when),
+    h("span.last", {}, h("span.draft", {}, label), line),
+    ...(unread ? [h("span.badge", {}, unread > 999 ? "999+" : String(unread), unseen(" unread"))] : []));
 }

@@ -14,16 +14,15 @@ export class Pane {
     this.store = store;
     this.log = $("log");
     this.work = Promise.resolve();
-    this.clear();
+    this.wanted = null;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    $("jump").addEventListener("click", () => this.toNewest());
+    $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
     new ResizeObserver(() => { if (this.pinned) this.toEnd(); }).observe(this.log);
-    store.watch((ids) => { if (this.id && (!ids || ids.includes(this.id) || ids.includes(null))) this.refresh(!ids); });
-  }
-
-  clear() {
-    Object.assign(this, { id: null, rows: [], atTail: true, pinned: true, freshAfter: null, outbox: [] });
+    store.watch((ids) => {
+      if (!ids) this.show(this.wanted);
+      else if (ids.includes(this.id) || ids.includes(null)) this.inOrder(() => this.id && this.refresh());
+    });
   }
 
   /** Jobs on the window run one after the other. */
@@ -32,19 +31,22 @@ export class Pane {
     return this.work;
   }
 
+  /** Opens a conversation, or the same one anew; what is still under way for another one is let go. */
   show(id) {
-    if (id === this.id) return;
-    this.clear();
-    this.id = id;
-    this.log.replaceChildren();
-    if (id) this.inOrder(() => this.id === id && this.start());
+    this.letGo?.(false);
+    this.wanted = id;
+    const gone = new Promise((resolve) => { this.letGo = resolve; });
+    this.inOrder(() => {
+      Object.assign(this, { id, gone, rows: [], atTail: true, pinned: true, freshAfter: null });
+      if (id) return this.start();
+    });
   }
 
   header() {
     const title = this.store.title(this.id);
     $("pane-title").textContent = title;
     $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    $("open-members").hidden = !this.id.startsWith("g:");
+    $("open-members").hidden = this.id.startsWith("u:") || Boolean(this.store.conversations.get(this.id)?.left);
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
@@ -67,32 +69,22 @@ export class Pane {
   }
 
   /** One more page from the server; false when there is none, or it cannot be had now. */
-  more() { return this.store.fetchOlder(this.id).catch(() => false); }
+  more() { return Promise.race([this.gone, this.store.fetchOlder(this.id).catch(() => false)]); }
 
-  /** Rows were added to the database: take them in at the end, if the end is in the window. */
-  refresh(anew) {
-    const id = this.id;
-    return this.inOrder(async () => {
-      if (id !== this.id) return;
-      if (anew) this.rows = [];
-      const known = this.rows.at(-1)?.message_id ?? 0;
-      const outbox = this.store.pending(id); // read before the rows, so that a message is never in neither
-      let fresh = [];
-      if (this.atTail && known) {
-        for (let page; ; fresh.push(...page)) {
-          page = await this.page({ after: (fresh.at(-1) ?? this.rows.at(-1)).message_id, forward: true });
-          if (page.length < PAGE) { fresh.push(...page); break; }
-        }
-        this.rows.push(...fresh);
-      } else if (this.atTail) fresh = this.rows = await this.page({});
-      if (this.rows.length > MOST && this.pinned) this.rows.splice(0, this.rows.length - MOST);
-      if (fresh.some((row) => row.sender === this.store.self.uid)) this.freshAfter = null;
-      const unread = this.store.unread(id);
-      if (unread && this.freshAfter === null && !this.reading()) this.freshAfter = this.store.conversations.get(id).read_to;
-      await this.render(this.pinned ? "end" : "keep", outbox);
-      if (known) this.announce(fresh);
-      this.read();
-    });
+  /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
+  async refresh() {
+    const { rows, store } = this;
+    const outbox = store.pending(this.id); // read before the rows, so that a message is never in neither
+    const known = rows.at(-1)?.message_id;
+    const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
+    rows.push(...fresh);
+    if (this.pinned) rows.splice(0, Math.max(0, rows.length - MOST));
+    this.atTail &&= fresh.length < MOST;
+    const { unread, read_to } = store.conversations.get(this.id) ?? {};
+    if (unread && !this.reading()) this.freshAfter ??= read_to;
+    await this.render(this.pinned ? "end" : "keep", outbox);
+    if (known) this.announce(fresh);
+    this.read();
   }
 
   /** `hold`: "end" stays at the end, "keep" keeps what is being read where it is. */
@@ -116,14 +108,16 @@ export class Pane {
 
   toEnd() { this.log.scrollTop = this.log.scrollHeight; }
 
-  async toNewest() {
-    await this.inOrder(async () => {
+  /** Shows the newest row; `read`: and nothing counts as new any more. */
+  toNewest(read) {
+    return this.inOrder(async () => {
+      if (read) this.freshAfter = null;
       if (!this.atTail) this.rows = await this.page({});
       this.atTail = this.pinned = true;
       await this.render("end");
+      if (read) this.markRead();
       this.read();
     });
-    $("text").focus();
   }
 
   scrolled() {
@@ -139,28 +133,23 @@ export class Pane {
   turn(page) {
     if (this.turning || !this.id) return;
     this.turning = true;
-    this.inOrder(page).then(() => { this.turning = false; });
+    this.inOrder(() => this.id && page()).then(() => { this.turning = false; });
   }
 
   async older() {
     const before = this.rows[0]?.message_id;
     let page = await this.page({ before });
     if (page.length < PAGE && await this.more()) page = await this.page({ before });
-    if (page.length) {
-      this.rows.unshift(...page);
-      if (this.rows.length > MOST) {
-        this.rows.length = MOST;
-        this.atTail = false;
-      }
-    }
-    await this.render(this.pinned && this.atTail ? "end" : "keep");
+    this.rows.unshift(...page);
+    if (this.rows.splice(MOST).length) this.atTail = this.pinned = false;
+    await this.render(this.pinned ? "end" : "keep");
   }
 
   async newer() {
     const page = await this.page({ after: this.rows.at(-1)?.message_id, forward: true });
     this.rows.push(...page);
     this.atTail = page.length < PAGE;
-    this.rows.splice(0, this.rows.length - MOST);
+    this.rows.splice(0, Math.max(0, this.rows.length - MOST));
     await this.render("keep");
   }
 
@@ -179,13 +168,6 @@ export class Pane {
   markRead() {
     const newest = this.store.conversations.get(this.id)?.last?.message_id;
     if (newest && this.store.unread(this.id)) this.store.markRead(this.id, newest);
-  }
-
-  /** Esc: everything here is read. */
-  settle() {
-    this.freshAfter = null;
-    this.markRead();
-    this.toNewest();
   }
 
   /** New messages of others, politely, for those who listen to the page. */

@@ -1,5 +1,6 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
+import { counts } from "./db.js";
 import { dayOf, disc, h, icon, timeOf, unseen } from "./dom.js";
 
 const TOGETHER_MS = 5 * 60_000;
@@ -22,7 +23,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
     const newDay = today !== day;
     if (newDay) items.push({ key: today, sig: dayOf(row.sent_at), line: "day" });
     day = today;
-    const firstFresh = !fresh && row.message_id > freshAfter && row.sender !== store.self.uid;
+    const firstFresh = !fresh && row.message_id > freshAfter && counts(row, store.self.uid);
     if (firstFresh) {
       items.push({ key: "fresh", sig: "New", line: "fresh-line" });
       fresh = true;

@@ -19,16 +19,14 @@ function clear() {
 }
 
 /** Which field a refusal is about; null: neither, or both. */
-function fieldOf({ status, code, message }) {
-  if (status === 401) return "password";
-  if (status !== 409 && status !== 422 && status !== 400) return null;
-  if (/password/i.test(code) || /password/i.test(message)) return "password";
-  return status === 409 || /name/i.test(code) || /name/i.test(message) ? "name" : null;
+function fieldOf({ status, message }) {
+  if (status === 401 || /password/i.test(message)) return "password";
+  return status === 409 || status === 422 ? "name" : null;
 }
 
 function after() {
-  const next = new URL(document.body.dataset.next || "/", location.origin);
-  return next.origin === location.origin ? next.pathname : "/";
+  const { next } = document.body.dataset;
+  return next.startsWith("/c/") ? next : "/";
 }
 
 form.addEventListener("submit", async (event) => {

@@ -22,20 +22,18 @@ export class Socket {
   start() {
     this.ticker = setInterval(() => this.tick(), TICK_MS);
     this.ticked = Date.now();
-    this.wake = () => this.probe();
-    this.gone = () => this.retry();
-    addEventListener("online", this.wake);
-    addEventListener("offline", this.gone);
-    document.addEventListener("visibilitychange", this.wake);
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    addEventListener("online", () => this.probe(), { signal });
+    addEventListener("offline", () => this.retry(), { signal });
+    document.addEventListener("visibilitychange", () => this.probe(), { signal });
     this.connect();
   }
 
   /** Closes for good, without a word. */
   stop() {
     clearInterval(this.ticker);
-    removeEventListener("online", this.wake);
-    removeEventListener("offline", this.gone);
-    document.removeEventListener("visibilitychange", this.wake);
+    this.listening.abort();
     this.drop();
     this.phase = "ended";
   }

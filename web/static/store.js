@@ -109,8 +109,9 @@ export class Store {
 
   /** Fetches one more page of history; false when there is no more. */
   async fetchOlder(id) {
-    const floor = this.conversations.get(id)?.floor ?? (await this.db.position()).base;
-    if (floor === 0) return false;
+    const { history, base } = await this.db.position();
+    const floor = this.conversations.get(id)?.floor ?? base;
+    if (!floor || !history) return false;
     const answer = await this.call("GET", `/conversations/${id}/messages?before=${floor}&limit=100`).catch((refusal) => {
       if (refusal.status !== 404) throw refusal;
       return { rows: [], next_before: null };

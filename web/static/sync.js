@@ -89,28 +89,18 @@ export class Sync {
 
   async alive({ seq, history }) {
     this.beat("nothing new");
-    if (history !== this.state.history) {
-      await this.begin();
-      return this.socket.heartbeat();
-    }
-    if (seq < this.state.cursor) {
-      await this.db.lower(seq);
-      this.changed(null);
-    }
-    this.tell({ cursor: Math.min(seq, this.state.cursor), newest: seq });
+    if (history === this.state.history && seq >= this.state.cursor) return this.tell({ newest: seq });
+    await this.begin(); // another history, or one that ends before our cursor
+    this.socket.heartbeat();
   }
 
   async entries({ entries, after, synced }) {
-    const { cursor, changed } = await this.db.entries(entries, after, synced);
+    const { cursor, changed, stale } = await this.db.entries(entries, after, synced);
     this.beat(`${entries.length} up to ${synced}`);
     this.tell({ cursor, newest: Math.max(synced, this.state.newest) });
     this.socket.heartbeat();
+    if (stale) await this.db.recount(await this.call("GET", "/conversations"));
     this.changed(changed);
-    const conversations = await this.db.all("conversations");
-    if (conversations.some(({ stale }) => stale)) {
-      await this.db.recount(await this.call("GET", "/conversations"));
-      this.changed(changed);
-    }
   }
 
   beat(answer) {
