@@ -54,7 +54,7 @@ export class Composer {
   /** Characters left, once that matters; and the height, where the style sheet cannot tell it. */
   measure() {
     const left = this.limit - [...this.text.value].length;
-    $("counter").textContent = left > WARN_AT ? "" : left >= 0 ? `${left} characters left` : `${-left} characters too many`;
+    $("counter").textContent = left > WARN_AT ? "" : `${Math.abs(left)} characters ${left < 0 ? "too many" : "left"}`;
     $("counter").classList.toggle("over", left < 0);
     if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";

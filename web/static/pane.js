@@ -74,6 +74,7 @@ export class Pane {
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
   async refresh() {
     const { rows, store } = this;
+    this.hold();
     const outbox = store.pending(this.id); // read before the rows, so that a message is never in neither
     const known = rows.at(-1)?.message_id;
     const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
@@ -82,7 +83,7 @@ export class Pane {
     this.atTail &&= fresh.length < MOST;
     const { unread, read_to } = store.conversations.get(this.id) ?? {};
     if (unread && !this.reading()) this.freshAfter ??= read_to;
-    await this.render(this.pinned ? "end" : "keep", outbox);
+    await this.render(this.hold(), outbox);
     if (known) this.announce(fresh);
     this.read();
   }
@@ -106,7 +107,16 @@ export class Pane {
     this.jump();
   }
 
-  toEnd() { this.log.scrollTop = this.log.scrollHeight; }
+  toEnd() {
+    this.log.scrollTop = this.log.scrollHeight;
+    this.endAt = this.log.scrollTop;
+  }
+
+  /** How to render: someone may have scrolled although the event that tells so is still to come. */
+  hold() {
+    if (this.log.scrollTop < this.endAt - AT_END) this.pinned = false;
+    return this.pinned ? "end" : "keep";
+  }
 
   /** Shows the newest row; `read`: and nothing counts as new any more. */
   toNewest(read) {
@@ -142,7 +152,7 @@ export class Pane {
     if (page.length < PAGE && await this.more()) page = await this.page({ before });
     this.rows.unshift(...page);
     if (this.rows.splice(MOST).length) this.atTail = this.pinned = false;
-    await this.render(this.pinned ? "end" : "keep");
+    await this.render(this.hold());
   }
 
   async newer() {

@@ -122,11 +122,8 @@ export class Store {
   }
 }
 
-/** A random UUID; `crypto.randomUUID` is missing on plain HTTP off this machine. */
+/** A random UUID (version 4); `crypto.randomUUID` is missing on plain HTTP off this machine. */
 export function uuid() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  const random = () => crypto.getRandomValues(new Uint8Array(1))[0];
+  return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (c ^ ((random() & 15) >> (c / 4))).toString(16));
 }

@@ -63,7 +63,7 @@ export class Sync {
       case "welcome": return this.welcome(frame);
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
-      case "sent": return this.sent(frame);
+      case "sent": return this.answered(frame.client_id, { state: "sent", message_id: frame.message_id, sent_at: frame.sent_at });
       case "error": return frame.client_id && this.refused(frame);
     }
   }
@@ -124,10 +124,6 @@ export class Sync {
       if (read_to <= acked || this.reported.get(id) === read_to) continue;
       if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
     }
-  }
-
-  async sent({ client_id, message_id, sent_at }) {
-    await this.answered(client_id, { state: "sent", message_id, sent_at });
   }
 
   async refused({ client_id, detail, retryable }) {
