@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use super::report::Row;
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 300.0;
+const WIDTH: f64 = 840.0;
+const LEFT: f64 = 330.0;
+/// Room for the figures behind the longest bar.
+const RIGHT: f64 = 190.0;
 const LINE: f64 = 26.0;
 /// Bars end here: what is ten times better than asked for needs no longer bar.
 const MOST: f64 = 3.0;
@@ -27,7 +29,7 @@ pub fn draw(rows: &[Row]) -> String {
     );
     for (at, bar) in bars.iter().enumerate() {
         let y = 34.0 + LINE * at as f64;
-        let width = (WIDTH - LEFT - 130.0) * bar.score.min(MOST) / MOST;
+        let width = (WIDTH - LEFT - RIGHT) * bar.score.min(MOST) / MOST;
         let class = if bar.met { "met" } else { "missed" };
         let (label, figure) = (escape(&bar.label), escape(&bar.figure));
         let _ =
@@ -38,7 +40,7 @@ pub fn draw(rows: &[Row]) -> String {
         );
         let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{}\">{figure}</text>", LEFT + width + 8.0, y + 14.0);
     }
-    let x = LEFT + (WIDTH - LEFT - 130.0) / MOST;
+    let x = LEFT + (WIDTH - LEFT - RIGHT) / MOST;
     let _ = writeln!(
         svg,
         "<line x1=\"{x:.1}\" y1=\"30\" x2=\"{x:.1}\" y2=\"{}\" class=\"goal\"/>",
@@ -76,7 +78,12 @@ fn bar(row: &Row) -> Option<Bar> {
         Some(ratio) if relation == "within" => (row.value - row.value / ratio, value),
         _ => (row.value, value),
     };
-    let score = if relation == "≥" { reached / wanted } else { wanted / reached.max(f64::MIN_POSITIVE) };
+    let score = match relation {
+        "≥" => reached / wanted,
+        // Nothing was allowed, and nothing is what it was: as good as it gets.
+        _ if reached <= 0.0 => MOST,
+        _ => wanted / reached,
+    };
     Some(Bar { label: format!("{}: {}", row.scenario, row.metric), figure, score, met })
 }
 
@@ -107,6 +114,7 @@ mod tests {
         assert!((score(&row(Some(1.2), 0.0, "≥ 0.6 ×", true)) - 2.0).abs() < 1e-9);
         assert!((score(&row(Some(2.5), 0.0, "≤ 5 ×", true)) - 2.0).abs() < 1e-9);
         assert!((score(&row(None, 16.0, "≤ 8 KiB", false)) - 0.5).abs() < 1e-9);
+        assert!(score(&row(None, 0.0, "≤ 0 reads", true)) >= MOST);
         assert!((score(&row(Some(2.0), 100.0, "within 100 ms", true)) - 2.0).abs() < 1e-9);
     }
 

@@ -137,7 +137,7 @@ pub(crate) fn figure(value: f64) -> String {
     if value.abs() < 100.0 {
         let decimals = if value.abs() < 1.0 { 3 } else { 1 };
         let text = format!("{value:.decimals$}");
-        return text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let digits = format!("{value:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |rest| ("-", rest));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn figures_are_short_and_grouped() {
-        let shown = [0.1234, 12.34, 7.0, 123.4, 1234.0, 12_345_678.0, -1234.0].map(figure);
-        assert_eq!(shown, ["0.123", "12.3", "7", "123", "1,234", "12,345,678", "-1,234"]);
+        let shown = [0.0, 0.1234, 12.34, 10.0, 123.4, 1234.0, 12_345_678.0, -1234.0].map(figure);
+        assert_eq!(shown, ["0", "0.123", "12.3", "10", "123", "1,234", "12,345,678", "-1,234"]);
     }
 }

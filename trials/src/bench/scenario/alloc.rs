@@ -75,6 +75,6 @@ async fn raises_of_one_uid() -> Result<Sample> {
     let steps = OF_ONE as f64 / 10_000.0;
     // The one raise ahead of need is there before the numbers that it is for.
     let raises = metrics.raises.saturating_sub(1) as f64;
-    Ok(Sample::new("persisted raises per 10,000 numbers of a uid", raises / steps, "")
+    Ok(Sample::new("persisted raises per 10,000 of a uid", raises / steps, "raises")
         .target(Target::AtMost(1.0)))
 }

@@ -42,9 +42,9 @@ impl Measured for CatchUp {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
+        let accounts = people::installed(&context.binary, data.path(), "away", DEVICES).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
-        let accounts = people::sign_up(&http, "away", DEVICES).await?;
         let url = http.socket_url();
         // Everybody writes to themselves: one row a message.
         let writing = accounts.iter().map(|account| async {

@@ -33,9 +33,9 @@ impl Measured for FanOut {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
+        let accounts = people::installed(&context.binary, data.path(), "fan", MEMBERS).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
-        let accounts = people::sign_up(&http, "fan", MEMBERS).await?;
         let others: Vec<u32> = accounts[1..].iter().map(|account| account.uid).collect();
         let gid = http.with_token(&accounts[0].token).create_group("everybody", &others).await?;
         Ok(FanOut { server, accounts, gid, data })

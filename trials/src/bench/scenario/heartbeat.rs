@@ -33,10 +33,11 @@ impl Measured for Heartbeat {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
+        let accounts = people::installed(&context.binary, data.path(), "beat", CONNECTIONS).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
         let mut people = Vec::new();
-        for account in people::sign_up(&http, "beat", CONNECTIONS).await? {
+        for account in accounts {
             let seq = http.with_token(&account.token).seq().await?.seq;
             people.push((account.token, seq));
         }

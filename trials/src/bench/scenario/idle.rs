@@ -24,9 +24,8 @@ impl Measured for Idle {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let server = Server::start(&context.binary, data.path()).await?;
-        let accounts = people::sign_up(&server.http()?, "idle", context.scaled(PEOPLE)).await?;
-        server.stop().await?;
+        let people = context.scaled(PEOPLE);
+        let accounts = people::installed(&context.binary, data.path(), "idle", people).await?;
         Ok(Idle { data, tokens: accounts.into_iter().map(|account| account.token).collect() })
     }
 

@@ -30,10 +30,8 @@ impl Measured for Send {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let server = Server::start(&context.binary, data.path()).await?;
         let most = SHAPES.iter().map(|(senders, ..)| senders * 2).max().unwrap_or_default();
-        let accounts = people::sign_up(&server.http()?, "send", most).await?;
-        server.stop().await?;
+        let accounts = people::installed(&context.binary, data.path(), "send", most).await?;
         Ok(Send { accounts, data })
     }
 

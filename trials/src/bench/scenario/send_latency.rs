@@ -30,8 +30,8 @@ impl Measured for SendLatency {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
+        let mut accounts = people::installed(&context.binary, data.path(), "late", 2).await?;
         let server = Server::start(&context.binary, data.path()).await?;
-        let mut accounts = people::sign_up(&server.http()?, "late", 2).await?;
         let (Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop()) else {
             return Err(Failure::new("two accounts were asked for"));
         };
