@@ -1,5 +1,5 @@
-//! Measures the hot path: the next number for random uids among many touched ones, against a bare random
-//! `fetch_add` on an array of as many numbers, in the same run.
+//! Measures the hot path as callers take it, through `dyn Sequencer`: the next number for random uids among
+//! many touched ones, against a bare random `fetch_add` on an array of as many numbers, in the same run.
 //!
 //! `cargo run --release -p seqsvr --example alloc [UIDS] [RUNS]`
 
@@ -55,7 +55,7 @@ async fn touched(uids: u32) -> Result<Embedded, Box<dyn Error>> {
 }
 
 /// Takes one number; a window that is not raised yet is waited for, as a caller would.
-fn take(sequencer: &Embedded, uid: Uid) {
+fn take(sequencer: &dyn Sequencer, uid: Uid) {
     while let Err(error) = sequencer.try_next(uid, 1) {
         assert_eq!(error, TryNextError::WouldWait);
         thread::yield_now();

@@ -3,7 +3,7 @@
 //! TLB misses cost, and half the memory misses less. A uid that comes further than that
 //! goes on in a 64-bit slot. Pages appear at the first touch and stay. Owned and called by `space`.
 
-use super::sync::{AtomicU32, AtomicU64, LEAF_PAGES, OnceLock, Ordering, PAGE_UIDS};
+use super::sync::{AtomicU32, AtomicU64, LEAF_PAGES, LEAVES, OnceLock, Ordering, PAGE_UIDS};
 
 /// The distance that says "look in the wide slot". Distances up to one less are stored as they are.
 pub(crate) const WIDE: u32 = u32::MAX;
@@ -142,16 +142,14 @@ impl Line<'_> {
 
 /// Finds the page of a uid by shifting, in two steps.
 pub(crate) struct Directory {
-    leaves: Box<[OnceLock<Box<Leaf>>]>,
+    leaves: Box<[OnceLock<Box<Leaf>>; LEAVES]>,
 }
 
 impl Directory {
     const LEAF_UIDS: usize = PAGE_UIDS * LEAF_PAGES;
 
-    /// A directory for the uids below `uids`.
-    pub(crate) fn new(uids: u64) -> Self {
-        let leaves = uids.div_ceil(Self::LEAF_UIDS as u64);
-        Self { leaves: (0..leaves).map(|_| OnceLock::new()).collect() }
+    pub(crate) fn new() -> Self {
+        Self { leaves: Box::new(std::array::from_fn(|_| OnceLock::new())) }
     }
 
     /// The page of `uid`, if any of its neighbourhood was touched.

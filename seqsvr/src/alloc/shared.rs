@@ -58,7 +58,20 @@ impl Shared {
 
     #[inline]
     pub(super) fn take(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
-        if count.wrapping_sub(1) >= self.max_count {
+        // One comparison: 0 wraps around to the largest.
+        if count.wrapping_sub(1) < self.max_count
+            && let Some(last) = self.space.take_within_room(uid.get(), count)
+        {
+            return Ok(self.granted(last, count));
+        }
+        self.take_with_care(uid, count)
+    }
+
+    /// All but the hot path, apart from it so that it stays small.
+    #[cold]
+    #[inline(never)]
+    fn take_with_care(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
+        if count == 0 || count > self.max_count {
             return Err(self.refuse(Refusal::BadCount { count, max: self.max_count }));
         }
         match self.space.take(uid.get(), count) {
@@ -66,12 +79,16 @@ impl Shared {
                 if let Some(to) = ahead {
                     self.ask(uid, to);
                 }
-                Ok(Granted { first: last - u64::from(count) + 1, last, epoch: self.owner.epoch })
+                Ok(self.granted(last, count))
             }
             Take::Raise { to } => Err(self.would_wait(uid, to)),
             Take::Exhausted => Err(self.refuse(Refusal::Exhausted { limit: self.limit })),
             Take::Closed => Err(self.refuse(self.why_closed())),
         }
+    }
+
+    fn granted(&self, last: u64, count: u32) -> Granted {
+        Granted { first: last - u64::from(count) + 1, last, epoch: self.owner.epoch }
     }
 
     pub(super) fn current(&self, uid: Uid) -> u64 {
@@ -139,7 +156,6 @@ impl Shared {
         self.due[section.get() as usize / 64].fetch_or(bit, Ordering::AcqRel);
     }
 
-    #[cold]
     fn ask(&self, uid: Uid, to: u64) {
         let section = self.split.section(uid.get());
         if self.space.want(section, to) {
@@ -153,7 +169,6 @@ impl Shared {
         TryNextError::WouldWait
     }
 
-    #[cold]
     fn refuse(&self, refusal: Refusal) -> TryNextError {
         self.counters.refused(&refusal);
         refusal.into()

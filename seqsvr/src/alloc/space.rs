@@ -73,7 +73,6 @@ pub(crate) struct Space {
 impl Space {
     /// Sections whose stored ceilings are `bases`: nothing can be taken before a raise.
     pub(crate) fn new(split: Split, rules: Rules, bases: Vec<u64>) -> Self {
-        let uids = (bases.len() as u64 * u64::from(split.size())).min(1 << 32);
         let section = |base| Section {
             ceiling: AtomicU64::new(base),
             base,
@@ -84,23 +83,20 @@ impl Space {
             split,
             rules,
             sections: bases.into_iter().map(section).collect(),
-            directory: Directory::new(uids),
+            directory: Directory::new(),
             skipped: Mutex::new(0),
         }
     }
 
-    /// Takes `count` numbers, 1 or more, for `uid`.
+    /// The hot path: takes `count` numbers, 1 or more, for `uid` if its page has room, and answers the last.
     #[inline]
-    pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
-        match self.directory.page(uid).and_then(|page| page.take(uid, count)) {
-            Some(last) => Take::Granted { last, ahead: None },
-            None => self.take_with_care(uid, count),
-        }
+    pub(crate) fn take_within_room(&self, uid: u32, count: u32) -> Option<u64> {
+        self.directory.page(uid)?.take(uid, count)
     }
 
-    /// Takes for a uid whose page gave no room: not touched yet, near the ceiling, contended, or wide.
-    #[cold]
-    fn take_with_care(&self, uid: u32, count: u32) -> Take {
+    /// Takes `count` numbers, 1 or more, for `uid`, also where its page gave no room: not touched yet, near the
+    /// ceiling, contended, or wide.
+    pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
         let section = self.section(uid);
         let line = self.line(uid);
         loop {

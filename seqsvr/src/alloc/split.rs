@@ -16,11 +16,6 @@ impl Split {
         Self { size, reciprocal: u64::MAX / u64::from(size) + 1 }
     }
 
-    /// Uids in a section.
-    pub(crate) fn size(&self) -> u32 {
-        self.size
-    }
-
     /// Sections in the whole uid space; the last may be shorter.
     pub(crate) fn sections(&self) -> usize {
         (1_u64 << 32).div_ceil(u64::from(self.size)) as usize
