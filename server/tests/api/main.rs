@@ -12,4 +12,5 @@ mod operation;
 mod people;
 mod range;
 mod rates;
+mod transfer;
 mod ws;

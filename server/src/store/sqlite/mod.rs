@@ -77,12 +77,15 @@ impl SqliteStore {
     /// Opens the messages of `db` and the journal beside it. `new_history` names a history that has no name yet.
     ///
     /// # Errors
-    /// When the journal cannot be opened, or does not continue what the main database holds.
+    /// When an import was not finished, or the journal cannot be opened or does not continue what the main database
+    /// holds.
     pub async fn open(
         db: Arc<Db>,
         options: SqliteOptions,
         new_history: HistoryId,
     ) -> Result<SqliteStore, OpenError> {
+        let finished = meta::check_finished(db.readers()).await;
+        finished.map_err(|source| OpenError::Unreadable { path: db.path().to_owned(), source })?;
         let path = Journal::path_beside(db.path());
         let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
         let folded = meta::number(db.readers(), meta::FOLDED).await.map_err(unreadable)?;

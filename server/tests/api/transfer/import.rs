@@ -1,0 +1,181 @@
+//! `tidemark import` of a whole installation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use tidemark::boot;
+use tidemark::config::Config;
+use tidemark::domain::{Clock, HistoryId};
+use tidemark::store::StoreError;
+use tidemark::store::archive::{Record, Restore, RestoreError};
+use tidemark::store::sqlite::SqliteRestore;
+use tidemark::transfer::{self, TransferError};
+
+use super::{World, done, lines, over, refused, text};
+use crate::support::message;
+
+#[tokio::test]
+async fn an_import_gives_back_everything_but_sessions_and_history() {
+    let mut world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    let fresh = world.file("fresh");
+    let said = done(&fresh, &["import", text(&file)]).await;
+    assert!(said.contains("records imported; the history is "), "{said}");
+
+    let copy = over(&fresh).await;
+    let old = world.app.get(&world.people[0], "/api/v1/me").await.ok(200);
+    assert_eq!(copy.get(&world.people[0], "/api/v1/me").await.status, 401, "the old session");
+    for person in &world.people {
+        let again = copy.log_in(&person.name).await;
+        assert_eq!(again.uid, person.uid);
+        assert_eq!(copy.rows(&again).await, world.app.rows(person).await, "{}", person.name);
+        let list = "/api/v1/conversations";
+        assert_eq!(copy.get(&again, list).await.ok(200), world.app.get(person, list).await.ok(200));
+        let me = copy.get(&again, "/api/v1/me").await.ok(200);
+        assert_ne!(me["history"], old["history"]);
+    }
+
+    // Life goes on where it was: numbers, names, counters, repetitions.
+    let (ann, bob) = (copy.log_in("ann").await, copy.log_in("bob").await);
+    let newest = copy.rows(&ann).await.last().map(|row| row["message_id"].as_u64()).expect("rows");
+    let next = copy.say(&ann, &bob, 777, "after the import").await;
+    assert!(Some(next) > newest, "{next} after {newest:?}");
+    let repeated = message(3, json!({"user": bob.uid}), "in the tables \"3\"\n");
+    let first = world.app.post(&world.people[0], "/api/v1/messages", repeated.clone()).await.ok(200);
+    assert_eq!(copy.post(&ann, "/api/v1/messages", repeated).await.ok(200), first);
+    assert_eq!(copy.sign_up("dan").await.uid, world.people[2].uid + 1);
+    let group = json!({"name": "swimmers", "members": []});
+    let gid = copy.post(&ann, "/api/v1/groups", group).await.ok(201)["gid"].as_u64();
+    assert!(gid > Some(world.gid), "{gid:?}");
+    let cat = copy.log_in("cat").await;
+    let to_group = message(778, json!({"group": world.gid}), "am I in?");
+    assert!(copy.post(&cat, "/api/v1/messages", to_group).await.status.is_client_error(), "cat had left");
+    world.app.stop().await;
+}
+
+#[tokio::test]
+async fn exporting_the_import_gives_the_same_records() {
+    let world = World::new().await;
+    let file = world.export("first.jsonl").await;
+    let fresh = world.file("fresh");
+    done(&fresh, &["import", text(&file)]).await;
+    let second = world.file("second.jsonl");
+    done(&fresh, &["export", text(&second)]).await;
+    let records = |file: &Path| {
+        let mut lines = lines(file);
+        lines.retain(|line| line["type"] != "header" && line["type"] != "footer");
+        lines
+    };
+    assert_eq!(records(&file), records(&second));
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
+    let world = World::new().await;
+    let file = world.export("good.jsonl").await;
+    let good = std::fs::read_to_string(&file).expect("readable");
+    let all: Vec<&str> = good.lines().collect();
+    let count = all.len();
+    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let without = |at: usize| joined(&[&all[..at], &all[at + 1..]].concat());
+    let cases = [
+        (good[..good.len() / 2].to_owned(), "is cut off after line"),
+        (joined(&all[..count - 1]), "is cut off after line"),
+        (good.trim_end().to_owned(), "is cut off after line"),
+        (String::new(), "is cut off after line 0"),
+        (good.replace("in the tables", "in the fables"), "the checksum does not fit"),
+        (without(10), "the checksum does not fit"),
+        (without(0), "line 1: the header must come first"),
+        (good.replacen("\"version\":1", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
+        (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is no type of record"),
+        (format!("{good}{}\n", all[5]), "stands behind the footer"),
+        (good.replacen('{', "[", 1), "line 1: "),
+    ];
+    let fresh = world.file("fresh");
+    let bad = world.file("bad.jsonl");
+    for (content, why) in cases {
+        std::fs::write(&bad, content).expect("written");
+        let said = refused(&fresh, &["import", text(&bad)]).await;
+        assert!(said.contains("bad.jsonl") && said.contains(why), "expected {why:?}: {said}");
+    }
+    done(&fresh, &["import", text(&file)]).await;
+}
+
+#[tokio::test]
+async fn only_an_empty_installation_is_filled() {
+    let mut world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    let said = refused(&world.data(), &["import", text(&file)]).await;
+    assert!(said.contains("in use by another process"), "{said}");
+    world.app.stop().await;
+    let said = refused(&world.data(), &["import", text(&file)]).await;
+    assert!(said.contains("the installation is not empty"), "{said}");
+}
+
+/// Fails instead of writing the chunk after so many.
+struct Dies<'a> {
+    inner: &'a mut SqliteRestore,
+    after: usize,
+}
+
+#[async_trait]
+impl Restore for Dies<'_> {
+    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+        self.inner.begin(source).await
+    }
+
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+        self.after = self.after.checked_sub(1).ok_or(StoreError::unavailable("power is gone"))?;
+        self.inner.write(chunk).await
+    }
+
+    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+        self.inner.finish(history).await
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_before() {
+    let world = World::new().await;
+    let [ann, bob, _] = &world.people[..] else { unreachable!("three") };
+    for batch in 0..20 {
+        let name = |n: u128| message(100_000 + 200 * batch + n, json!({"user": bob.uid}), "one of many");
+        let messages: Vec<Value> = (0..200).map(name).collect();
+        world.app.post(ann, "/api/v1/messages/batch", json!({"messages": messages})).await.ok(200);
+    }
+    let file = world.export("many.jsonl").await;
+
+    let mut config = Config::default();
+    config.storage.data_dir = world.file("fresh");
+    let bar = ProgressBar::hidden();
+    let checked = transfer::check(&file, config.sequence.section_size, &bar).expect("a good archive");
+    let storage = boot::Storage::open(&config).await.expect("opened");
+    let numbers = boot::sequencer(&config).await.expect("opened");
+    let mut restore = SqliteRestore::new(Arc::clone(storage.db()), config.storage.sqlite());
+    let mut dies = Dies { inner: &mut restore, after: 2 };
+    let died = transfer::import(&mut dies, &*numbers, &file, &checked, boot::new_history(), &bar).await;
+    assert!(matches!(died, Err(TransferError::Restore(RestoreError::Store(_)))), "{died:?}");
+    numbers.shutdown().await;
+    storage.close().await.expect("closed");
+    drop((restore, numbers));
+
+    let not_served = boot::start(&config, Clock::system()).await.err().map(|error| error.to_string());
+    let why = "an import into it was not finished; run `tidemark import` with the same file again";
+    assert!(not_served.as_ref().is_some_and(|said| said.contains(why)), "{not_served:?}");
+    let other = world.file("other.jsonl");
+    world.app.say(ann, bob, 9_999, "the file is another now").await;
+    done(&world.data(), &["export", text(&other)]).await;
+    let said = refused(&config.storage.data_dir, &["import", text(&other)]).await;
+    assert!(said.contains("the import of another file was begun here"), "{said}");
+
+    let said = done(&config.storage.data_dir, &["import", text(&file)]).await;
+    assert!(said.contains("records imported, 10000 of them by an earlier run"), "{said}");
+    let second = world.file("second.jsonl");
+    done(&config.storage.data_dir, &["export", text(&second)]).await;
+    let records = |file: &Path| lines(file).into_iter().filter(|line| line["type"] != "header").count();
+    assert_eq!(records(&file), records(&second));
+    assert!(lines(&file)[1..].iter().zip(&lines(&second)[1..]).all(|(a, b)| a["type"] == "footer" || a == b));
+}

@@ -1,0 +1,138 @@
+//! Export, import and `restored`: the program's commands against the files of a whole server.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, Person, TestApp, message};
+
+mod export;
+mod import;
+mod one_user;
+mod restored;
+
+/// Runs a command to its end: exit code, and the last line that it said.
+async fn tidemark(args: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.args(args).env("TIDEMARK_LOG__FILTER", "warn").stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await.expect("in time").expect("run");
+    let said = if output.status.success() { output.stdout } else { output.stderr };
+    let said = String::from_utf8(said).expect("UTF-8");
+    (output.status.code().expect("an exit code"), said.lines().last().unwrap_or_default().to_owned())
+}
+
+/// Runs a command that must succeed over the data in `data`.
+async fn done(data: &Path, args: &[&str]) -> String {
+    let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+    assert_eq!(code, 0, "{args:?}: {said}");
+    said
+}
+
+/// Runs a command that must fail over the data in `data`.
+async fn refused(data: &Path, args: &[&str]) -> String {
+    let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+    assert_eq!(code, 1, "{args:?}: {said}");
+    said
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A server over the files in `data`.
+async fn over(data: &Path) -> TestApp {
+    let data = data.to_owned();
+    TestApp::start_with(|config| {
+        config.storage.data_dir = data;
+        config.limits.sends_per_account_per_second = 0;
+    })
+    .await
+}
+
+/// Three people with messages, a group, read marks and a member who left; half of it in the tables, half in the
+/// journal.
+struct World {
+    place: TempDir,
+    app: TestApp,
+    people: Vec<Person>,
+    gid: u64,
+}
+
+impl World {
+    async fn new() -> World {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut app = over(&place.path().join("data")).await;
+        let mut people = Vec::new();
+        for name in ["ann", "bob", "cat"] {
+            people.push(app.sign_up(name).await);
+        }
+        let [ann, bob, cat] = &people[..] else { unreachable!("three") };
+        let group = json!({"name": "walkers", "members": [bob.uid, cat.uid]});
+        let gid = app.post(ann, "/api/v1/groups", group).await.ok(201)["gid"].as_u64().expect("a gid");
+        for n in 0..20 {
+            app.say(ann, bob, n, &format!("in the tables \"{n}\"\n")).await;
+        }
+        app.delete(cat, &format!("/api/v1/groups/{gid}/members/{}", cat.uid)).await.ok(204);
+        read(&app, bob, ann, 9).await;
+        app.restart().await;
+        for n in 100..120 {
+            app.say(bob, ann, n, &format!("in the journal {n} é \u{2028}")).await;
+            app.post(ann, "/api/v1/messages", message(200 + n, json!({"group": gid}), "all")).await.ok(201);
+        }
+        app.say(cat, cat, 1, "to myself").await;
+        read(&app, bob, ann, 15).await;
+        World { place, app, people, gid }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.place.path().join("data")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Exports into a new file.
+    async fn export(&self, name: &str) -> PathBuf {
+        let file = self.file(name);
+        done(&self.data(), &["export", text(&file)]).await;
+        file
+    }
+}
+
+/// `who` reads up to the `nth` message of `other`.
+async fn read(app: &TestApp, who: &Person, other: &Person, nth: usize) {
+    let rows = app.rows(who).await;
+    let messages: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["sender"] == other.uid && row["conversation"] == format!("u:{}", other.uid))
+        .collect();
+    let mark = json!({"message_id": messages[nth]["message_id"]});
+    app.put(who, &format!("/api/v1/conversations/u:{}/read", other.uid), mark).await.ok(204);
+}
+
+/// The lines of an archive.
+fn lines(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("readable");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The rows of an archive by receiver, in the form in which a range answers them.
+fn inboxes(lines: &[Value]) -> BTreeMap<u64, Vec<Value>> {
+    let mut inboxes: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line["type"] == "row") {
+        let mut row = line.clone();
+        let receiver = row["receiver"].as_u64().expect("a uid");
+        let fields = row.as_object_mut().expect("an object");
+        fields.remove("type");
+        let key = tidemark::domain::Uid(receiver as u32).partition_key().to_string();
+        fields.insert("partition_key".to_owned(), key.into());
+        inboxes.entry(receiver).or_default().push(row);
+    }
+    inboxes
+}

@@ -1,0 +1,116 @@
+//! `tidemark import --user … --into …`.
+
+use serde_json::{Value, json};
+
+use super::{World, done, over, refused, text};
+use crate::support::{Person, TestApp};
+
+/// What remains of a row when ids and times are left out.
+fn gist(row: &Value) -> (Value, Value, Value, Value) {
+    (row["kind"].clone(), row["sender"].clone(), row["conversation"].clone(), row["client_id"].clone())
+}
+
+async fn summary(app: &TestApp, who: &Person, other: u64) -> Value {
+    let list = app.get(who, "/api/v1/conversations").await.ok(200);
+    let id = format!("u:{other}");
+    let found = list.as_array().expect("a list").iter().find(|line| line["id"] == id).cloned();
+    found.unwrap_or_else(|| panic!("{id} is not in {list}"))
+}
+
+#[tokio::test]
+async fn a_users_rows_come_back_behind_what_is_there_and_their_marks_follow() {
+    let world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    let [ann, bob, cat] = &world.people[..] else { unreachable!("three") };
+    let (ann, bob) = (ann.uid, bob.uid);
+    let old_bob = world.app.rows(&world.people[1]).await;
+    let old_line = summary(&world.app, &world.people[1], ann).await;
+
+    // The same people elsewhere, under the same uids, with a life of their own; the group does not exist there.
+    let data = world.file("other");
+    let mut app = over(&data).await;
+    let (new_ann, new_bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    assert_eq!((new_ann.uid, new_bob.uid), (ann, bob));
+    app.sign_up("cat").await;
+    let there = app.say(&new_ann, &new_bob, 5_000, "was here before").await;
+    app.stop().await;
+
+    let import = ["import", text(&file), "--user", "BOB", "--into", &bob.to_string()];
+    let said = done(&data, &import).await;
+    let in_group = old_bob.iter().filter(|row| row["conversation"] == format!("g:{}", world.gid)).count();
+    let expected = old_bob.len() - in_group;
+    assert!(
+        said.contains(&format!("{expected} rows of user {bob} appended to {bob}; 0 were there")),
+        "{said}"
+    );
+    assert!(said.contains(&format!("{in_group} left out")), "{said}");
+    let said = done(&data, &import).await;
+    assert!(said.contains("0 rows of user") && said.contains(&format!("; {expected} were there")), "{said}");
+
+    let app = over(&data).await;
+    let bobs = app.log_in("bob").await;
+    let rows = app.rows(&bobs).await;
+    assert_eq!(rows.len(), expected + 1);
+    assert!(rows.is_sorted_by_key(|row| row["message_id"].as_u64()));
+    let kept: Vec<_> =
+        old_bob.iter().filter(|row| !row["conversation"].to_string().contains("g:")).map(gist).collect();
+    assert_eq!(rows[1..].iter().map(gist).collect::<Vec<_>>(), kept);
+    assert_eq!(
+        rows[1]["sent_at"],
+        old_bob.iter().find(|row| row["kind"] == "message").expect("one")["sent_at"]
+    );
+
+    // The mark names the same message as before, under its new id.
+    let line = summary(&app, &bobs, ann).await;
+    let marked = |rows: &[Value], mark: &Value| {
+        let row = rows.iter().find(|row| row["message_id"] == *mark).expect("the mark names a row");
+        row["client_id"].clone()
+    };
+    assert_eq!(marked(&rows, &line["read_to"]), marked(&old_bob, &old_line["read_to"]));
+    assert_eq!(line["unread"].as_u64(), old_line["unread"].as_u64());
+
+    // Bob's own messages are known again, and new numbers come after all of them.
+    let own = old_bob.iter().find(|row| row["sender"] == bob && row["kind"] == "message").expect("one");
+    let again = json!({"client_id": own["client_id"], "to": {"user": ann}, "body": own["body"]});
+    let answer = app.post(&bobs, "/api/v1/messages", again).await.ok(200);
+    let place = rows.iter().find(|row| row["client_id"] == own["client_id"]).expect("imported");
+    assert_eq!(answer["message_id"], place["message_id"]);
+    let anns = app.log_in("ann").await;
+    app.say(&anns, &bobs, 5_001, "still here").await;
+    let newest = app.rows(&bobs).await.last().expect("rows")["message_id"].as_u64();
+    assert!(newest > rows.last().expect("rows")["message_id"].as_u64() && newest > Some(there));
+    assert_eq!(cat.name, "cat");
+}
+
+#[tokio::test]
+async fn a_user_can_be_brought_into_another_account() {
+    let world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    let old = world.app.rows(&world.people[2]).await;
+    let note = old.iter().find(|row| row["kind"] == "message" && row["sender"] == world.people[2].uid);
+    let note = note.expect("cat wrote to herself");
+
+    let data = world.file("other");
+    let mut app = over(&data).await;
+    let new = app.sign_up("someone else").await;
+    app.stop().await;
+    done(&data, &["import", text(&file), "--user", "cat", "--into", &new.uid.to_string()]).await;
+    let app = over(&data).await;
+    let new = app.log_in("someone else").await;
+    let rows = app.rows(&new).await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["body"], &rows[0]["sender"]), (&note["body"], &json!(new.uid)));
+    assert_eq!(rows[0]["conversation"], format!("u:{}", new.uid));
+}
+
+#[tokio::test]
+async fn both_users_must_exist() {
+    let mut world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    world.app.stop().await;
+    let (file, data) = (text(&file), world.data());
+    let said = refused(&data, &["import", file, "--user", "ann", "--into", "99999"]).await;
+    assert!(said.contains("there is no account 99999"), "{said}");
+    let said = refused(&data, &["import", file, "--user", "dan", "--into", "10001"]).await;
+    assert!(said.contains("holds no user \"dan\""), "{said}");
+}
