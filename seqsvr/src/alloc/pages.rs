@@ -125,6 +125,7 @@ impl Line<'_> {
 
     /// Moves the line to the distance `to`, which fits, unless it is no longer as `seen`.
     pub(crate) fn move_to(&self, seen: Seen, to: u64) -> bool {
+        debug_assert!(seen.fits(to), "{to} would be cut off");
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         match seen {
             Seen::Narrow(seen) => self.distance.compare_exchange(seen, to as u32, success, failure).is_ok(),

@@ -20,7 +20,7 @@ pub(crate) enum Plan {
     },
     /// The ceiling must be confirmed at `to` or above first.
     Raise {
-        /// An absolute target that covers the take and a step beyond it.
+        /// An absolute target: a step further, or as far as leaves half a step after the take.
         to: u64,
     },
     /// The take would pass the limit, whatever the ceiling.
@@ -36,7 +36,8 @@ impl Rules {
         } else if last > self.limit {
             Plan::Exhausted
         } else {
-            Plan::Raise { to: self.target(last.max(ceiling)) }
+            let ample = last.saturating_add(self.step / 2).min(self.limit);
+            Plan::Raise { to: self.target(ceiling).max(ample) }
         }
     }
 

@@ -131,14 +131,14 @@ impl Space {
             if at_least > section.ceiling.load(Ordering::Acquire) {
                 return Advance::Raise { to: self.rules.target(at_least) };
             }
+            if !seen.fits(at_least - section.base) {
+                self.promote(&line, seen);
+                continue;
+            }
             let mut skipped = self.lock_skipped();
             if line.move_to(seen, at_least - section.base) {
                 *skipped = skipped.wrapping_add(at_least - current);
                 return Advance::Done;
-            }
-            drop(skipped);
-            if !seen.fits(at_least - section.base) {
-                self.promote(&line, seen);
             }
         }
     }
