@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -11,6 +12,16 @@ const BLOCKING_THREADS: usize = 64;
 /// The runtime that everything runs on.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()
+}
+
+/// Lets the process hold as many files, and so connections, as the system allows it; the usual first limit is 1,024.
+/// Says how many that are. `None`: as many as there are.
+pub fn allow_many_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, ..limit };
+    // Where it is refused the old limit stays, and connections beyond it wait.
+    let _ = setrlimit(Resource::Nofile, most);
+    getrlimit(Resource::Nofile).current
 }
 
 /// SIGTERM and SIGINT: both ask for a stop in good order.

@@ -1,10 +1,15 @@
-//! Passwords: argon2id off the async threads, a bounded number at a time, the same work for every answer.
+//! Passwords: argon2id on threads of its own, a bounded number at a time, the same work for every answer.
+//!
+//! The threads are few and stay: each hash takes megabytes, and an allocator keeps them for every thread that ever
+//! hashed. Called by `accounts` alone; owns the threads, which end with it.
 
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 
 /// What a hash costs and how many there may be.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +29,14 @@ pub struct PasswordOptions {
 #[error("too many people are logging in at once; try again in a second")]
 pub struct Busy;
 
+type Work = Box<dyn FnOnce() + Send>;
+
 /// Hashes and checks passwords.
 #[derive(Debug)]
 pub(super) struct Passwords {
     argon2: Argon2<'static>,
-    /// One permit for each hash that runs or waits.
-    places: Arc<Semaphore>,
-    /// One permit for each hash that runs.
-    threads: Arc<Semaphore>,
+    /// The line in which work waits for a thread.
+    line: SyncSender<Work>,
     /// Checked in place of the hash that an unknown name does not have.
     decoy: Arc<str>,
 }
@@ -40,18 +45,21 @@ impl Passwords {
     /// A hasher. The work of one hash is done here, once.
     ///
     /// # Panics
-    /// When `options` are outside argon2's own limits, which the configuration has checked.
+    /// When `options` are outside argon2's own limits, which the configuration has checked, or the system has no thread
+    /// to give at the start.
     pub(super) fn new(options: PasswordOptions) -> Passwords {
         let params =
             Params::new(options.memory_kib, options.passes, 1, None).expect("checked by the configuration");
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let decoy = hash(&argon2, "nobody has this password").into();
-        Passwords {
-            argon2,
-            places: Arc::new(Semaphore::new(options.threads + options.waiting)),
-            threads: Arc::new(Semaphore::new(options.threads)),
-            decoy,
+        let (line, waiting) = sync_channel(options.waiting);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..options.threads {
+            let waiting = Arc::clone(&waiting);
+            let spawned = thread::Builder::new().name("passwords".into()).spawn(move || work_off(&waiting));
+            spawned.expect("the system has a thread to give at the start");
         }
+        Passwords { argon2, line, decoy }
     }
 
     /// The hash of `password` under a new salt, in PHC form.
@@ -75,17 +83,21 @@ impl Passwords {
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Busy> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Busy)?;
-        let thread = Arc::clone(&self.threads).acquire_owned().await.map_err(|_| Busy)?;
-        // The permits go along: a caller that hangs up does not make room before the work is done.
-        let permits: [OwnedSemaphorePermit; 2] = [place, thread];
-        tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop(permits);
-            done
-        })
-        .await
-        .map_err(|_| Busy)
+        let (done, result) = oneshot::channel();
+        let work = Box::new(move || drop(done.send(work())));
+        self.line.try_send(work).map_err(|_| Busy)?;
+        result.await.map_err(|_| Busy)
+    }
+}
+
+/// Does what waits until nobody can ask any more.
+fn work_off(waiting: &Mutex<Receiver<Work>>) {
+    loop {
+        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match next {
+            Ok(work) => work(),
+            Err(_) => return,
+        }
     }
 }
 
@@ -119,15 +131,20 @@ mod tests {
     #[tokio::test]
     async fn beyond_the_waiting_places_callers_are_refused_at_once() {
         let passwords = passwords(1, 1);
-        let held = Arc::clone(&passwords.threads).acquire_owned().await.expect("free");
+        let (started, running) = oneshot::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = passwords.run(move || {
+            let _ = started.send(());
+            let _ = released.recv();
+        });
+        let mut busy = std::pin::pin!(busy);
+        assert!(futures_util::poll!(busy.as_mut()).is_pending());
+        running.await.expect("the one thread is busy");
         let waiting = passwords.hash("first in line".into());
         let mut waiting = std::pin::pin!(waiting);
         assert!(futures_util::poll!(waiting.as_mut()).is_pending());
-        let second = passwords.hash("second in line".into());
-        let mut second = std::pin::pin!(second);
-        assert!(futures_util::poll!(second.as_mut()).is_pending());
         assert_eq!(passwords.hash("no place left".into()).await, Err(Busy));
-        drop(held);
+        drop(release);
         assert!(waiting.await.is_ok());
     }
 }

@@ -67,7 +67,7 @@ impl Default for LimitsSection {
             conversations: 1_000,
             search_results: 20,
             connections: 50_000,
-            connections_per_address: 2_000,
+            connections_per_address: 20_000,
             sends_in_flight: 64,
             frames_per_connection_per_second: 10_000,
             faults_per_connection_per_minute: 60,
