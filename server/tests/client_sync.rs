@@ -9,6 +9,7 @@ use tidemark_client::{
     Http, Kind, MemoryStore, Options, RangeEnd, RangeQuery, Recipient,
 };
 use tidemark_trials::server::Server;
+use tokio::process::Command;
 use tokio::time::timeout;
 
 /// Far longer than anything here takes; a test that needs it has failed.
@@ -153,6 +154,44 @@ async fn a_message_sent_while_the_server_is_away_arrives_once() {
     let rows = ann.rows(Kind::Message, 1).await;
     assert_eq!((texts(&rows), rows[0].message_id), (vec!["while away".to_owned()], sent.message_id));
     assert_eq!(texts(&bobs.rows(Kind::Message, 1).await), ["while away"]);
+}
+
+/// Files put back from a copy: ids that were handed out since would come again, were it not for `restored` (I14).
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restore_devices_start_over_and_agree_with_the_server() {
+    let World { server, http, data } = World::start().await;
+    let account = http.sign_up("ann", "a long enough password").await.expect("signed up");
+    let anns = http.with_token(&account.token);
+    let mut device = Device::start(&anns);
+    let note =
+        async |text: &str| anns.send(&Draft::text(Recipient::User(account.uid), text)).await.expect("sent");
+    let port = server.port().expect("a port");
+    note("kept").await;
+    server.stop().await.expect("stopped");
+    let copy = tempfile::tempdir().expect("a folder");
+    copy_files(data.path(), copy.path());
+
+    let server = Server::start_at(port, binary(), data.path()).await.expect("starts");
+    let lost = note("lost with the disk").await;
+    device.rows(Kind::Message, 2).await;
+    server.kill().await.expect("killed");
+
+    let restored = Command::new(binary()).arg("restored").arg("--data-dir").arg(copy.path()).output();
+    let restored = restored.await.expect("runs");
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    let _server = Server::start_at(port, binary(), copy.path()).await.expect("starts");
+    let again = note("after the restore").await;
+    assert!(again.message_id > lost.message_id, "{} was handed out before", again.message_id);
+    while !matches!(device.event().await, Event::Cleared { cursor: 0 }) {}
+    assert_eq!(texts(&device.rows(Kind::Message, 2).await), ["kept", "after the restore"]);
+    assert_eq!(device.store.rows(), anns.range(&RangeQuery::after(0)).await.expect("rows").rows);
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    for file in std::fs::read_dir(from).expect("a folder") {
+        let path = file.expect("readable").path();
+        std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
