@@ -55,6 +55,7 @@ async function over(everything) {
 
 function told(next) {
   state = next;
+  document.body.dataset.phase = state.phase;
   banner.tell(state);
   settings.facts();
   if (state.phase === "ended" && !leaving) over(false);

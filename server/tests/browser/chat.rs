@@ -1,0 +1,187 @@
+//! People chat: one to one, in groups, on several devices.
+
+use super::window::{ENTER, SHIFT_ENTER};
+use super::world::{World, find, say};
+
+const UNREAD: &str = "document.querySelector('.badge')?.firstChild.data";
+
+#[tokio::test]
+async fn two_people_chat_both_ways() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    let ben = world.newcomer("Ben").await;
+    ada.until("!document.getElementById('list-blank').hidden").await;
+
+    find(&ada, "Ben").await;
+    say(&ada, "Is the tide in?").await;
+    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+
+    ben.until(&format!("{UNREAD} === '1'")).await;
+    assert_eq!(ben.title().await, "(1) Tidemark");
+    ben.pick("Ada").await;
+    ben.sees("Is the tide in?").await;
+    ben.until(&format!("{UNREAD} === undefined && document.title === 'Ada · Tidemark'")).await;
+    ben.write("#text", &format!("It is.{SHIFT_ENTER}Come along!{ENTER}")).await;
+    ada.sees("It is.\nCome along!").await;
+    ada.until("document.getElementById('announce').textContent === 'Ben: It is.\\nCome along!'").await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_stands_beside_the_field() {
+    let world = World::start().await;
+    world.person("Ada").await;
+    let window = world.window().await;
+    window.goto(&world.at("/login")).await;
+    let cases = [
+        ("", "", "sessions", "name", "Type your name."),
+        ("Ada", "", "accounts", "password", "Type your password."),
+        ("Ada", "not this one", "sessions", "password", "Name or password is wrong"),
+        ("Ben", "short", "accounts", "password", "A password has 8 to 200 characters; choose another"),
+        ("Ada", "a long enough password", "accounts", "name", "The name is taken; choose another, or log in"),
+    ];
+    for (name, password, choice, field, problem) in cases {
+        window.run("for (const field of document.querySelectorAll('input')) field.value = ''").await;
+        window.write("#name", name).await;
+        window.write("#password", password).await;
+        window.click(&format!("button[value={choice}]")).await;
+        window
+            .until(&format!("document.getElementById('{field}-problem').textContent === '{problem}'"))
+            .await;
+        window.until(&format!("document.activeElement.id === '{field}'")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_turns_from_waiting_to_stored_in_place() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    ada.offline(true).await;
+    say(&ada, "Patience").await;
+    ada.until("document.querySelector('.own .state').textContent === 'Waiting'").await;
+    ada.run("document.querySelector('.own').marked = true").await;
+    ada.offline(false).await;
+    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own').marked && document.querySelectorAll('.own').length === 1")
+        .await;
+}
+
+#[tokio::test]
+async fn markup_is_text() {
+    let world = World::start().await;
+    let ben = world.person("<img src=x onerror=document.title=1>").await;
+    let ada = world.newcomer("Ada").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
+    let hostile = "<script>document.title='hacked'</script><b>bold</b> javascript:alert(1) &amp;";
+    ben.send(tidemark_client::Recipient::User(u32::try_from(uid).expect("a uid")), hostile).await;
+    ada.pick("<img src=x onerror=document.title=1>").await;
+    ada.sees(hostile).await;
+    ada.until("!document.querySelector('#app b:not(.who b), #app img, .words *:not(.unseen)')").await;
+    assert!(ada.title().await.ends_with("<img src=x onerror=document.title=1> · Tidemark"));
+}
+
+#[tokio::test]
+async fn a_group_is_made_changed_and_left() {
+    let world = World::start().await;
+    world.person("Dov").await;
+    let ada = world.newcomer("Ada").await;
+    let ben = world.newcomer("Ben").await;
+
+    ada.click("#open-group").await;
+    ada.write("#group-name", "Harbour walk").await;
+    ada.write("#group-find", "Ben").await;
+    ada.until("document.querySelector('#group-list li')").await;
+    ada.write("#group-find", ENTER).await;
+    ada.until("document.querySelector('#group-members li')").await;
+    ada.click("#new-group-form .primary").await;
+    ada.until("document.getElementById('pane-title').textContent === 'Harbour walk'").await;
+    say(&ada, "Saturday at nine?").await;
+
+    ben.pick("Harbour walk").await;
+    ben.sees("Saturday at nine?").await;
+    ben.until("document.querySelector('.event').textContent === 'Ada made this group'").await;
+    say(&ben, "Fine with me").await;
+    ada.sees("Fine with me").await;
+
+    ada.click("#open-members").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 2").await;
+    ada.write("#members-find", "Dov").await;
+    ada.until("document.querySelector('#members-found li')").await;
+    ada.write("#members-find", ENTER).await;
+    ada.until("document.querySelectorAll('#members-list li').length === 3").await;
+    ada.click("#members-list [aria-label='Remove Ben']").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 2").await;
+    ben.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'Ada removed you'").await;
+    ben.until("document.getElementById('text').disabled").await;
+
+    ada.click("#leave").await;
+    ada.until("!document.getElementById('members').open && document.getElementById('text').disabled").await;
+    ada.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'You left'").await;
+}
+
+#[tokio::test]
+async fn reading_on_one_device_clears_the_badge_on_the_other() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    for text in ["one", "two", "three"] {
+        ben.tells(&ada, text).await;
+    }
+    let desk = world.visitor("Ada").await;
+    let phone = world.visitor("Ada").await;
+    for window in [&desk, &phone] {
+        window.until(&format!("{UNREAD} === '3' && document.title === '(3) Tidemark'")).await;
+    }
+    phone.pick("Ben").await;
+    phone.until("document.querySelector('.fresh-line')").await;
+    desk.until(&format!("{UNREAD} === undefined && document.title === 'Tidemark'")).await;
+    ben.tells(&ada, "four").await;
+    desk.until(&format!("{UNREAD} === undefined && document.querySelector('.last').textContent === 'four'"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_refused_message_can_be_tried_again_or_discarded() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    ada.goto(&world.at("/c/u:4000000000")).await;
+    ada.until("document.getElementById('text')").await;
+    say(&ada, "Anyone there?").await;
+    ada.until("document.querySelector('.failed .state')?.textContent === 'Not sent'").await;
+    let button = |text: &str| {
+        format!("[...document.querySelectorAll('.trouble button')].find((it) => it.textContent === '{text}')")
+    };
+    ada.run("document.querySelector('.failed').marked = true").await;
+    ada.run(&format!("{}.click()", button("Try again"))).await;
+    ada.until("document.querySelector('.failed .trouble') && document.querySelector('.msg').marked").await;
+    ada.run(&format!("{}.click()", button("Discard"))).await;
+    ada.until("!document.querySelector('.msg')").await;
+}
+
+#[tokio::test]
+async fn logging_out_everywhere_ends_the_other_window_too() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    ben.tells(&ada, "a secret").await;
+    let desk = world.visitor("Ada").await;
+    let phone = world.visitor("Ada").await;
+    phone.pick("Ben").await;
+    phone.sees("a secret").await;
+    desk.click("#open-settings").await;
+    desk.click("#log-out-all").await;
+    for window in [&desk, &phone] {
+        window.until("document.getElementById('sign-in')").await;
+    }
+    let kept =
+        "const open = indexedDB.open('tidemark-UID'); const done = arguments[0]; open.onsuccess = () => {
+        const names = [...open.result.objectStoreNames];
+        if (!names.length) return done(0);
+        const all = open.result.transaction('rows').objectStore('rows').count();
+        all.onsuccess = () => done(all.result);
+    };";
+    for window in [&desk, &phone] {
+        assert_eq!(window.run_async(&kept.replace("UID", &ada.uid.to_string())).await, 0);
+    }
+}

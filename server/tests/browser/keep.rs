@@ -1,0 +1,113 @@
+//! What a browser keeps: rows, cursor, drafts; and tabs that share them.
+
+use super::world::{World, connected, find, say};
+
+/// No call and no socket leaves a page that starts with this.
+const CUT_OFF: &str = "fetch = () => Promise.reject(new TypeError('cut off'));
+    WebSocket = class { close() {} };";
+
+#[tokio::test]
+async fn a_reload_paints_from_the_browsers_own_rows() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    for text in ["one", "two", "three"] {
+        ben.tells(&ada, text).await;
+    }
+    window.pick("Ben").await;
+    window.sees("three").await;
+    window.before_every_page(CUT_OFF).await;
+    window.reload().await;
+    for text in ["one", "two", "three"] {
+        window.sees(text).await;
+    }
+    window.until("document.querySelector('#list .title').textContent === 'Ben'").await;
+    window.until("!document.getElementById('banner').hidden").await;
+}
+
+#[tokio::test]
+async fn a_reload_asks_only_for_what_is_newer() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    ben.tells(&ada, "before").await;
+    window.until("document.querySelector('.last')?.textContent === 'before'").await;
+    let seq = ada.http.seq().await.expect("a number").seq;
+    window.goto("about:blank").await;
+    ben.tells(&ada, "meanwhile").await;
+    window.goto(&world.at("/")).await;
+    connected(&window).await;
+    window.until("document.querySelector('.last')?.textContent === 'meanwhile'").await;
+    window.click("#open-settings").await;
+    let first = "[...document.querySelectorAll('#fact-beats tr')].at(-1)?.textContent";
+    window.until(&format!("/\\D{seq}1 up to \\d+$/.test({first})")).await;
+}
+
+#[tokio::test]
+async fn a_new_browser_fetches_history_as_it_is_asked_for() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    for n in 0..30 {
+        ben.tells(&ada, &format!("number {n}")).await;
+    }
+    let window = world.window().await;
+    let path = format!("/c/u:{}", ben.uid);
+    window.goto(&world.at(&path)).await;
+    window.until("document.body.dataset.next.startsWith('/c/u:')").await;
+    window.write("#name", "Ada").await;
+    window.write("#password", "a long enough password").await;
+    window.click("button[value=sessions]").await;
+    window.sees("number 29").await;
+    window.sees("number 0").await;
+    window.until("document.querySelector('.start') && document.querySelectorAll('.msg').length === 30").await;
+}
+
+#[tokio::test]
+async fn a_draft_is_kept_for_each_conversation() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    world.person("Cleo").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    ada.write("#text", "Dear Ben").await;
+    find(&ada, "Cleo").await;
+    ada.until("document.getElementById('text').value === ''").await;
+    ada.until(
+        "[...document.querySelectorAll('.last')].some((line) => line.textContent === 'Draft: Dear Ben')",
+    )
+    .await;
+    ada.reload().await;
+    ada.pick("Ben").await;
+    ada.until("document.getElementById('text').value === 'Dear Ben'").await;
+}
+
+#[tokio::test]
+async fn tabs_of_one_browser_share_a_socket_and_agree() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    ben.tells(&ada, "hello").await;
+    window.pick("Ben").await;
+    window.new_tab(&world.at(&format!("/c/u:{}", ben.uid))).await;
+    window.sees("hello").await;
+    connected(&window).await;
+    say(&window, "from the second tab").await;
+    window.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    window.tab(0).await;
+    window.sees("from the second tab").await;
+    let metrics = ada.http.metrics().await.expect("metrics");
+    let open = metrics.lines().find_map(|line| line.strip_prefix("tidemark_connections "));
+    assert_eq!(open, Some("1"), "{metrics}");
+    // The tab that led goes; the other goes on.
+    window.tab(1).await;
+    window.close_tab().await;
+    window.tab(0).await;
+    ben.tells(&ada, "still there?").await;
+    window.sees("still there?").await;
+    say(&window, "still here").await;
+    window.until("[...document.querySelectorAll('.own .state')].at(-1).textContent === 'Sent'").await;
+}

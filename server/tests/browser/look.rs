@@ -1,0 +1,100 @@
+//! Sizes, colours, and long conversations.
+
+use super::world::World;
+
+#[tokio::test]
+async fn a_phone_shows_the_list_or_the_conversation() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    ben.tells(&ada, "hello").await;
+    let window = world.visitor("Ada").await;
+    window.size(390, 844).await;
+    let shown = |css: &str| format!("document.querySelector('{css}').checkVisibility()");
+    window.until(&format!("{} && !{}", shown(".side"), shown(".pane"))).await;
+    window.pick("Ben").await;
+    window.until(&format!("!{} && {}", shown(".side"), shown(".pane"))).await;
+    window.until("location.pathname.startsWith('/c/u:')").await;
+    window.until("document.documentElement.scrollWidth === 390").await;
+    window.back().await;
+    window.until(&format!("location.pathname === '/' && {}", shown(".side"))).await;
+    window.pick("Ben").await;
+    window.click("#back").await;
+    window.until(&format!("location.pathname === '/' && {}", shown(".side"))).await;
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_a_window_that_stays_where_it_is_read() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    for n in 0..600 {
+        ben.tells(&ada, &format!("number {n}")).await;
+    }
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.until("document.querySelectorAll('.msg').length > 30").await;
+    window.run("document.getElementById('jump').click()").await;
+    window.sees("number 599").await;
+    // Up, a screen at a time; between two frames nothing that is on screen may move by more than the scrolling.
+    let climb = "const done = arguments[0], log = document.getElementById('log');
+        const frame = () => new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+        let most = 0, moved = 0;
+        (async () => {
+          for (let steps = 0; steps < 3000 && !(log.querySelector('.start') && log.scrollTop === 0); steps++) {
+            log.scrollTop -= 300;
+            const top = log.getBoundingClientRect().top;
+            const read = [...log.querySelectorAll('.words')].find((it) => it.getBoundingClientRect().top > top + 60);
+            const before = read.getBoundingClientRect().top;
+            await frame();
+            if (read.isConnected) moved = Math.max(moved, Math.abs(read.getBoundingClientRect().top - before));
+            most = Math.max(most, log.children.length);
+          }
+          done([most, moved, log.querySelector('.start') !== null]);
+        })();";
+    let climbed = window.run_async(climb).await;
+    assert!(climbed[0].as_u64().is_some_and(|most| most < 300), "rows in the document: {climbed}");
+    assert!(climbed[1].as_f64().is_some_and(|moved| moved < 2.0), "moved under the eye: {climbed}");
+    assert_eq!(climbed[2], true, "the start was not reached");
+    window.sees("number 0").await;
+
+    ben.tells(&ada, "number 600").await;
+    window.until("document.getElementById('jump-text').textContent === 'Jump to newest (1 new)'").await;
+    window.click("#jump").await;
+    window.sees("number 600").await;
+    window.until("document.getElementById('jump').hidden && !document.querySelector('.badge')").await;
+}
+
+#[tokio::test]
+async fn both_sets_of_colours_can_be_read() {
+    let world = World::start().await;
+    let window = world.newcomer("Ada").await;
+    let contrast = "
+        const light = (name) => {
+          const probe = document.createElement('p');
+          probe.style.color = getComputedStyle(document.documentElement).getPropertyValue('--' + name);
+          document.body.append(probe);
+          const parts = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+          probe.remove();
+          const [r, g, b] = parts.map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const pairs = { 'ground': ['text', 'text-2', 'accent', 'bad'], 'ground-2': ['text', 'text-2', 'bad'],
+          'ground-3': ['text', 'text-2'], 'accent-soft': ['text', 'text-2', 'bad'], 'bad-soft': ['text'],
+          'accent': ['on-accent'], 'warn-soft': ['warn-text'] };
+        const poor = [];
+        for (const [ground, texts] of Object.entries(pairs)) for (const text of texts) {
+          const [a, b] = [light(ground), light(text)].sort((a, b) => b - a);
+          const ratio = (a + 0.05) / (b + 0.05);
+          if (!(ratio >= 4.5)) poor.push([text, ground, ratio]);
+        }
+        return JSON.stringify(poor);";
+    for theme in ["light", "dark"] {
+        window.click("#open-settings").await;
+        window.click(&format!("#theme [value={theme}]")).await;
+        window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
+        assert_eq!(window.run(contrast).await, "[]", "{theme}");
+        window.reload().await;
+        window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
+    }
+}

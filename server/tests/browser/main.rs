@@ -1,0 +1,13 @@
+//! The page in a real Chromium against the real program: people in windows of their own, and what they see.
+//!
+//! Needs Debian's `chromium` and `chromium-driver`. Each test has its own server, driver and browser profiles; they
+//! run one after the other, since a browser alone fills a small machine.
+
+mod chat;
+mod keep;
+mod keys;
+mod look;
+mod offline;
+mod pictures;
+mod window;
+mod world;

@@ -1,0 +1,110 @@
+//! The connection goes away and comes back: nothing is lost, nothing comes twice.
+
+use tidemark_client::{RangeQuery, Recipient};
+
+use super::world::{Person, World, connected, find, say};
+
+const BANNER: &str = "document.getElementById('banner')";
+
+/// How often a text lies in somebody's inbox, by the server's own account.
+async fn stored(person: &Person, text: &str) -> usize {
+    let page = person.http.range(&RangeQuery::after(0)).await.expect("rows");
+    page.rows.iter().filter(|row| row.body.get().contains(text)).count()
+}
+
+#[tokio::test]
+async fn a_message_sent_while_offline_arrives_once() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    let bens = world.visitor("Ben").await;
+    find(&ada, "Ben").await;
+    ada.offline(true).await;
+    ada.until(&format!("{BANNER}.textContent.startsWith('Offline. Messages are kept')")).await;
+    say(&ada, "written at sea").await;
+    ada.until("document.querySelector('.own .state').textContent === 'Waiting'").await;
+    ada.offline(false).await;
+    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until(&format!("{BANNER}.hidden")).await;
+    bens.pick("Ada").await;
+    bens.sees("written at sea").await;
+    assert_eq!(bens.copies("written at sea").await, 1);
+    assert_eq!(ada.copies("written at sea").await, 1);
+    assert_eq!(stored(&ben, "written at sea").await, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "before").await;
+    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.write("#text", "half a thou").await;
+
+    let gone = world.kill_server().await;
+    ada.until(&format!("/^Reconnecting/.test({BANNER}.textContent) && !{BANNER}.hidden")).await;
+    ada.write("#text", "ght").await;
+    ada.until("document.getElementById('text').value === 'half a thought'").await;
+    let world = gone.restart().await;
+
+    connected(&ada).await;
+    ada.until(&format!("{BANNER}.hidden")).await;
+    ada.until("document.getElementById('text').value === 'half a thought'").await;
+    ada.reload().await;
+    ada.until("document.getElementById('text')?.value === 'half a thought'").await;
+    say(&ada, ", and the rest").await;
+    ada.sees("half a thought, and the rest").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')").await;
+    let bens = world.visitor("Ben").await;
+    bens.pick("Ada").await;
+    bens.sees("half a thought, and the rest").await;
+    assert_eq!(stored(&ben, "half a thought").await, 1);
+}
+
+#[tokio::test]
+async fn what_was_sent_to_a_dead_server_arrives_in_order_and_once() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    let gone = world.kill_server().await;
+    for n in 0..5 {
+        say(&ada, &format!("number {n}")).await;
+    }
+    ada.until("document.querySelectorAll('.own .clock').length === 5").await;
+    let world = gone.restart().await;
+    ada.until("document.querySelectorAll('.own .check').length === 5").await;
+    let bens = world.visitor("Ben").await;
+    bens.pick("Ada").await;
+    bens.sees("number 4").await;
+    let seen = bens
+        .run("return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()")
+        .await;
+    assert_eq!(seen, "number 0,number 1,number 2,number 3,number 4");
+    assert_eq!(stored(&ben, "number").await, 5);
+}
+
+#[tokio::test]
+async fn a_device_that_was_away_gets_exactly_what_it_missed() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    ben.tells(&ada, "before").await;
+    window.pick("Ben").await;
+    window.sees("before").await;
+    window.offline(true).await;
+    window.until(&format!("!{BANNER}.hidden")).await;
+    for n in 0..150 {
+        ben.send(Recipient::User(ada.uid), &format!("missed {n}")).await;
+    }
+    window.offline(false).await;
+    window.sees("missed 149").await;
+    let seen = window
+        .run("return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()")
+        .await;
+    let all: Vec<String> = (0..150).map(|n| format!("missed {n}")).collect();
+    assert_eq!(seen, format!("before,{}", all.join(",")));
+}

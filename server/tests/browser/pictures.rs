@@ -1,0 +1,65 @@
+//! The README's pictures: `cargo test -p tidemark-server --test browser -- --ignored pictures`.
+
+use std::path::Path;
+
+use tidemark_client::Recipient;
+
+use super::window::Window;
+use super::world::{Person, World};
+
+async fn save(window: &Window, name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join(name), window.picture().await).expect("written");
+}
+
+async fn talk(people: &[&Person], to: &[Recipient], lines: &[(usize, &str)]) {
+    for &(who, text) in lines {
+        people[who].send(to[who], text).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "writes docs/images"]
+async fn pictures() {
+    let world = World::start().await;
+    let (ada, ben, cleo) =
+        (&world.person("Ada").await, &world.person("Ben").await, &world.person("Cleo").await);
+    let (dov, edith) = (&world.person("Dov").await, &world.person("Edith").await);
+    let between = |a: &Person, b: &Person| [Recipient::User(b.uid), Recipient::User(a.uid)];
+    let lines = [(0, "Did the parcel come?"), (1, "This morning. Thank you!")];
+    talk(&[edith, ada], &between(edith, ada), &lines).await;
+    let lines = [(1, "The boat is out of the water until May"), (0, "Then we walk")];
+    talk(&[ada, ben], &between(ada, ben), &lines).await;
+    let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
+    let group = [Recipient::Group(gid); 3];
+    let lines = [
+        (1, "Low tide is at ten past nine on Saturday"),
+        (1, "We could cross to the island and be back for lunch"),
+        (2, "Fine with me. I bring coffee"),
+        (0, "How long do we have over there?"),
+        (1, "Two hours, then the path is under water again.\nThe times are on the board at the pier."),
+        (2, "And the dog?"),
+        (0, "The dog has been looking forward to this since March"),
+        (0, "Nine at the pier, then"),
+    ];
+    talk(&[ada, ben, cleo], &group, &lines).await;
+    for text in ["Do you have a minute?", "It is about Sunday"] {
+        dov.tells(ada, text).await;
+    }
+
+    let window = world.visitor("Ada").await;
+    window.pick("Harbour walk").await;
+    window.sees("Nine at the pier, then").await;
+    cleo.send(group[2], "See you there").await;
+    window.sees("See you there").await;
+    window.press("\u{E00C}").await;
+    window.until("!document.querySelector('.fresh-line')").await;
+    save(&window, "desktop-light.png").await;
+    window.run("localStorage.setItem('theme', 'dark'); dispatchEvent(new Event('theme'))").await;
+    save(&window, "desktop-dark.png").await;
+    window.run("localStorage.setItem('theme', 'light'); dispatchEvent(new Event('theme'))").await;
+    window.size(390, 844).await;
+    window.run("document.activeElement.blur()").await;
+    save(&window, "phone.png").await;
+}

@@ -1,0 +1,135 @@
+//! A real server, a driver, and people: some in windows, some only over HTTP.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use tidemark_client::{Draft, Http, Recipient};
+use tidemark_trials::server::Server;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::window::{CONTROL_K, Driver, ENTER, Window};
+
+const PASSWORD: &str = "a long enough password";
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// Everything that a test of the page needs.
+pub(crate) struct World {
+    pub(crate) server: Server,
+    driver: Driver,
+    data: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Somebody with an account.
+pub(crate) struct Person {
+    pub(crate) uid: u32,
+    pub(crate) http: Http,
+}
+
+impl Person {
+    /// Says something to another person, over HTTP.
+    pub(crate) async fn tells(&self, other: &Person, text: &str) {
+        self.send(Recipient::User(other.uid), text).await;
+    }
+
+    pub(crate) async fn send(&self, to: Recipient, text: &str) {
+        self.http.send(&Draft::text(to, text)).await.expect("sent");
+    }
+}
+
+impl World {
+    pub(crate) async fn start() -> World {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let data = tempfile::tempdir().expect("a folder");
+        let server = Server::start(binary(), data.path()).await.expect("starts");
+        World { server, driver: Driver::start().await, data, _turn: turn }
+    }
+
+    /// Ends the server as a power cut would.
+    pub(crate) async fn kill_server(self) -> Gone {
+        let World { server, driver, data, _turn } = self;
+        let port = server.port().expect("a port");
+        server.kill().await.expect("killed");
+        Gone { port, driver, data, _turn }
+    }
+
+    /// An address of the page.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.server.address())
+    }
+
+    /// An account without a window.
+    pub(crate) async fn person(&self, name: &str) -> Person {
+        let http = self.server.http().expect("an address");
+        let account = http.sign_up(name, PASSWORD).await.expect("signed up");
+        Person { uid: account.uid, http: http.with_token(&account.token) }
+    }
+
+    pub(crate) async fn window(&self) -> Window {
+        Window::open(&self.driver).await
+    }
+
+    /// A window in which somebody has just created an account with the card.
+    pub(crate) async fn newcomer(&self, name: &str) -> Window {
+        self.through_the_card(name, "accounts").await
+    }
+
+    /// A window in which somebody who has an account has just logged in with the card.
+    pub(crate) async fn visitor(&self, name: &str) -> Window {
+        self.through_the_card(name, "sessions").await
+    }
+
+    async fn through_the_card(&self, name: &str, choice: &str) -> Window {
+        let window = self.window().await;
+        window.goto(&self.at("/")).await;
+        window.until("document.getElementById('sign-in')").await;
+        window.write("#name", name).await;
+        window.write("#password", PASSWORD).await;
+        window.click(&format!("button[value={choice}]")).await;
+        connected(&window).await;
+        window
+    }
+}
+
+/// A world whose server is dead.
+pub(crate) struct Gone {
+    port: u16,
+    driver: Driver,
+    data: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Gone {
+    /// Starts the server again, at the same address over the same data.
+    pub(crate) async fn restart(self) -> World {
+        let Gone { port, driver, data, _turn } = self;
+        let server = Server::start_at(port, binary(), data.path()).await.expect("starts again");
+        World { server, driver, data, _turn }
+    }
+}
+
+/// Waits until the page has been told how far the server is: it is connected, and in step.
+pub(crate) async fn connected(window: &Window) {
+    window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await;
+}
+
+/// Finds somebody with Ctrl+K and opens the conversation.
+pub(crate) async fn find(window: &Window, name: &str) {
+    window.press(CONTROL_K).await;
+    window.until("document.getElementById('find').open").await;
+    window.write("#find-text", name).await;
+    window.until("document.querySelector('#find-list li')").await;
+    window.write("#find-text", ENTER).await;
+    window.until(&format!("document.getElementById('pane-title').textContent === '{name}'")).await;
+}
+
+/// Types a message into the open conversation and sends it.
+pub(crate) async fn say(window: &Window, text: &str) {
+    window.write("#text", &format!("{text}{ENTER}")).await;
+    window.sees(text).await;
+}
+
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_tidemark"))
+}
