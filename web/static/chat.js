@@ -23,7 +23,7 @@ const db = await openDb(self.uid).catch((problem) => {
 let sync = null; // in the tab that leads
 let tabs = null;
 let leaving = false;
-let state = { phase: "connecting", retryAt: null, cursor: 0, newest: null, history: null, beats: [] };
+let state = { phase: "connecting", cursor: 0, beats: [] };
 
 const store = new Store({ db, call, self, nudge: (ids) => {
   tabs?.tell("changed", ids);

@@ -62,7 +62,7 @@ export class Pane {
       this.rows = [...await this.page({ before: read_to + 1, limit: PAGE / 2 }), ...newer];
       this.atTail = newer.length < PAGE;
     } else this.rows = await this.page({});
-    await this.render("end");
+    await this.render({ end: true });
     if (this.log.scrollHeight < this.log.clientHeight + NEAR) await this.older();
     this.log.querySelector(".fresh-line")?.scrollIntoView({ block: "center" });
     this.scrolled();
@@ -74,48 +74,50 @@ export class Pane {
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
   async refresh() {
     const { rows, store } = this;
-    this.hold();
     const outbox = store.pending(this.id); // read before the rows, so that a message is never in neither
     const known = rows.at(-1)?.message_id;
     const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
     rows.push(...fresh);
-    if (this.pinned) rows.splice(0, Math.max(0, rows.length - MOST));
+    if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= fresh.length < MOST;
     const { unread, read_to } = store.conversations.get(this.id) ?? {};
     if (unread && !this.reading()) this.freshAfter ??= read_to;
-    await this.render(this.hold(), outbox);
+    await this.render({ outbox });
     if (known) this.announce(fresh);
     this.read();
   }
 
-  /** `hold`: "end" stays at the end, "keep" keeps what is being read where it is. */
-  async render(hold, outbox = this.store.pending(this.id)) {
+  /** Paints the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
+  async render({ end = false, outbox = this.store.pending(this.id) } = {}) {
     const { log, store } = this;
+    const before = this.rows[0]?.message_id;
+    const whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
     this.header();
-    const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
-    const anchor = hold === "keep" && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
-    const offset = anchor && bottom(anchor);
-    const floor = store.conversations.get(this.id)?.floor;
-    const first = this.rows[0]?.message_id ?? Infinity;
-    const whole = floor === 0 && !(await this.page({ before: first, limit: 1 })).length;
     const title = store.title(this.id);
     const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${title} begins.`;
     const items = itemsOf(store, this.rows, this.atTail ? outbox : [], this.freshAfter, start);
+    // From here on nothing waits: what is measured is what is changed.
+    const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
+    const anchor = !end && !this.atEnd() && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
+    const offset = anchor && bottom(anchor);
     keep(log, items, make, (item, element) => fill(item, element, store));
     if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
     else this.toEnd();
     this.jump();
   }
 
+  /** Pixels below what is in view. */
+  below() { return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight; }
+
   toEnd() {
     this.log.scrollTop = this.log.scrollHeight;
     this.endAt = this.log.scrollTop;
   }
 
-  /** How to render: someone may have scrolled although the event that tells so is still to come. */
-  hold() {
-    if (this.log.scrollTop < this.endAt - AT_END) this.pinned = false;
-    return this.pinned ? "end" : "keep";
+  /** Whether the end is in view: someone may have scrolled although the event that tells so is still to come. */
+  atEnd() {
+    if (this.below() > AT_END && this.log.scrollTop < this.endAt - AT_END) this.pinned = false;
+    return this.pinned;
   }
 
   /** Shows the newest row; `read`: and nothing counts as new any more. */
@@ -124,17 +126,16 @@ export class Pane {
       if (read) this.freshAfter = null;
       if (!this.atTail) this.rows = await this.page({});
       this.atTail = this.pinned = true;
-      await this.render("end");
+      await this.render({ end: true });
       if (read) this.markRead();
       this.read();
     });
   }
 
   scrolled() {
-    const { log } = this;
-    this.pinned = this.atTail && log.scrollHeight - log.scrollTop - log.clientHeight < AT_END;
-    if (log.scrollTop < NEAR) this.turn(() => this.older());
-    else if (!this.atTail && log.scrollHeight - log.scrollTop - log.clientHeight < NEAR) this.turn(() => this.newer());
+    this.pinned = this.atTail && this.below() < AT_END;
+    if (this.log.scrollTop < NEAR) this.turn(() => this.older());
+    else if (!this.atTail && this.below() < NEAR) this.turn(() => this.newer());
     this.jump();
     this.read();
   }
@@ -152,7 +153,7 @@ export class Pane {
     if (page.length < PAGE && await this.more()) page = await this.page({ before });
     this.rows.unshift(...page);
     if (this.rows.splice(MOST).length) this.atTail = this.pinned = false;
-    await this.render(this.hold());
+    await this.render();
   }
 
   async newer() {
@@ -160,7 +161,7 @@ export class Pane {
     this.rows.push(...page);
     this.atTail = page.length < PAGE;
     this.rows.splice(0, Math.max(0, this.rows.length - MOST));
-    await this.render("keep");
+    await this.render();
   }
 
   jump() {

@@ -14,7 +14,7 @@ const BEATS = 6;
 export class Sync {
   constructor({ db, call, changed, told }) {
     Object.assign(this, { db, call, changed, told });
-    this.state = { phase: "connecting", retryAt: null, cursor: 0, newest: null, history: null, beats: [] };
+    this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     this.inFlight = new Map(); // conversation → {client_id, at}
     this.tries = new Map(); // client_id → refusals so far

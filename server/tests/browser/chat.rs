@@ -152,9 +152,12 @@ async fn a_refused_message_can_be_tried_again_or_discarded() {
     let button = |text: &str| {
         format!("[...document.querySelectorAll('.trouble button')].find((it) => it.textContent === '{text}')")
     };
-    ada.run("document.querySelector('.failed').marked = true").await;
+    let watch = "window.states = []; const message = document.querySelector('.msg');
+        new MutationObserver(() => states.push(message.querySelector('.state').textContent))
+            .observe(message, { childList: true });";
+    ada.run(watch).await;
     ada.run(&format!("{}.click()", button("Try again"))).await;
-    ada.until("document.querySelector('.failed .trouble') && document.querySelector('.msg').marked").await;
+    ada.until("window.states.join() === 'Waiting,Not sent'").await;
     ada.run(&format!("{}.click()", button("Discard"))).await;
     ada.until("!document.querySelector('.msg')").await;
 }

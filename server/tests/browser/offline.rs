@@ -2,6 +2,7 @@
 
 use tidemark_client::{RangeQuery, Recipient};
 
+use super::window::ENTER;
 use super::world::{Person, World, connected, find, say};
 
 const BANNER: &str = "document.getElementById('banner')";
@@ -54,7 +55,7 @@ async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     ada.until("document.getElementById('text').value === 'half a thought'").await;
     ada.reload().await;
     ada.until("document.getElementById('text')?.value === 'half a thought'").await;
-    say(&ada, ", and the rest").await;
+    ada.write("#text", &format!(", and the rest{ENTER}")).await;
     ada.sees("half a thought, and the rest").await;
     ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')").await;
     let bens = world.visitor("Ben").await;
