@@ -67,7 +67,7 @@ impl Reader<'_> {
              SELECT conversation, last_id, read_to FROM conversations
                  WHERE partition_key = ?1 AND owner = ?2 AND conversation IN (SELECT value FROM json_each(?4))",
         )
-        .bind(self.uid.partition_key().as_str().to_owned())
+        .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
         .bind(limit as i64)
         .bind(json!(names).to_string())

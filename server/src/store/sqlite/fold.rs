@@ -42,14 +42,14 @@ pub(super) struct Fold {
 }
 
 struct EntryRow {
-    key: PartitionKey,
+    key: Arc<str>,
     receiver: Uid,
     message_id: MessageId,
     content: Arc<Content>,
 }
 
 struct ConversationRow {
-    key: PartitionKey,
+    key: Arc<str>,
     owner: Uid,
     conversation: Conversation,
     last_id: MessageId,
@@ -129,6 +129,7 @@ impl Fold {
     fn next_entries(&mut self) -> (Vec<EntryRow>, Vec<ConversationRow>) {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
+            let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
             let first = conversations.len();
             let rest = self.frozen.generation.inbox(receiver, |inbox| {
@@ -144,7 +145,7 @@ impl Fold {
                         {
                             Some(line) => line.last_id = message_id,
                             None => conversations.push(ConversationRow {
-                                key,
+                                key: key.clone(),
                                 owner: receiver,
                                 conversation,
                                 last_id: message_id,
@@ -152,12 +153,12 @@ impl Fold {
                             }),
                         }
                     }
-                    entries.push(EntryRow { key, receiver, message_id, content });
+                    entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
                 }
                 if from == 0 {
                     conversations.extend(inbox.marks.iter().map(|&(conversation, read_to)| {
                         ConversationRow {
-                            key,
+                            key: key.clone(),
                             owner: receiver,
                             conversation,
                             last_id: MessageId::ZERO,
@@ -199,20 +200,20 @@ pub(super) async fn write_all(
 fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
     let content = &row.content;
     query
-        .bind(row.key.as_str().to_owned())
+        .bind(row.key.clone())
         .bind(row.receiver.0)
         .bind(row.message_id.get().cast_signed())
         .bind(content.kind.code())
         .bind(content.conversation(row.receiver).to_string())
         .bind(content.sender.0)
-        .bind(content.client_id.map(|client_id| client_id.0.as_bytes().to_vec()))
-        .bind(content.body.as_json().to_owned())
+        .bind(content.client_id.as_ref().map(|client_id| client_id.0.as_bytes().as_slice()))
+        .bind(Arc::<str>::from(content.body.as_json()))
         .bind(content.sent_at.0)
 }
 
 fn bind_conversation<'q>(query: Binding<'q>, row: &ConversationRow) -> Binding<'q> {
     query
-        .bind(row.key.as_str().to_owned())
+        .bind(row.key.clone())
         .bind(row.owner.0)
         .bind(row.conversation.to_string())
         .bind(row.last_id.get().cast_signed())
@@ -224,10 +225,10 @@ fn bind_sent<'q>(
     (key, sender, client_id, sent): &(PartitionKey, Uid, ClientId, Sent),
 ) -> Binding<'q> {
     query
-        .bind(key.as_str().to_owned())
+        .bind(Arc::<str>::from(key.as_str()))
         .bind(sender.0)
-        .bind(client_id.0.as_bytes().to_vec())
-        .bind(sent.digest.0.to_vec())
+        .bind(client_id.0.as_bytes().as_slice())
+        .bind(sent.digest.0.as_slice())
         .bind(sent.message_id.get().cast_signed())
         .bind(sent.sent_at.0)
 }

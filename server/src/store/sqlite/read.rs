@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
              ORDER BY message_id {order} LIMIT ?"
         );
         let query = sqlx::query(AssertSqlSafe(sql))
-            .bind(self.uid.partition_key().as_str().to_owned())
+            .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
             .bind(low.cast_signed())
             .bind(high.cast_signed())
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
                  ORDER BY message_id DESC LIMIT ?"
             );
             let query = sqlx::query(AssertSqlSafe(sql))
-                .bind(self.uid.partition_key().as_str().to_owned())
+                .bind(self.uid.partition_key().as_str())
                 .bind(self.uid.0)
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         let stored = sqlx::query_scalar(
             "SELECT read_to FROM conversations WHERE partition_key = ? AND owner = ? AND conversation = ?",
         )
-        .bind(self.uid.partition_key().as_str().to_owned())
+        .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
         .bind(conversation.to_string())
         .fetch_optional(self.db.readers())
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         );
         let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(json!(ids).to_string())
-            .bind(self.uid.partition_key().as_str().to_owned())
+            .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
             .fetch_all(self.db.readers())
             .await?;
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
                  LIMIT ?))
              FROM json_each(?) ORDER BY key",
         )
-        .bind(self.uid.partition_key().as_str().to_owned())
+        .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
         .bind(self.base.cast_signed())
         .bind(Kind::Message.code())
