@@ -63,8 +63,8 @@ pub(super) async fn open(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(limit)
         .max_frame_size(limit)
-        .on_upgrade(async move |socket| {
-            session::run(socket, session::Session::new(state, live, mark)).await;
+        .on_upgrade(async move |mut socket| {
+            session::run(&mut socket, Box::new(session::Session::new(state, live, mark))).await;
             drop((seat, open));
         }))
 }

@@ -108,10 +108,14 @@ impl<S> Socket for S where
 }
 
 /// Serves one connection to its end.
-pub(super) async fn run(mut socket: impl Socket, mut session: Session) {
+///
+/// What an idle connection keeps is in this future, so it is kept small: the socket is borrowed and the session boxed
+/// (arguments by value would lie in it twice), and whatever happens only when a frame comes is boxed for as long as it
+/// lasts.
+pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) {
     let connections = session.state.metrics.connections.clone();
     connections.inc();
-    let end = match session.serve(&mut socket).await {
+    let end = match session.serve(socket).await {
         Break(end) => end,
         Continue(()) => End::Gone,
     };
@@ -132,6 +136,12 @@ pub(super) async fn run(mut socket: impl Socket, mut session: Session) {
 
 type Step = ControlFlow<End>;
 
+/// One turn of the loop. One who does not read what is said to them for so long is gone.
+fn in_time(patience: Duration, turn: impl Future<Output = Step> + Send) -> impl Future<Output = Step> + Send {
+    let turn = Box::pin(timeout(patience, turn));
+    async move { turn.await.unwrap_or(Break(End::Gone)) }
+}
+
 impl Session {
     async fn serve(&mut self, socket: &mut impl Socket) -> Step {
         let (live, stopping) = (Arc::clone(&self.live), self.state.sockets.stopping.clone());
@@ -148,13 +158,15 @@ impl Session {
             tokio::select! {
                 biased;
                 () = &mut ended => return Break(LOGGED_OUT),
-                () = &mut stopping => return self.finish(socket).await,
+                () = &mut stopping => return in_time(patience, self.finish(socket)).await,
                 Some(answer) = self.answers.next(), if !self.answers.is_empty() => {
-                    self.answer(socket, answer).await?;
+                    in_time(patience, self.answer(socket, answer)).await?;
                 }
-                () = self.wake.notified(), if may_deliver => self.deliver(socket).await?,
+                () = self.wake.notified(), if may_deliver => {
+                    in_time(patience, self.deliver(socket)).await?;
+                }
                 message = socket.next(), if self.answers.len() < most => {
-                    self.take_all(socket, message, most).await?;
+                    in_time(patience, self.take_all(socket, message, most)).await?;
                 }
                 () = &mut silence => {
                     if self.heard.elapsed() >= patience {
@@ -239,8 +251,7 @@ impl Session {
         let cursor = MessageId::new(seq).map_or(newest, |seq| seq.min(newest));
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
         if cursor < newest {
-            // Boxed: an idle connection does not keep room for it.
-            return Box::pin(self.catch_up(socket, cursor)).await;
+            return self.catch_up(socket, cursor).await;
         }
         self.state.metrics.heartbeats_alive.inc();
         if self.alive.0 != newest {
@@ -268,7 +279,7 @@ impl Session {
     /// Sends, unasked, what is newer than the cursor.
     async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
         match self.cursor {
-            Some(cursor) if cursor < self.mark.newest() => Box::pin(self.push(socket, cursor)).await,
+            Some(cursor) if cursor < self.mark.newest() => self.push(socket, cursor).await,
             _ => Continue(()),
         }
     }
