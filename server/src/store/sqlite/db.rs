@@ -107,6 +107,11 @@ impl Db {
         Ok(WriteTx { connection, slot })
     }
 
+    /// A connection for checkpoints. They run beside whoever writes or reads.
+    pub(super) async fn checkpointer(&self) -> Result<Checkpointer, StoreError> {
+        Ok(Checkpointer { connection: SqliteConnection::connect_with(&self.options).await? })
+    }
+
     /// Moves the write-ahead log into the database, closes it and gives up its lock. Later calls fail.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
@@ -117,6 +122,19 @@ impl Db {
             connection.close().await?;
         }
         drop(lock);
+        Ok(())
+    }
+}
+
+/// Moves the write-ahead log into the database.
+pub(super) struct Checkpointer {
+    connection: SqliteConnection,
+}
+
+impl Checkpointer {
+    /// Moves what no reader still needs to find in the log.
+    pub(super) async fn checkpoint(&mut self) -> Result<(), StoreError> {
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut self.connection).await?;
         Ok(())
     }
 }

@@ -19,6 +19,9 @@ use super::meta;
 use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, Sent, StoreError};
 
+/// Two chunks of default size dirty some ten thousand pages at worst.
+const STEPS_A_CHECKPOINT: usize = 2;
+
 /// A generation that takes no more writes, and what belongs to the same moment.
 pub(super) struct Frozen {
     pub(super) generation: Arc<Generation>,
@@ -89,10 +92,21 @@ impl Fold {
         Fold { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0 }
     }
 
-    /// All of it.
+    /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
+    /// that no commit of anybody has to do it.
     pub(super) async fn run(mut self, db: &Db) -> Result<(), StoreError> {
-        while self.step(db).await? {}
-        Ok(())
+        let mut checkpointer = db.checkpointer().await?;
+        let mut steps = 0;
+        loop {
+            let more = self.step(db).await?;
+            steps += 1;
+            if !more || steps % STEPS_A_CHECKPOINT == 0 {
+                checkpointer.checkpoint().await?;
+            }
+            if !more {
+                return Ok(());
+            }
+        }
     }
 
     /// One transaction; `false` after the last one.

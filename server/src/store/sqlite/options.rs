@@ -13,7 +13,8 @@ pub struct SqliteOptions {
     pub writer_cache_kib: u32,
     /// Page cache of each connection that reads it, in KiB.
     pub reader_cache_kib: u32,
-    /// After so many pages in its write-ahead log the main database is checkpointed.
+    /// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: folds, which
+    /// write most of them, checkpoint beside the writer as they go, and nobody waits for that.
     pub checkpoint_pages: u32,
     /// Page size of a new journal, in bytes: a power of two, 512 to 65,536.
     pub journal_page_size: u32,
@@ -48,7 +49,7 @@ impl Default for SqliteOptions {
             busy_timeout: Duration::from_secs(5),
             writer_cache_kib: 64 * 1024,
             reader_cache_kib: 8 * 1024,
-            checkpoint_pages: 16_000,
+            checkpoint_pages: 40_000,
             journal_page_size: 4_096,
             journal_checkpoint_pages: 4_000,
             waiting_commits: 1_024,

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -204,6 +206,48 @@ proptest! {
         scenes in prop::collection::vec((moves(), events()), 1..6),
     ) {
         run(live(scenes, folding));
+    }
+}
+
+/// The random histories are worth something only if they go everywhere.
+#[tokio::test]
+async fn random_histories_meet_every_outcome() {
+    let (model, mut history) = (MemoryStore::new(), History::default());
+    let mut runner = TestRunner::deterministic();
+    let mut met = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let moves = moves().new_tree(&mut runner).expect("generated").current();
+        let writes: Vec<Write> = moves.iter().filter_map(|step| history.write(step)).collect();
+        let done = model.commit(writes.clone()).await.expect("committed");
+        for (write, done) in writes.iter().zip(&done) {
+            history.settle(write, done);
+            match done {
+                Done::Accepted(_, copied) | Done::Delivered(copied) => {
+                    met.extend(copied.iter().map(|copied| format!("{copied:?}")));
+                }
+                Done::GroupChanged => _ = met.insert("GroupChanged".to_owned()),
+                Done::Rejected(why) => _ = met.insert(why.split("10").next().expect("a part").to_owned()),
+            }
+        }
+    }
+    let expected = ["Already", "GroupChanged", "Stored", "Void", "this client_id has been accepted before"];
+    for outcome in expected {
+        assert!(met.contains(outcome), "{outcome} is not in {met:?}");
+    }
+    assert!(met.iter().any(|why| why.contains("not larger")), "{met:?}");
+}
+
+#[tokio::test]
+async fn commits_that_wait_share_a_batch() {
+    let life = Life::begin(unfolded()).await;
+    let tell = |n: u32| told(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
+    futures_util::future::join_all((1..=40).map(tell)).await;
+    let after = copied(life.directory.path());
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unfolded(), 0).await;
+    let batches = journal.expect("opened").last();
+    assert!((1..40).contains(&batches), "{batches} batches for 40 commits");
+    for n in 2..=81 {
+        assert_eq!(ids(&life.store, Uid(n)).await, [1]);
     }
 }
 
