@@ -90,6 +90,7 @@ impl Server {
             .env("TIDEMARK_LIMITS__SIGN_UPS_PER_ADDRESS_PER_MINUTE", "0")
             .env("TIDEMARK_LIMITS__LOG_INS_PER_NAME_PER_MINUTE", "0")
             .env("TIDEMARK_LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0")
+            .env("TIDEMARK_LOG__FILTER", "warn")
             .envs(environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -111,6 +112,14 @@ impl Server {
 
     async fn kill(mut self) {
         self.process.kill().await.expect("killed");
+    }
+
+    /// Asks it to stop, and waits for the end.
+    async fn stop(mut self) {
+        let pid = self.process.id().expect("alive").to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("run").success());
+        let ended = timeout(PATIENCE, self.process.wait()).await.expect("it stops in time").expect("waited");
+        assert!(ended.success(), "{ended}");
     }
 }
 
@@ -235,6 +244,47 @@ async fn what_was_acknowledged_survives_a_power_cut() {
     let last = acknowledged.last().expect("many");
     let again = people[last.sender].1.send(&last.draft).await.expect("repeated");
     assert_eq!(again.message_id, last.message_id);
+    numbers_go_on(&people, &acknowledged).await;
+}
+
+/// A new message has a larger number than every one that was answered (I6).
+async fn numbers_go_on(people: &[Person], acknowledged: &[Acknowledged]) {
+    for (n, (uid, http)) in people.iter().enumerate() {
+        let note = Draft::text_as(Uuid::from_u128(u128::MAX), Recipient::User(*uid), "after the power cut");
+        let next = http.send(&note).await.expect("sent").message_id;
+        let answered = acknowledged.iter().filter(|sent| sent.sender == n).map(|sent| sent.message_id);
+        assert!(Some(next) > answered.max(), "person {n} got {next}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_folded_by_a_stop_survives_a_power_cut_after_it() {
+    let disk = Disk::new();
+    let server = disk.serve_on_it().await;
+    let people = sign_up(&server.http).await;
+    let mut answers = load(&people);
+    let mut acknowledged = Vec::new();
+    while acknowledged.len() < 600 {
+        acknowledged.push(answers.recv().await.expect("the load goes on"));
+    }
+    // The stop moves everything from the journal into the tables, and empties the journal.
+    let (rest, ()) = tokio::join!(
+        async {
+            let mut rest = Vec::new();
+            while let Some(answer) = answers.recv().await {
+                rest.push(answer);
+            }
+            rest
+        },
+        server.stop()
+    );
+    acknowledged.extend(rest);
+    disk.lose_power();
+
+    let server = disk.serve_what_is_left().await;
+    let people = log_in(&server.http).await;
+    assert_eq!(missing(&people, &acknowledged).await, 0, "of {}", acknowledged.len());
+    numbers_go_on(&people, &acknowledged).await;
 }
 
 #[tokio::test]

@@ -324,3 +324,72 @@ fn sent(row: &SqliteRow) -> Result<Record, StoreError> {
     };
     Ok(Record::Sent(Uid(row.try_get(0)?), ClientId(name), record))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use uuid::Uuid;
+
+    use super::super::{Db, SqliteStore};
+    use super::*;
+    use crate::store::MessageStore as _;
+    use crate::store::conformance::told;
+
+    async fn all(snapshot: &mut SqliteSnapshot, section: Section) -> Vec<Record> {
+        let mut records: Vec<Record> = Vec::new();
+        loop {
+            let page = snapshot.page(section, records.last().map(Record::key), 7).await.expect("a page");
+            if page.is_empty() {
+                return records;
+            }
+            records.extend(page);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_moment_is_whole_however_often_folds_begin_and_end() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("tidemark.db");
+        // Folds follow each other without a pause, each in many small transactions.
+        let options = SqliteOptions { fold_rows: 40, fold_chunk: 3, ..SqliteOptions::default() };
+        let db = Db::open_with(&path, &options).await.expect("opened");
+        let store = SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+        let committed = AtomicU64::new(0);
+        let writing = async {
+            for n in 1..=600u64 {
+                let (from, to) = (Uid(10_001 + n as u32 % 7), Uid(10_101 + n as u32 % 5));
+                told(&store, (from, n), (to, n), n.into()).await;
+                committed.store(n, Ordering::SeqCst);
+            }
+        };
+        let looking = async {
+            let mut sizes = Vec::new();
+            while committed.load(Ordering::SeqCst) < 600 {
+                let before = committed.load(Ordering::SeqCst);
+                let mut snapshot = SqliteSnapshot::take(&path, &options).await.expect("taken");
+                let after = committed.load(Ordering::SeqCst);
+                let about = snapshot.about().await.expect("told");
+                assert!(
+                    (before..=after + 1).contains(&about.accepted),
+                    "{about:?} between {before} and {after}"
+                );
+                let rows = all(&mut snapshot, Section::Rows).await;
+                let sent = all(&mut snapshot, Section::Sent).await;
+                assert!(rows.is_sorted_by_key(Record::key) && sent.is_sorted_by_key(Record::key));
+                // Every message up to the last has both its copies and its record, and there is nothing else.
+                assert_eq!((rows.len() as u64, sent.len() as u64), (2 * about.accepted, about.accepted));
+                assert_eq!(about.totals, [0, 0, 0, 2 * about.accepted, about.accepted, 0]);
+                for record in rows {
+                    let Record::Row(entry) = record else { panic!("{record:?}") };
+                    assert!(entry.message_id.get() <= about.accepted);
+                }
+                sizes.push(about.accepted);
+            }
+            sizes
+        };
+        let ((), sizes) = tokio::join!(writing, looking);
+        assert!(sizes.len() > 3, "looked while it was written: {sizes:?}");
+        store.close().await;
+    }
+}
