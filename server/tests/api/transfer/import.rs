@@ -14,8 +14,8 @@ use tidemark::store::archive::{Record, Restore, RestoreError};
 use tidemark::store::sqlite::SqliteRestore;
 use tidemark::transfer::{self, TransferError};
 
-use super::{World, done, lines, over, refused, text};
-use crate::support::message;
+use super::{World, done, lines, over, refused, seal, text};
+use crate::support::{PATIENCE, Person, message};
 
 #[tokio::test]
 async fn an_import_gives_back_everything_but_sessions_and_history() {
@@ -102,6 +102,74 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         assert!(said.contains("bad.jsonl") && said.contains(why), "expected {why:?}: {said}");
     }
     done(&fresh, &["import", text(&file)]).await;
+}
+
+#[tokio::test]
+async fn copies_that_were_still_owed_are_delivered_after_the_import() {
+    let world = World::new().await;
+    let mut lines = lines(&world.export("all.jsonl").await);
+    let [ann, bob, cat] = &world.people[..] else { unreachable!("three") };
+    // As if the export had come between the acceptance of a message and its copy for Bob; and between Cat's leaving
+    // and the copy for Ann.
+    let mut owe = |is_it: &dyn Fn(&Value) -> bool, to: &Person, acceptance: u64, generation: u32| {
+        let at =
+            lines.iter().position(|line| line["type"] == "row" && line["receiver"] == to.uid && is_it(line));
+        let row = lines.remove(at.expect("the row is there"));
+        let target = match row["conversation"].as_str() {
+            Some(group) if group.starts_with("g:") => group.to_owned(),
+            _ => format!("u:{}", to.uid),
+        };
+        let mut pending = json!({
+            "type": "pending", "acceptance": acceptance, "target": target,
+            "owed": [{"uid": to.uid, "generation": generation}],
+        });
+        for field in ["kind", "sender", "client_id", "body", "sent_at"] {
+            pending[field] = row[field].clone();
+        }
+        let footer = lines.len() - 1;
+        lines.insert(footer, pending.clone());
+        pending
+    };
+    let said = owe(&|row| row["body"]["text"] == "in the tables \"7\"\n", bob, 9, 0);
+    let left = owe(&|row| row["body"]["action"] == "left", ann, 12, 1);
+    let file = world.file("owing.jsonl");
+    seal(lines, &file);
+    let fresh = world.file("fresh");
+    done(&fresh, &["import", text(&file)]).await;
+
+    let copy = over(&fresh).await;
+    for (person, owed, marked) in [(bob, said, "u"), (ann, left, "g")] {
+        let person = copy.log_in(&person.name).await;
+        let delivered = async {
+            loop {
+                let rows = copy.rows(&person).await;
+                if rows.last().is_some_and(|row| row["client_id"] == owed["client_id"]) {
+                    return rows;
+                }
+            }
+        };
+        let rows = tokio::time::timeout(PATIENCE, delivered).await.expect("delivered in time");
+        let last = rows.last().expect("rows");
+        assert_eq!((&last["body"], &last["sent_at"]), (&owed["body"], &owed["sent_at"]));
+        assert!(last["conversation"].as_str().is_some_and(|name| name.starts_with(marked)), "{last}");
+    }
+    assert_eq!(cat.name, "cat");
+}
+
+#[tokio::test]
+async fn an_id_near_the_end_of_the_line_is_refused() {
+    let world = World::new().await;
+    let mut lines = lines(&world.export("all.jsonl").await);
+    let crafted = lines.iter().rposition(|line| line["type"] == "row").expect("rows");
+    for (id, why) in
+        [(9_007_199_254_740_990u64, "is implausible"), (9_007_199_254_740_992, "is not within 1 and")]
+    {
+        lines[crafted]["message_id"] = id.into();
+        let file = world.file("crafted.jsonl");
+        seal(lines.clone(), &file);
+        let said = refused(&world.file("fresh"), &["import", text(&file)]).await;
+        assert!(said.contains(&format!("line {}: message_id {id} {why}", crafted + 1)), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -120,6 +121,19 @@ async fn read(app: &TestApp, who: &Person, other: &Person, nth: usize) {
 fn lines(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("readable");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// Writes an archive of these lines, with the counts and the checksum that belong to them.
+fn seal(mut lines: Vec<Value>, file: &Path) {
+    let of_type = |kind: &str, lines: &[Value]| lines.iter().filter(|line| line["type"] == kind).count();
+    let kinds = ["account", "group", "stay", "row", "sent", "pending"];
+    let totals: Value = kinds.iter().map(|kind| ((*kind).to_owned(), json!(of_type(kind, &lines)))).collect();
+    lines.retain(|line| line["type"] != "footer");
+    lines[0]["totals"] = totals.clone();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let sha256: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let footer = json!({"type": "footer", "totals": totals, "sha256": sha256});
+    std::fs::write(file, format!("{text}{footer}\n")).expect("written");
 }
 
 /// The rows of an archive by receiver, in the form in which a range answers them.

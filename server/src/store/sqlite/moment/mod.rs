@@ -1,0 +1,299 @@
+//! One moment of the installation, read beside the process that serves it and without its lock.
+//!
+//! The main database is read in one transaction, what is only in the journal yet is replayed into memory, as at a
+//! start. The tables come first: what a fold under way has put there is in the journal that is read afterwards, unless
+//! a fold ended in between and the journal was trimmed; then it begins again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection as _, Row as _, SqliteConnection};
+
+use super::journal::{Journal, record};
+use super::ledger::{Effect, Known, Ledger};
+use super::memtable::Generation;
+use super::replay::stored_open;
+use super::{OpenError, SqliteOptions, db, lookup, meta};
+use crate::domain::{Entry, HistoryId};
+use crate::store::archive::{About, Key, Record, Section, Snapshot};
+use crate::store::{AcceptanceId, Pending, StoreError};
+
+mod sections;
+
+/// A fold ends every few seconds at most, and the two readings are milliseconds apart.
+const ATTEMPTS: usize = 100;
+
+/// A [`Snapshot`] on SQLite.
+pub struct SqliteSnapshot {
+    main: SqliteConnection,
+    /// What is newer than the tables; some of it may be in the tables as well.
+    newer: HashMap<Section, BTreeMap<Key, Record>>,
+    history: HistoryId,
+    accepted: AcceptanceId,
+}
+
+impl SqliteSnapshot {
+    /// Takes the moment that is now, of the database at `path`.
+    ///
+    /// # Errors
+    /// When there is no database, or one that this version would have to migrate first.
+    pub async fn take(path: &Path, options: &SqliteOptions) -> Result<SqliteSnapshot, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        std::fs::metadata(path).map_err(io)?;
+        let connect =
+            |path: &Path| db::connect_options(path, options).read_only(true).create_if_missing(false);
+        let (main, journal) = (connect(path), connect(&Journal::path_beside(path)));
+        let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
+        for _ in 0..ATTEMPTS {
+            let tables = Tables::begin(&main).await.map_err(unreadable)?;
+            if let Some(taken) = tables.with_journal(&journal, &main).await.map_err(unreadable)? {
+                return Ok(taken);
+            }
+        }
+        Err(unreadable(StoreError::unavailable("it changes too fast to be read")))
+    }
+}
+
+#[async_trait]
+impl Snapshot for SqliteSnapshot {
+    async fn about(&mut self) -> Result<About, StoreError> {
+        let mut totals = [0; 6];
+        for (total, section) in totals.iter_mut().zip(Section::ALL) {
+            *total = self.count(section).await?;
+        }
+        Ok(About { history: self.history, accepted: self.accepted.0, totals })
+    }
+
+    async fn page(
+        &mut self,
+        section: Section,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let stored = self.stored(section, after, limit).await?;
+        // Beyond the last row of a full page the tables may hold more, which would have to come first.
+        let through = stored.last().filter(|_| stored.len() == limit).map(Record::key);
+        let mut page: BTreeMap<Key, Record> =
+            stored.into_iter().map(|record| (record.key(), record)).collect();
+        let bounds = (after.map_or(Unbounded, Excluded), through.map_or(Unbounded, Included));
+        let newer = self.newer.get(&section).into_iter().flat_map(|newer| newer.range(bounds));
+        // What is in both is the same but for groups, where the newer one counts.
+        page.extend(newer.map(|(key, record)| (*key, record.clone())));
+        Ok(page.into_values().take(limit).collect())
+    }
+}
+
+/// The first half of a moment: the tables.
+struct Tables {
+    connection: SqliteConnection,
+    /// The last batch of the journal that they hold whole.
+    folded: u64,
+    people: Option<i64>,
+    history: HistoryId,
+}
+
+impl Tables {
+    async fn begin(main: &SqliteConnectOptions) -> Result<Tables, StoreError> {
+        let mut connection = SqliteConnection::connect_with(main).await?;
+        sqlx::query("BEGIN").execute(&mut connection).await?;
+        // The first reading fixes the moment.
+        let folded = meta::number(&mut connection, meta::FOLDED).await?;
+        db::check_migrated(&mut connection).await?;
+        meta::check_finished(&mut connection).await?;
+        let Some(history) = meta::history(&mut connection).await? else {
+            return Err(StoreError::corrupt("nothing was ever stored in it"));
+        };
+        let people = people(&mut connection).await?;
+        Ok(Tables { connection, folded, people, history })
+    }
+
+    /// The second half. `None`: a fold ended since the first one, so batches may be missing in the journal; or an
+    /// account was made, which may have rows there.
+    async fn with_journal(
+        mut self,
+        journal: &SqliteConnectOptions,
+        main: &SqliteConnectOptions,
+    ) -> Result<Option<SqliteSnapshot>, StoreError> {
+        let batches = batches_after(journal, self.folded).await;
+        let mut now = SqliteConnection::connect_with(main).await?;
+        if meta::number(&mut now, meta::FOLDED).await? != self.folded
+            || people(&mut now).await? != self.people
+        {
+            return Ok(None);
+        }
+        let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
+        let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
+        let generation = Generation::default();
+        for effect in batches?.into_iter().flatten() {
+            if let Some(gid) = ledger.group_of(&effect) {
+                ledger.learn_group(gid, lookup::group(&mut self.connection, gid).await?);
+            }
+            generation.apply(ledger.apply(&effect).map_err(StoreError::corrupt)?);
+        }
+        let newer = newer(&generation, &ledger);
+        let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
+        Ok(Some(SqliteSnapshot { main, newer, history, accepted }))
+    }
+}
+
+/// Grows with every account that is made.
+async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
+    Ok(sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(tables).await?)
+}
+
+/// The batches of the journal behind the one that was folded last.
+async fn batches_after(journal: &SqliteConnectOptions, folded: u64) -> Result<Vec<Vec<Effect>>, StoreError> {
+    let mut journal = SqliteConnection::connect_with(journal).await?;
+    let rows = sqlx::query("SELECT seq, batch FROM journal WHERE seq > ? ORDER BY seq")
+        .bind(folded.cast_signed())
+        .fetch_all(&mut journal)
+        .await?;
+    let mut batches = Vec::with_capacity(rows.len());
+    for (row, due) in rows.iter().zip(folded + 1..) {
+        let seq = row.try_get::<i64, _>(0)?.cast_unsigned();
+        if seq != due {
+            return Err(StoreError::corrupt(format!("batch {due} is missing in the journal")));
+        }
+        let unreadable = |error| StoreError::corrupt(format!("batch {seq} of the journal: {error}"));
+        batches.push(record::decode(row.try_get(1)?).map_err(unreadable)?);
+    }
+    Ok(batches)
+}
+
+/// What was replayed, as records.
+fn newer(generation: &Generation, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
+    let mut records = Vec::new();
+    for receiver in generation.receivers() {
+        generation.inbox(receiver, |inbox| {
+            records.extend(inbox.rows.iter().map(|(message_id, content)| {
+                Record::Row(Entry { receiver, message_id: *message_id, content: Arc::clone(content) })
+            }));
+        });
+    }
+    for ((sender, client_id), sent) in generation.all_sent() {
+        records.push(Record::Sent(sender, client_id, sent));
+    }
+    for (gid, _) in generation.all_groups() {
+        let Some(Known { group, closed }) = ledger.group(gid) else { continue };
+        records.extend(group.iter().map(|group| Record::Group(group.as_ref().clone())));
+        records.extend(closed.iter().map(|(uid, stay)| Record::Stay(gid, *uid, *stay)));
+    }
+    for (acceptance, open) in ledger.open() {
+        let pending =
+            Pending { acceptance: *acceptance, content: Arc::clone(&open.content), owed: open.owed.clone() };
+        records.push(Record::Pending(pending, open.ends));
+    }
+    let mut newer: HashMap<Section, BTreeMap<Key, Record>> = HashMap::new();
+    for record in records {
+        let key = record.key();
+        newer.entry(key.section()).or_default().insert(key, record);
+    }
+    newer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use uuid::Uuid;
+
+    use super::super::{Db, SqliteDirectory, SqliteStore};
+    use super::*;
+    use crate::domain::{Timestamp, Uid};
+    use crate::store::conformance::told;
+    use crate::store::{Directory as _, MessageStore as _, NewAccount};
+
+    async fn all(snapshot: &mut SqliteSnapshot, section: Section) -> Vec<Record> {
+        let mut records: Vec<Record> = Vec::new();
+        loop {
+            let page = snapshot.page(section, records.last().map(Record::key), 7).await.expect("a page");
+            if page.is_empty() {
+                return records;
+            }
+            records.extend(page);
+        }
+    }
+
+    fn connect(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+        db::connect_options(path, options).read_only(true)
+    }
+
+    #[tokio::test]
+    async fn what_was_folded_or_signed_up_between_the_two_readings_makes_it_begin_again() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("tidemark.db");
+        let options = SqliteOptions { fold_rows: 1, ..SqliteOptions::default() };
+        let db = Db::open_with(&path, &options).await.expect("opened");
+        let store =
+            SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+        let (main, journal) = (connect(&path, &options), connect(&Journal::path_beside(&path), &options));
+        let folded = async || meta::number(db.readers(), meta::FOLDED).await.expect("read");
+
+        let before = Tables::begin(&main).await.expect("begun");
+        told(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
+        while folded().await == before.folded {
+            tokio::task::yield_now().await;
+        }
+        assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a fold ended");
+
+        let before = Tables::begin(&main).await.expect("begun");
+        let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
+        SqliteDirectory::new(db.clone(), 1).create_account(ann).await.expect("made");
+        assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "an account was made");
+
+        let before = Tables::begin(&main).await.expect("begun");
+        let mut taken = before.with_journal(&journal, &main).await.expect("read").expect("nothing happened");
+        assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0]);
+        store.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_moment_is_whole_however_often_folds_begin_and_end() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("tidemark.db");
+        // Folds follow each other without a pause, each in many small transactions.
+        let options = SqliteOptions { fold_rows: 40, fold_chunk: 3, ..SqliteOptions::default() };
+        let db = Db::open_with(&path, &options).await.expect("opened");
+        let store = SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+        let committed = AtomicU64::new(0);
+        let writing = async {
+            for n in 1..=600u64 {
+                let (from, to) = (Uid(10_001 + n as u32 % 7), Uid(10_101 + n as u32 % 5));
+                told(&store, (from, n), (to, n), n.into()).await;
+                committed.store(n, Ordering::SeqCst);
+            }
+        };
+        let looking = async {
+            let mut sizes = Vec::new();
+            while committed.load(Ordering::SeqCst) < 600 {
+                let before = committed.load(Ordering::SeqCst);
+                let mut snapshot = SqliteSnapshot::take(&path, &options).await.expect("taken");
+                let after = committed.load(Ordering::SeqCst);
+                let about = snapshot.about().await.expect("told");
+                assert!(
+                    (before..=after + 1).contains(&about.accepted),
+                    "{about:?} between {before} and {after}"
+                );
+                let rows = all(&mut snapshot, Section::Rows).await;
+                let sent = all(&mut snapshot, Section::Sent).await;
+                assert!(rows.is_sorted_by_key(Record::key) && sent.is_sorted_by_key(Record::key));
+                // Every message up to the last has both its copies and its record, and there is nothing else.
+                assert_eq!((rows.len() as u64, sent.len() as u64), (2 * about.accepted, about.accepted));
+                assert_eq!(about.totals, [0, 0, 0, 2 * about.accepted, about.accepted, 0]);
+                for record in rows {
+                    let Record::Row(entry) = record else { panic!("{record:?}") };
+                    assert!(entry.message_id.get() <= about.accepted);
+                }
+                sizes.push(about.accepted);
+            }
+            sizes
+        };
+        let ((), sizes) = tokio::join!(writing, looking);
+        assert!(sizes.len() > 3, "looked while it was written: {sizes:?}");
+        store.close().await;
+    }
+}

@@ -1,0 +1,163 @@
+//! The sections of a moment: what the tables hold of each, and how much it is in both parts together.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::SqliteSnapshot;
+use crate::domain::{ClientId, Digest, Generation as Stay, GroupId, PartitionKey, Timestamp, Uid};
+use crate::store::archive::{Key, Record, Section};
+use crate::store::sqlite::lookup::{self, ENTRY};
+use crate::store::{Account, Sent, StoreError};
+
+impl SqliteSnapshot {
+    /// The records of `section` that are in the tables.
+    pub(super) async fn stored(
+        &mut self,
+        section: Section,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        match (section, after) {
+            (Section::Accounts, after) => {
+                let after = if let Some(Key::Account(uid)) = after { i64::from(uid.0) } else { -1 };
+                let sql = "SELECT uid, name, password_hash, disabled, created_at FROM accounts
+                           WHERE uid > ? ORDER BY uid LIMIT ?";
+                let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
+                rows.iter().map(account).collect()
+            }
+            (Section::Groups, after) => {
+                let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
+                let sql = "SELECT gid FROM groups WHERE gid > ? ORDER BY gid LIMIT ?";
+                let gids: Vec<i64> =
+                    sqlx::query_scalar(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
+                let mut groups = Vec::with_capacity(gids.len());
+                for gid in gids {
+                    let known = lookup::group(&mut self.main, GroupId(gid.cast_unsigned())).await?;
+                    groups.extend(known.group.map(|group| Record::Group((*group).clone())));
+                }
+                Ok(groups)
+            }
+            (Section::Stays, after) => {
+                let (gid, uid) = match after {
+                    Some(Key::Stay(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
+                    _ => (-1, -1),
+                };
+                let sql = "SELECT gid, uid, closed FROM members WHERE (gid, uid) > (?, ?) AND closed > 0
+                           ORDER BY gid, uid LIMIT ?";
+                let query = sqlx::query(sql).bind(gid).bind(uid).bind(limit);
+                query.fetch_all(&mut self.main).await?.iter().map(stay).collect()
+            }
+            (Section::Rows, after) => {
+                let (key, uid, id) = match after {
+                    Some(Key::Row(key, uid, id)) => (key.as_str().to_owned(), uid.0, id.cast_signed()),
+                    _ => (String::new(), 0, 0),
+                };
+                let sql = format!(
+                    "SELECT {ENTRY}, receiver FROM entries
+                     WHERE (partition_key, receiver, message_id) > (?, ?, ?)
+                     ORDER BY partition_key, receiver, message_id LIMIT ?"
+                );
+                let query = sqlx::query(AssertSqlSafe(sql)).bind(key).bind(uid).bind(id).bind(limit);
+                let rows = query.fetch_all(&mut self.main).await?;
+                rows.iter().map(|row| Ok(Record::Row(lookup::entry(Uid(row.try_get(7)?), row)?))).collect()
+            }
+            (Section::Sent, after) => {
+                let (key, uid, name) = match after {
+                    Some(Key::Sent(key, uid, name)) => {
+                        (key.as_str().to_owned(), uid.0, name.0.as_bytes().to_vec())
+                    }
+                    _ => (String::new(), 0, Vec::new()),
+                };
+                let sql = "SELECT sender, client_id, digest, message_id, sent_at FROM sent
+                           WHERE (partition_key, sender, client_id) > (?, ?, ?)
+                           ORDER BY partition_key, sender, client_id LIMIT ?";
+                let query = sqlx::query(sql).bind(key).bind(uid).bind(name).bind(limit);
+                query.fetch_all(&mut self.main).await?.iter().map(sent).collect()
+            }
+            // The ledger knows them all.
+            (Section::Pending, _) => Ok(Vec::new()),
+        }
+    }
+
+    /// How many records of `section` there are in both parts together.
+    pub(super) async fn count(&mut self, section: Section) -> Result<u64, StoreError> {
+        let newer: Vec<Key> =
+            self.newer.get(&section).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        let (count, both) = match section {
+            Section::Pending => return Ok(newer.len() as u64),
+            Section::Accounts => {
+                let count = sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(&mut self.main);
+                return Ok(count.await.map(i64::cast_unsigned)?);
+            }
+            Section::Groups => (
+                "SELECT count(*) FROM groups",
+                "SELECT count(*) FROM json_each(?) JOIN groups ON gid = value ->> 0",
+            ),
+            Section::Stays => (
+                "SELECT count(*) FROM members WHERE closed > 0",
+                "SELECT count(*) FROM json_each(?) JOIN members
+                 ON gid = value ->> 0 AND uid = value ->> 1 AND closed > 0",
+            ),
+            Section::Rows => (
+                "SELECT count(*) FROM entries",
+                "SELECT count(*) FROM json_each(?) CROSS JOIN entries
+                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2",
+            ),
+            Section::Sent => (
+                "SELECT count(*) FROM sent",
+                "SELECT count(*) FROM json_each(?) CROSS JOIN sent
+                 WHERE partition_key = value ->> 0 AND sender = value ->> 1 AND client_id = unhex(value ->> 2)",
+            ),
+        };
+        let mut total: i64 = sqlx::query_scalar(count).fetch_one(&mut self.main).await?;
+        for some in newer.chunks(1_000) {
+            let keys: Vec<_> = some.iter().map(as_json).collect();
+            let both: i64 =
+                sqlx::query_scalar(both).bind(json!(keys).to_string()).fetch_one(&mut self.main).await?;
+            total += some.len() as i64 - both;
+        }
+        Ok(total.cast_unsigned())
+    }
+}
+
+fn as_json(key: &Key) -> serde_json::Value {
+    let partition = |key: &PartitionKey| key.as_str().to_owned();
+    match key {
+        Key::Account(uid) => json!([uid.0]),
+        Key::Group(gid) => json!([gid.0]),
+        Key::Stay(gid, uid) => json!([gid.0, uid.0]),
+        Key::Row(key, uid, id) => json!([partition(key), uid.0, id]),
+        Key::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
+        Key::Pending(acceptance) => json!([acceptance]),
+    }
+}
+
+fn account(row: &SqliteRow) -> Result<Record, StoreError> {
+    let account = Account {
+        uid: Uid(row.try_get(0)?),
+        name: row.try_get(1)?,
+        password_hash: row.try_get(2)?,
+        disabled: row.try_get(3)?,
+    };
+    Ok(Record::Account(account, Timestamp(row.try_get(4)?)))
+}
+
+fn stay(row: &SqliteRow) -> Result<Record, StoreError> {
+    let gid = GroupId(row.try_get::<i64, _>(0)?.cast_unsigned());
+    Ok(Record::Stay(gid, Uid(row.try_get(1)?), Stay(row.try_get(2)?)))
+}
+
+fn sent(row: &SqliteRow) -> Result<Record, StoreError> {
+    let digest: [u8; 16] = row.try_get::<&[u8], _>(2)?.try_into().map_err(StoreError::corrupt)?;
+    let name = uuid::Uuid::from_slice(row.try_get(1)?).map_err(StoreError::corrupt)?;
+    let record = Sent {
+        message_id: lookup::message_id(row.try_get(3)?)?,
+        sent_at: Timestamp(row.try_get(4)?),
+        digest: Digest(digest),
+    };
+    Ok(Record::Sent(Uid(row.try_get(0)?), ClientId(name), record))
+}
