@@ -1,7 +1,7 @@
 //! `bench`: each scenario measured several times against baselines in the same run, medians told.
 //!
-//! A scenario lives in its own file under `scenario`, all of the same shape: [`Scenario::prepare`] once, then
-//! [`Scenario::measure`] for each run, which answers samples with their baselines measured beside them.
+//! A scenario lives in its own file under `scenario`, all of the same shape: `prepare` once, then
+//! `measure` for each run, which answers samples with their baselines measured beside them.
 
 pub mod chart;
 

@@ -2,7 +2,7 @@
 //!
 //! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. People write to each
 //! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
-//! saw and everything that is stored must agree ([`check`]).
+//! saw and everything that is stored must agree (`check`).
 
 mod check;
 mod fault;
