@@ -315,6 +315,27 @@ async fn after_the_row_that_says_you_left_nothing_of_that_stay_arrives() {
     assert!(!said(&inbox).contains(&name(2)) && said(&inbox).contains(&name(3)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_up_to_date_heartbeat_touches_no_storage() {
+    let world = World::new().await;
+    let process = world.start(options(4)).await;
+    let (ann, bob) = (person(0), person(1));
+    process.insist(ann, to(bob, 1, "hi")).await;
+    process.sync.mark(bob).await.expect("memory");
+    let asked = process.store.asked();
+    for _ in 0..1_000 {
+        let mark = process.sync.mark(bob).await.expect("from memory");
+        assert!(mark.newest() > MessageId::ZERO);
+    }
+    assert_eq!(process.store.asked(), asked);
+    // The first heartbeat after a start loads the watermark, once for all who ask.
+    let restarted = world.start(options(4)).await;
+    let asked = restarted.store.asked();
+    let (first, second) = tokio::join!(restarted.sync.mark(bob), restarted.sync.mark(bob));
+    assert_eq!(first.expect("memory").newest(), second.expect("memory").newest());
+    assert_eq!(restarted.store.asked() - asked, 1);
+}
+
 /// What one random run does.
 #[derive(Clone, Debug)]
 struct Run {

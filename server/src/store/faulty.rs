@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -36,6 +36,7 @@ pub struct FaultyStore {
     inner: Arc<dyn MessageStore>,
     script: Mutex<VecDeque<Fault>>,
     dead: AtomicBool,
+    asked: AtomicUsize,
     released: Semaphore,
     stalled: watch::Sender<usize>,
 }
@@ -48,6 +49,7 @@ impl FaultyStore {
             inner,
             script: Mutex::default(),
             dead: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
             released: Semaphore::new(0),
             stalled,
         }
@@ -74,6 +76,16 @@ impl FaultyStore {
         assert!(reached, "the sender lives in self");
     }
 
+    /// How often storage was asked anything since the beginning.
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn inner(&self) -> &dyn MessageStore {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        &*self.inner
+    }
+
     fn next(&self) -> Fault {
         if self.dead.load(Ordering::Relaxed) {
             return Fault::Stall;
@@ -95,52 +107,52 @@ fn scripted() -> StoreError {
 impl MessageStore for FaultyStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
         match self.next() {
-            Fault::Pass => self.inner.commit(writes).await,
+            Fault::Pass => self.inner().commit(writes).await,
             Fault::Refuse => Err(CommitError::Refused(scripted())),
             Fault::LoseAnswer => {
-                self.inner.commit(writes).await?;
+                self.inner().commit(writes).await?;
                 Err(CommitError::Unknown(scripted()))
             }
             Fault::LoseWrite => Err(CommitError::Unknown(scripted())),
             Fault::Stall => {
                 self.stalled.send_modify(|stalled| *stalled += 1);
                 self.released.acquire().await.expect("never closed").forget();
-                self.inner.commit(writes).await
+                self.inner().commit(writes).await
             }
             Fault::Panic => fall(),
             Fault::PanicAfter => {
-                self.inner.commit(writes).await?;
+                self.inner().commit(writes).await?;
                 fall()
             }
         }
     }
 
     async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
-        self.inner.sent(names).await
+        self.inner().sent(names).await
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        self.inner.pending(after, limit).await
+        self.inner().pending(after, limit).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
-        self.inner.watermark(uid).await
+        self.inner().watermark(uid).await
     }
 
     fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
-        self.inner.tail(uid, cursor, limit)
+        self.inner().tail(uid, cursor, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
-        self.inner.range(uid, query).await
+        self.inner().range(uid, query).await
     }
 
     async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
-        self.inner.entry(uid, message_id).await
+        self.inner().entry(uid, message_id).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.inner.conversations(uid, limit).await
+        self.inner().conversations(uid, limit).await
     }
 
     async fn conversation(
@@ -150,30 +162,30 @@ impl MessageStore for FaultyStore {
         before: Option<MessageId>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        self.inner.conversation(uid, conversation, before, limit).await
+        self.inner().conversation(uid, conversation, before, limit).await
     }
 
     async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
-        self.inner.read_to(uid, conversation).await
+        self.inner().read_to(uid, conversation).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        self.inner.group(gid).await
+        self.inner().group(gid).await
     }
 
     async fn next_group_id(&self) -> Result<GroupId, StoreError> {
-        self.inner.next_group_id().await
+        self.inner().next_group_id().await
     }
 
     async fn history(&self) -> Result<HistoryId, StoreError> {
-        self.inner.history().await
+        self.inner().history().await
     }
 
     fn healthy(&self) -> bool {
-        self.inner.healthy()
+        self.inner().healthy()
     }
 
     async fn close(&self) {
-        self.inner.close().await;
+        self.inner().close().await;
     }
 }
