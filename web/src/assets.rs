@@ -55,7 +55,8 @@ static SOURCES: &[(&str, &[u8])] = files![
 
 static FILES: LazyLock<Vec<(&'static str, Vec<u8>)>> = LazyLock::new(|| {
     let served = |name: &str, bytes: &[u8]| match std::str::from_utf8(bytes) {
-        Ok(text) if name.ends_with(".js") || name.ends_with(".css") => lean(text).into_bytes(),
+        Ok(text) if name.ends_with(".js") => lean(text).into_bytes(),
+        Ok(text) if name.ends_with(".css") => close_up(&lean(text)).into_bytes(),
         _ => bytes.to_vec(),
     };
     SOURCES.iter().map(|&(name, bytes)| (name, served(name, bytes))).collect()
@@ -105,6 +106,11 @@ fn lean(text: &str) -> String {
     kept
 }
 
+/// Drops the spaces that only people need in a style sheet.
+fn close_up(style: &str) -> String {
+    [": ", "; ", ", ", " { "].iter().fold(style.to_owned(), |text, with| text.replace(with, with.trim()))
+}
+
 fn content_type(name: &str) -> &'static str {
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("js") => "text/javascript; charset=utf-8",
@@ -120,7 +126,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// PAGE: "all scripts and styles together under 60 KB".
-    const BUDGET_BYTES: usize = 60 * 1024;
+    const BUDGET_BYTES: usize = 60_000;
 
     #[test]
     fn a_file_is_found_under_its_own_hash_and_may_be_cached() {
@@ -173,6 +179,11 @@ mod tests {
     fn comments_and_indentation_are_not_sent() {
         let text = "// why\n\n/** What\n * and how. */\nfunction f() {\n  return 1; // one\n}\n";
         assert_eq!(lean(text), "function f() {\nreturn 1; // one\n}\n");
+    }
+
+    #[test]
+    fn a_style_sheet_is_closed_up() {
+        assert_eq!(close_up("a, b { margin: 0 auto; color: red; }"), "a,b{margin:0 auto;color:red;}");
     }
 
     #[test]

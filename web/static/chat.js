@@ -20,7 +20,8 @@ const db = await openDb(self.uid).catch((problem) => {
   $("banner-text").textContent = `This browser keeps nothing for this page, and Tidemark needs that: ${problem.message}`;
   throw problem;
 });
-let sync = null; // in the tab that leads
+// Only in the tab that leads.
+let sync = null;
 let tabs = null;
 let leaving = false;
 let state = { phase: "connecting", cursor: 0, beats: [] };

@@ -3,7 +3,8 @@
 import { $ } from "./dom.js";
 
 const SAVE_MS = 250;
-const WARN_AT = 200; // characters left
+// Characters left from which on the counter shows.
+const WARN_AT = 200;
 
 export class Composer {
   /** `sent()` runs when a message went into the outbox. */

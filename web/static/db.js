@@ -1,7 +1,8 @@
 // What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
-const KEPT_ROWS = 20_000; // older ones are fetched again when someone scrolls there
+// Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
+const KEPT_ROWS = 20_000;
 
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
@@ -72,9 +73,10 @@ class Db {
       conversations.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, read_to } of list) {
-        const counted = last.message_id; // may be newer than `seq`: its row is still to come
+        // May be newer than `seq`: its row is still to come.
+        const counted = last?.message_id ?? seq;
         const conversation = { id, title, last, unread, counted, read_to, acked: read_to, floor: seq + 1 };
-        if (last.kind === "membership") learn(conversation, last.body, people, this.uid);
+        if (last?.kind === "membership") learn(conversation, last.body, people, this.uid);
         conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
@@ -147,7 +149,7 @@ class Db {
     return this.write(["conversations"], async (conversations) => {
       for (const { id, last, unread } of list) {
         const conversation = await done(conversations.get(id));
-        if (conversation?.stale) conversations.put({ ...conversation, unread, counted: last.message_id, stale: false });
+        if (conversation?.stale) conversations.put({ ...conversation, unread, counted: last?.message_id ?? 0, stale: false });
       }
     });
   }

@@ -45,7 +45,8 @@ export function keep(container, items, make, fill) {
     else container.insertBefore(element, at);
   }
   for (const element of old.values()) element.remove();
-  if (container.contains(focus)) focus.focus({ preventScroll: true }); // moving an element takes its focus
+  // Moving an element takes its focus.
+  if (container.contains(focus)) focus.focus({ preventScroll: true });
 }
 
 const format = (options) => new Intl.DateTimeFormat(undefined, options);

@@ -3,11 +3,16 @@
 import { $, disc, keep } from "./dom.js";
 import { fill, itemsOf, make } from "./rows.js";
 
+// Rows taken from the database at once.
 const PAGE = 60;
-const MOST = 240; // rows in the document
-const NEAR = 600; // px from an edge of the window at which the next page is fetched
+// The most rows in the document.
+const MOST = 240;
+// Pixels from an edge of the window at which the next page is fetched.
+const NEAR = 600;
+// Pixels from the end that still count as being there.
 const AT_END = 40;
-const UNREAD_PAGES = 5; // of history that are fetched to find the first unread row
+// Pages of history that are fetched to find the first unread row.
+const UNREAD_PAGES = 5;
 
 export class Pane {
   constructor(store) {
@@ -74,7 +79,8 @@ export class Pane {
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
   async refresh() {
     const { rows, store } = this;
-    const outbox = store.pending(this.id); // read before the rows, so that a message is never in neither
+    // Read before the rows, so that a message is never in neither.
+    const outbox = store.pending(this.id);
     const known = rows.at(-1)?.message_id;
     const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
     rows.push(...fresh);

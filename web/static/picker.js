@@ -2,7 +2,8 @@
 
 import { disc, h } from "./dom.js";
 
-const SETTLE_MS = 150; // after the last key, before the server is asked
+// Milliseconds after the last key, before the server is asked.
+const SETTLE_MS = 150;
 
 export class Picker {
   /** `find(text)` answers [{id, title}], at once or later; `take(choice)` gets the one that was chosen. */

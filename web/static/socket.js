@@ -1,11 +1,16 @@
 // A WebSocket that comes back: backoff with jitter, close codes, silence, sleep, `online`.
 // Knows frames only as JSON objects; what they mean is for the caller.
 
+// The first wait before coming back; it doubles up to the longest.
 const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
-const PROBE_MS = 5_000; // for an answer after a wake-up
+// How long the answer to a heartbeat may take.
+const ANSWER_MS = 15_000;
+// The same after a wake-up, when the connection is in doubt.
+const PROBE_MS = 5_000;
 const TICK_MS = 1_000;
-const SLEPT_MS = 15_000; // a tick this late means that the machine slept
+// A tick this late means that the machine slept.
+const SLEPT_MS = 15_000;
 
 /**
  * `onFrame(frame)`; `onState({phase, retryAt})` with phase connecting, open, waiting, offline or ended;
@@ -26,7 +31,7 @@ export class Socket {
     const { signal } = this.listening;
     addEventListener("online", () => this.probe(), { signal });
     addEventListener("offline", () => this.retry(), { signal });
-    document.addEventListener("visibilitychange", () => this.probe(), { signal });
+    document.addEventListener("visibilitychange", () => document.hidden || this.probe(), { signal });
     this.connect();
   }
 
@@ -58,19 +63,17 @@ export class Socket {
     this.tell("open");
   }
 
-  heartbeat() {
+  /** Says how far we are; without an answer within `patience` milliseconds the connection is dead. */
+  heartbeat(patience = ANSWER_MS) {
     this.beatAt = Date.now();
+    this.deadline = Math.min(this.deadline, this.beatAt + patience);
     this.send(this.beat());
   }
 
   /** Something woke us: is the connection still there? Waiting ones try at once. */
   probe() {
-    if (document.hidden && this.phase === "open") return;
-    if (this.phase === "waiting" || this.phase === "offline") this.connect();
-    else if (this.phase === "open") {
-      this.deadline = Date.now() + PROBE_MS;
-      this.heartbeat();
-    }
+    if (this.phase === "open") this.heartbeat(PROBE_MS);
+    else if (this.phase !== "connecting") this.connect();
   }
 
   /** Gives up this connection and comes back later. `atLeastMs`: not sooner. */
@@ -117,8 +120,8 @@ export class Socket {
     this.ticked = now;
     if (this.phase === "waiting" || this.phase === "offline") {
       if (now >= this.retryAt) this.connect();
-    } else if (slept) this.probe();
-    else if (now > this.deadline) this.retry();
+    } else if (now > this.deadline) this.retry();
+    else if (slept) this.probe();
     else if (this.phase === "open" && now - this.beatAt >= this.heartbeatMs) this.heartbeat();
   }
 

@@ -5,7 +5,8 @@ export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
   constructor({ db, call, self, nudge }) {
     Object.assign(this, { db, call, self, nudge });
-    this.open = null; // id of the open conversation
+    // The id of the open conversation.
+    this.open = null;
     this.asked = new Set();
     this.watchers = [];
     this.loading = Promise.resolve();

@@ -3,8 +3,11 @@
 
 import { Socket } from "./socket.js";
 
-const PATIENCE_MS = 20_000; // for the answer to a send, before the same is sent again
-const MOST_TRIES = 6; // of a refusal that says "try again", before the person is asked
+// How long the answer to a send may take, before the same is sent again.
+const PATIENCE_MS = 20_000;
+// Refusals of one message that say "try again", before the person is asked.
+const MOST_TRIES = 6;
+// Heartbeats that are kept for those who look.
 const BEATS = 6;
 
 /**
@@ -16,9 +19,12 @@ export class Sync {
     Object.assign(this, { db, call, changed, told });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
-    this.inFlight = new Map(); // conversation → {client_id, at}
-    this.tries = new Map(); // client_id → refusals so far
-    this.reported = new Map(); // conversation → read mark told on this connection
+    // By conversation: {client_id, at} of the message that is under way.
+    this.inFlight = new Map();
+    // By client_id: refusals so far.
+    this.tries = new Map();
+    // By conversation: the read mark that was told on this connection.
+    this.reported = new Map();
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
       onFrame: (frame) => this.inOrder(() => this.frame(frame)),
@@ -90,7 +96,8 @@ export class Sync {
   async alive({ seq, history }) {
     this.beat("nothing new");
     if (history === this.state.history && seq >= this.state.cursor) return this.tell({ newest: seq });
-    await this.begin(); // another history, or one that ends before our cursor
+    // It is another history, or one that ends before our cursor.
+    await this.begin();
     this.socket.heartbeat();
   }
 
