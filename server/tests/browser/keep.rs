@@ -111,3 +111,35 @@ async fn tabs_of_one_browser_share_a_socket_and_agree() {
     say(&window, "still here").await;
     window.until("[...document.querySelectorAll('.own .state')].at(-1).textContent === 'Sent'").await;
 }
+
+#[tokio::test]
+async fn a_restored_server_makes_the_page_start_over() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    ben.tells(&ada, "saved").await;
+    window.pick("Ben").await;
+    window.sees("saved").await;
+    let gone = world.stop_server().await;
+    let files = gone.copy_files();
+    let world = gone.restart().await;
+    for n in 0..5 {
+        ben.tells(&ada, &format!("lost {n}")).await;
+    }
+    window.sees("lost 4").await;
+    window.write("#text", "not sent yet").await;
+
+    let mut gone = world.kill_server().await;
+    gone.put_back(files).await;
+    let world = gone.restart().await;
+    connected(&window).await;
+    ben.tells(&ada, "after the restore").await;
+    window.sees("after the restore").await;
+    let shown = window
+        .run("return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()")
+        .await;
+    assert_eq!(shown, "saved,after the restore");
+    window.until("document.getElementById('text').value === 'not sent yet'").await;
+    drop(world);
+}

@@ -1,10 +1,12 @@
 //! A real server, a driver, and people: some in windows, some only over HTTP.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 use tidemark_client::{Draft, Http, Recipient};
 use tidemark_trials::server::Server;
+use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::window::{CONTROL_K, Driver, ENTER, Window};
@@ -51,6 +53,14 @@ impl World {
         let World { server, driver, data, _turn } = self;
         let port = server.port().expect("a port");
         server.kill().await.expect("killed");
+        Gone { port, driver, data, _turn }
+    }
+
+    /// Stops the server in good order.
+    pub(crate) async fn stop_server(self) -> Gone {
+        let World { server, driver, data, _turn } = self;
+        let port = server.port().expect("a port");
+        assert!(server.stop().await.expect("stopped").success());
         Gone { port, driver, data, _turn }
     }
 
@@ -101,6 +111,22 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
+    /// A copy of the server's files.
+    pub(crate) fn copy_files(&self) -> TempDir {
+        let copy = tempfile::tempdir().expect("a folder");
+        copy_folder(self.data.path(), copy.path());
+        copy
+    }
+
+    /// Puts files back that were copied before, and says so, as an operator would.
+    pub(crate) async fn put_back(&mut self, files: TempDir) {
+        self.data = files;
+        let mut restored = Command::new(binary());
+        restored.arg("restored").arg("--data-dir").arg(self.data.path());
+        let done = restored.stdin(Stdio::null()).output().await.expect("ran");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
     /// Starts the server again, at the same address over the same data.
     pub(crate) async fn restart(self) -> World {
         let Gone { port, driver, data, _turn } = self;
@@ -128,6 +154,19 @@ pub(crate) async fn find(window: &Window, name: &str) {
 pub(crate) async fn say(window: &Window, text: &str) {
     window.write("#text", &format!("{text}{ENTER}")).await;
     window.sees(text).await;
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            std::fs::create_dir(&target).expect("a folder");
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
 }
 
 fn binary() -> &'static Path {
