@@ -147,7 +147,7 @@ fn whole_seconds(wait: Duration) -> u64 {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
-        tracing::error!(%error, "a request failed in storage");
+        tracing::warn!(%error, "a request is refused: storage failed");
         match error {
             StoreError::Unavailable(_) => {
                 let detail = "storage does not answer right now; try again in a moment";

@@ -2,18 +2,16 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io};
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::attended::Attended;
 use super::limits::Origin;
 use super::proxy;
 use crate::config::Cidr;
@@ -42,6 +40,7 @@ struct Taken {
 }
 
 /// One open connection; dropping it frees the seat.
+#[derive(Debug)]
 pub(super) struct Seat {
     seats: Seats,
     /// Whether it counts among all, and for which address.
@@ -108,13 +107,15 @@ pub(super) struct SeatedListener {
     pub(super) tcp: TcpListener,
     pub(super) seats: Seats,
     pub(super) trusted: Vec<Cidr>,
+    /// How long a connection may be silent before it is given up.
+    pub(super) patience: Duration,
 }
 
 impl Listener for SeatedListener {
-    type Io = SeatedStream;
+    type Io = Attended<TcpStream, Seat>;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (SeatedStream, SocketAddr) {
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
         loop {
             let (stream, peer) = match self.tcp.accept().await {
                 Ok(accepted) => accepted,
@@ -135,7 +136,7 @@ impl Listener for SeatedListener {
                 tracing::debug!(%error, "a connection was gone before it began");
                 continue;
             }
-            return (SeatedStream { stream, _seat: seat }, peer);
+            return (Attended::new(stream, self.patience, seat), peer);
         }
     }
 
@@ -151,54 +152,6 @@ pub(super) struct Peer(pub(super) SocketAddr);
 impl Connected<IncomingStream<'_, SeatedListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, SeatedListener>) -> Peer {
         Peer(*stream.remote_addr())
-    }
-}
-
-/// A connection with its seat.
-pub(super) struct SeatedStream {
-    stream: TcpStream,
-    _seat: Seat,
-}
-
-impl fmt::Debug for SeatedStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.stream.fmt(f)
-    }
-}
-
-impl AsyncRead for SeatedStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for SeatedStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
 

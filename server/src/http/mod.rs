@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -20,6 +21,7 @@ use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
 mod api;
+mod attended;
 mod error;
 mod extract;
 mod health;
@@ -39,7 +41,7 @@ pub use state::{Readiness, UseCases};
 use api::{accounts, conversations, groups, messages, people, range};
 use error::Problem;
 use listen::{Peer, SeatedListener, Seats};
-use state::{HttpState, Settings, Sockets};
+use state::{Everything, HttpState, Settings, Sockets};
 
 /// An address, the method that it takes, and who answers.
 struct Route {
@@ -53,6 +55,9 @@ struct Route {
     path: &'static str,
     handler: MethodRouter<HttpState>,
 }
+
+/// How long a connection may be silent, at least.
+const IDLE: Duration = Duration::from_secs(120);
 
 /// Where the calls for programs lie.
 const API: &str = "/api/v1/";
@@ -144,7 +149,7 @@ impl Server {
             limits: config.limits.clone(),
             public_origin: config.server.public_origin(),
         };
-        let state = HttpState {
+        let state = HttpState::new(Everything {
             accounts,
             messages,
             sync,
@@ -156,9 +161,11 @@ impl Server {
             sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },
             clock,
             readiness,
-        };
+        });
         let trusted = config.server.trusted_proxies.clone();
-        let listener = SeatedListener { tcp, seats, trusted };
+        // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.
+        let patience = (config.server.heartbeat() * 4).max(IDLE);
+        let listener = SeatedListener { tcp, seats, trusted, patience };
         Server { listener, router: router(state), sockets: open, stopping }
     }
 

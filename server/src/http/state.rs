@@ -1,5 +1,6 @@
 //! What handlers work with, in parts: each takes the part that it needs.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
@@ -49,9 +50,26 @@ pub(super) struct Sockets {
     pub(super) open: TaskTracker,
 }
 
-/// Everything; handlers name parts of it.
+/// Everything; handlers name parts of it. Cloned for every request and kept by every socket, so it is one pointer.
 #[derive(Clone)]
-pub(super) struct HttpState {
+pub(super) struct HttpState(Arc<Everything>);
+
+impl HttpState {
+    pub(super) fn new(everything: Everything) -> HttpState {
+        HttpState(Arc::new(everything))
+    }
+}
+
+impl Deref for HttpState {
+    type Target = Everything;
+
+    fn deref(&self) -> &Everything {
+        &self.0
+    }
+}
+
+/// What there is.
+pub(super) struct Everything {
     pub(super) accounts: Accounts,
     pub(super) messages: Messages,
     pub(super) sync: Sync,

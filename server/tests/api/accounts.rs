@@ -142,6 +142,27 @@ async fn a_session_ends_with_its_time() {
 }
 
 #[tokio::test]
+async fn the_sockets_of_a_session_end_with_its_time() {
+    let app = TestApp::start_with(|config| {
+        config.accounts.session_days = 1;
+        config.server.heartbeat_seconds = 1;
+    })
+    .await;
+    let ann = app.sign_up("ann").await;
+    let mut socket = app.socket(&ann).await;
+    socket.begin().await;
+    app.pass(Duration::from_secs(24 * 60 * 60));
+    // It heartbeats as often as it gets an answer, so it is not closed for its silence.
+    let code = loop {
+        socket.try_send(r#"{"type":"heartbeat","seq":0}"#.to_owned()).await;
+        if let Err(code) = socket.next().await {
+            break code;
+        }
+    };
+    assert_eq!(code, 4401);
+}
+
+#[tokio::test]
 async fn accounts_and_sessions_survive_a_restart() {
     let mut app = TestApp::start().await;
     let ann = app.sign_up("ann").await;
