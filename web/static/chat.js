@@ -81,6 +81,7 @@ async function follow() {
   await store.load([]);
   composer.show(id);
   if (id !== pane.wanted) pane.show(id);
+  if (id?.startsWith("g:")) store.meet(id);
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
@@ -149,3 +150,4 @@ tabs = new Tabs(`tidemark-${uid}`, {
 });
 tabs.tell("hello");
 setTimeout(() => db.prune(), 5_000);
+setInterval(() => db.prune(), 3_600_000);

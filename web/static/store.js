@@ -87,6 +87,19 @@ export class Store {
     }
   }
 
+  /** Learns who is in a group, and whether we still are. */
+  async meet(id) {
+    try {
+      const { name, members } = await this.call("GET", `/groups/${id.slice(2)}`);
+      await this.write(id, async (db) => {
+        await db.learn(members);
+        await db.patch(id, { title: name, left: false });
+      });
+    } catch (refusal) {
+      if (refusal.status === 404) await this.write(id, (db) => db.patch(id, { left: true }));
+    }
+  }
+
   /** Puts a message into the outbox; it is sent from there. */
   post(id, text) {
     const number = Number(id.slice(2));

@@ -11,6 +11,16 @@ const MOST_TRIES = 6;
 const BEATS = 6;
 
 /**
+ * A browser client of its own:
+ *
+ *     const db = await openDb(uid);                      // db.js
+ *     const sync = new Sync({ db, call,                  // api.js
+ *       changed: (conversations) => { … read db.page(id, { limit: 50 }) … },
+ *       told: ({ phase }) => { … } });
+ *     await sync.start();
+ *     await db.post({ client_id, conversation: "u:10002", to: { user: 10002 }, body: { text }, sent_at });
+ *     sync.nudge();
+ *
  * `changed(conversations | null)`: these (null: all) are different in the database now.
  * `told(state)`: {phase, retryAt, cursor, newest, history, beats}, for whoever is curious.
  */

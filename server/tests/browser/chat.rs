@@ -1,5 +1,7 @@
 //! People chat: one to one, in groups, on several devices.
 
+use tidemark_client::Recipient;
+
 use super::window::{ENTER, SHIFT_ENTER};
 use super::world::{World, find, say};
 
@@ -74,7 +76,7 @@ async fn markup_is_text() {
     let ada = world.newcomer("Ada").await;
     let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
     let hostile = "<script>document.title='hacked'</script><b>bold</b> javascript:alert(1) &amp;";
-    ben.send(tidemark_client::Recipient::User(u32::try_from(uid).expect("a uid")), hostile).await;
+    ben.send(Recipient::User(u32::try_from(uid).expect("a uid")), hostile).await;
     ada.pick("<img src=x onerror=document.title=1>").await;
     ada.sees(hostile).await;
     ada.until("!document.querySelector('#app b:not(.who b), #app img, .words *:not(.unseen)')").await;
@@ -118,6 +120,25 @@ async fn a_group_is_made_changed_and_left() {
     ada.click("#leave").await;
     ada.until("!document.getElementById('members').open && document.getElementById('text').disabled").await;
     ada.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'You left'").await;
+}
+
+#[tokio::test]
+async fn a_new_browser_knows_the_people_of_a_group_and_who_was_put_out() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let inside = ben.http.create_group("Inside", &[ada.uid]).await.expect("a group");
+    let outside = ben.http.create_group("Outside", &[ada.uid]).await.expect("a group");
+    ben.http.remove_member(outside, ada.uid).await.expect("removed");
+    ben.send(Recipient::Group(inside), "you are in").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Inside").await;
+    window.sees("you are in").await;
+    window.until("document.querySelector('.who b').textContent === 'Ben'").await;
+    window.until("!document.getElementById('text').disabled").await;
+    window.pick("Outside").await;
+    window.until("document.getElementById('text').disabled").await;
+    window.until("document.getElementById('open-members').hidden").await;
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! The README's pictures: `cargo test -p tidemark-server --test browser -- --ignored pictures`.
+//! The scene of the README's pictures. With `TIDEMARK_PICTURES=docs/images` (a folder, seen from the repository's
+//! root) they are written there: `TIDEMARK_PICTURES=docs/images cargo test -p tidemark-server --test browser pictures`.
 
 use std::path::Path;
 
@@ -7,10 +8,16 @@ use tidemark_client::Recipient;
 use super::window::Window;
 use super::world::{Person, World};
 
-async fn save(window: &Window, name: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    std::fs::write(folder.join(name), window.picture().await).expect("written");
+/// Takes a picture, which must be one of the whole page.
+async fn take(window: &Window, name: &str, width: u32, height: u32) {
+    let picture = window.picture().await;
+    assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n");
+    assert_eq!(picture[16..24], [width.to_be_bytes(), height.to_be_bytes()].concat());
+    if let Some(folder) = std::env::var_os("TIDEMARK_PICTURES") {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join(name), picture).expect("written");
+    }
 }
 
 async fn talk(people: &[&Person], to: &[Recipient], lines: &[(usize, &str)]) {
@@ -20,8 +27,7 @@ async fn talk(people: &[&Person], to: &[Recipient], lines: &[(usize, &str)]) {
 }
 
 #[tokio::test]
-#[ignore = "writes docs/images"]
-async fn pictures() {
+async fn pictures_can_be_taken() {
     let world = World::start().await;
     let (ada, ben, cleo) =
         (&world.person("Ada").await, &world.person("Ben").await, &world.person("Cleo").await);
@@ -59,11 +65,11 @@ async fn pictures() {
     window.sees("See you there").await;
     window.press("\u{E00C}").await;
     window.until("!document.querySelector('.fresh-line')").await;
-    save(&window, "desktop-light.png").await;
+    take(&window, "desktop-light.png", 1280, 800).await;
     window.run("localStorage.setItem('theme', 'dark'); dispatchEvent(new Event('theme'))").await;
-    save(&window, "desktop-dark.png").await;
+    take(&window, "desktop-dark.png", 1280, 800).await;
     window.run("localStorage.setItem('theme', 'light'); dispatchEvent(new Event('theme'))").await;
     window.size(390, 844).await;
     window.run("document.activeElement.blur()").await;
-    save(&window, "phone.png").await;
+    take(&window, "phone.png", 390, 844).await;
 }
