@@ -57,6 +57,12 @@ impl Problem {
         Problem { after: Some(wait), ..problem }
     }
 
+    /// One connection says too much, or too much that is wrong; it is closed.
+    pub(super) fn flood() -> Problem {
+        let detail = "too many frames, or too many refused ones; come back and send fewer";
+        Problem::passing(StatusCode::TOO_MANY_REQUESTS, "flood", detail)
+    }
+
     /// The body is not what the call takes.
     pub(super) fn invalid_body(why: impl std::fmt::Display) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", why.to_string())

@@ -14,6 +14,8 @@ use super::state::HttpState;
 
 mod frame;
 mod session;
+#[cfg(test)]
+mod tests;
 
 /// Bytes read at a time. An idle connection keeps a buffer of this size, so it is small.
 const READ_BUFFER: usize = 2_048;

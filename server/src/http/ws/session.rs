@@ -124,8 +124,15 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) {
     // What follows may take its time, and holds nothing but the socket.
     drop(session);
     if let End::Close(code, reason) = end {
+        let told = match end {
+            FLOOD => Some(Problem::flood()),
+            _ => None,
+        };
         let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
         let goodbye = async {
+            if let Some(problem) = told {
+                let _ = socket.feed(Message::Text(frame::error(&problem, None))).await;
+            }
             if socket.send(close).await.is_ok() {
                 while let Some(Ok(_)) = socket.next().await {}
             }

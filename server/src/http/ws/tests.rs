@@ -1,0 +1,353 @@
+//! The session without a network: one end of a pipe, memory underneath, and time that stands still unless all wait.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::ws::Message;
+use futures_util::{Sink, Stream};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::session::{Session, run};
+use crate::app::messages::Draft;
+use crate::app::sync::PullLimits;
+use crate::app::{
+    AccountOptions, Accounts, Conversations, Groups, LiveSession, Messages, PasswordOptions, Sync, Token,
+};
+use crate::config::Config;
+use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
+use crate::http::limits::Rates;
+use crate::http::listen::Seats;
+use crate::http::state::{Everything, HttpState, Settings, Sockets};
+use crate::notify::{Local, Notifier};
+use crate::queue::{Options, Parts, Queues, Watermarks};
+use crate::seq::Numbers;
+use crate::store::faulty::FaultyStore;
+use crate::store::memory::{MemoryDirectory, MemoryStore};
+use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
+use crate::telemetry::Metrics;
+
+const ANN: Uid = Uid::FIRST;
+const BOB: Uid = Uid(Uid::FIRST.0 + 1);
+/// Rows of one `entries` frame, few enough that `more` happens.
+const ROWS: usize = 3;
+
+/// Our end of the connection.
+struct Pipe {
+    incoming: UnboundedReceiver<Result<Message, axum::Error>>,
+    outgoing: UnboundedSender<Message>,
+    blocked: Arc<AtomicBool>,
+}
+
+impl Stream for Pipe {
+    type Item = Result<Message, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.incoming.poll_recv(cx)
+    }
+}
+
+impl Sink<Message> for Pipe {
+    type Error = axum::Error;
+
+    fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        if self.blocked.load(Ordering::Relaxed) { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), axum::Error> {
+        self.outgoing.send(message).map_err(axum::Error::new)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        self.poll_ready(cx)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        self.poll_ready(cx)
+    }
+}
+
+/// Ann, Bob, and a connection of Bob's.
+struct World {
+    store: Arc<FaultyStore>,
+    messages: Messages,
+    said: u128,
+    client: UnboundedSender<Result<Message, axum::Error>>,
+    server: UnboundedReceiver<Message>,
+    blocked: Arc<AtomicBool>,
+    session: JoinHandle<()>,
+}
+
+impl World {
+    async fn new() -> World {
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let (state, live) = state(store.clone()).await;
+        let messages = state.messages.clone();
+        let mark = state.sync.mark(BOB).await.expect("memory");
+        let (client, incoming) = unbounded_channel();
+        let (outgoing, server) = unbounded_channel();
+        let blocked = Arc::new(AtomicBool::new(false));
+        let mut pipe = Pipe { incoming, outgoing, blocked: blocked.clone() };
+        let session = tokio::spawn(async move {
+            run(&mut pipe, Box::new(Session::new(state, live, mark))).await;
+        });
+        World { store, messages, said: 0, client, server, blocked, session }
+    }
+
+    /// Ann says something to Bob; the id of Bob's copy is that of Ann's, since they began together.
+    async fn ann_says(&mut self, text: &str) -> u64 {
+        self.said += 1;
+        let draft = Draft {
+            client_id: ClientId(Uuid::from_u128(self.said)),
+            to: Conversation::User(BOB),
+            text: text.to_owned(),
+        };
+        self.messages.submit(ANN, draft).await.expect("stored").message_id.get()
+    }
+
+    fn send(&self, frame: &Value) {
+        self.client.send(Ok(Message::text(frame.to_string()))).expect("open");
+    }
+
+    /// Everything that comes until nobody has anything to do any more.
+    async fn settled(&mut self) -> Vec<Value> {
+        sleep(Duration::from_millis(1)).await;
+        let mut frames = Vec::new();
+        while let Ok(message) = self.server.try_recv() {
+            frames.push(match message {
+                Message::Text(text) => serde_json::from_str(&text).expect("JSON"),
+                Message::Close(Some(close)) => json!({"closed": close.code}),
+                other => panic!("{other:?}"),
+            });
+        }
+        frames
+    }
+
+    async fn heartbeat(&mut self, seq: u64) -> Vec<Value> {
+        self.send(&json!({"type": "heartbeat", "seq": seq}));
+        self.settled().await
+    }
+}
+
+async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
+    let config = Config::default();
+    let directory = Arc::new(MemoryDirectory::new());
+    for name in ["ann", "bob"] {
+        let account =
+            NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
+        directory.create_account(account).await.expect("memory").expect("free");
+    }
+    let sections = Arc::new(seqsvr::store::Memory::new());
+    let numbers = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
+    let numbers = Numbers::new(Arc::new(seqsvr::Embedded::open(sections, numbers).await.expect("opens")));
+    let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
+    let watermarks = Watermarks::new(store.clone(), 100);
+    let clock = Clock::new(|| Timestamp(7));
+    let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(Uuid::nil);
+    let parts = Parts {
+        numbers,
+        store: store.clone(),
+        directory: directory.clone(),
+        notifier: notifier.clone(),
+        watermarks: watermarks.clone(),
+        clock: clock.clone(),
+        new_uuid: new_uuid.clone(),
+    };
+    let queues = Queues::start(parts, Options { queues: 1, ..Options::default() });
+    let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
+    let accounts = AccountOptions { session_days: 1, cached_sessions: 10, tickets: 10, passwords };
+    let history = store.history().await.expect("memory");
+    let everything = Everything {
+        accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
+        messages: Messages::new(queues.clone()),
+        sync: Sync::new(
+            store.clone(),
+            watermarks,
+            notifier,
+            history,
+            PullLimits { rows: ROWS, bytes: 1 << 20 },
+        ),
+        conversations: Conversations::new(store.clone(), directory.clone(), 10),
+        groups: Groups::new(store, directory.clone(), queues, new_uuid),
+        rates: Arc::new(Rates::new(&config.limits)),
+        metrics: Arc::new(Metrics::new(Vec::new())),
+        sockets: Sockets {
+            seats: Seats::new(10, 10),
+            stopping: CancellationToken::new(),
+            open: TaskTracker::new(),
+        },
+        clock,
+        readiness: Arc::new(|| true),
+        settings: Arc::new(Settings { server: config.server, limits: config.limits, public_origin: None }),
+    };
+    let token = Token::random(&mut rand::rng());
+    let session = Stored {
+        token_hash: token.hash(),
+        uid: BOB,
+        created_at: Timestamp(0),
+        expires_at: Timestamp(i64::MAX),
+    };
+    directory.create_session(session).await.expect("memory");
+    let live = everything.accounts.session(token.as_str()).await.expect("memory").expect("kept");
+    (HttpState::new(everything), live)
+}
+
+/// What the connection should do, by the letter of the flow rule.
+#[derive(Default)]
+struct Model {
+    inbox: Vec<u64>,
+    cursor: Option<u64>,
+    unacknowledged: bool,
+}
+
+impl Model {
+    fn newest(&self) -> u64 {
+        self.inbox.last().copied().unwrap_or(0)
+    }
+
+    /// The frame that rows after `cursor` go out in.
+    fn entries(&mut self, cursor: u64) -> (u64, Vec<u64>, bool) {
+        let missed: Vec<u64> = self.inbox.iter().copied().filter(|id| *id > cursor).collect();
+        self.unacknowledged = true;
+        (cursor, missed.iter().copied().take(ROWS).collect(), missed.len() > ROWS)
+    }
+
+    fn heartbeat(&mut self, seq: u64) -> Expected {
+        let cursor = seq.min(self.newest());
+        (self.cursor, self.unacknowledged) = (Some(cursor), false);
+        match cursor == self.newest() {
+            true => Expected::Alive(cursor),
+            false => Expected::Entries(self.entries(cursor)),
+        }
+    }
+
+    fn commit(&mut self, id: u64) -> Expected {
+        self.inbox.push(id);
+        match self.cursor {
+            Some(cursor) if !self.unacknowledged => Expected::Entries(self.entries(cursor)),
+            _ => Expected::Nothing,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Expected {
+    Nothing,
+    Alive(u64),
+    /// After, ids, more.
+    Entries((u64, Vec<u64>, bool)),
+}
+
+fn read(frames: &[Value]) -> Expected {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    match frames {
+        [] => Expected::Nothing,
+        [frame] if frame["type"] == "alive" => Expected::Alive(number(&frame["seq"])),
+        [frame] if frame["type"] == "entries" => {
+            let rows = frame["entries"].as_array().expect("rows");
+            let ids: Vec<u64> = rows.iter().map(|row| number(&row["message_id"])).collect();
+            assert_eq!(ids.last().copied(), frame["synced"].as_u64(), "synced is the last row");
+            Expected::Entries((number(&frame["after"]), ids, frame["more"].as_bool().expect("more")))
+        }
+        other => panic!("more than one frame, or another: {other:?}"),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Commit,
+    /// A heartbeat with this share of the newest id, in quarters: below, at and beyond it.
+    Heartbeat(u64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![Just(Act::Commit), (0..=5_u64).prop_map(Act::Heartbeat)];
+    proptest::collection::vec(act, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn frames_follow_the_flow_rule_to_the_letter(acts in acts()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let mut world = World::new().await;
+            assert_eq!(world.settled().await[0]["type"], "welcome");
+            let mut model = Model::default();
+            for act in acts {
+                let (expected, frames) = match act {
+                    Act::Commit => {
+                        let id = world.ann_says("hi").await;
+                        (model.commit(id), world.settled().await)
+                    }
+                    Act::Heartbeat(quarters) => {
+                        let seq = model.newest() * quarters / 4;
+                        (model.heartbeat(seq), world.heartbeat(seq).await)
+                    }
+                };
+                assert_eq!(read(&frames), expected, "{act:?}");
+            }
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_up_to_date_heartbeat_asks_no_storage() {
+    let mut world = World::new().await;
+    world.settled().await;
+    let id = world.ann_says("hi").await;
+    let asked = world.store.asked();
+    for _ in 0..10 {
+        assert_eq!(read(&world.heartbeat(id).await), Expected::Alive(id));
+    }
+    assert_eq!(world.store.asked(), asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_heartbeats_of_silence_end_a_connection_and_any_frame_begins_them_anew() {
+    let mut world = World::new().await;
+    let began = Instant::now();
+    sleep(Duration::from_secs(80)).await;
+    world.heartbeat(0).await;
+    while !world.session.is_finished() {
+        sleep(Duration::from_secs(1)).await;
+    }
+    let ended = began.elapsed().as_secs();
+    assert!((170..=175).contains(&ended), "{ended} s");
+    assert_eq!(world.settled().await, [json!({"closed": 1001})]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_does_not_read_is_let_go_in_time() {
+    let mut world = World::new().await;
+    world.settled().await;
+    world.heartbeat(0).await;
+    world.blocked.store(true, Ordering::Relaxed);
+    world.ann_says("hi").await;
+    let began = Instant::now();
+    (&mut world.session).await.expect("no panic");
+    assert!(began.elapsed().as_secs() <= 95, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_is_told_why_before_it_is_closed() {
+    let mut world = World::new().await;
+    world.settled().await;
+    for _ in 0..100_001 {
+        world.client.send(Ok(Message::Ping(Default::default()))).expect("open");
+    }
+    let last = world.settled().await;
+    assert_eq!(last.len(), 2, "{last:?}");
+    assert_eq!((&last[0]["type"], &last[0]["code"]), (&json!("error"), &json!("flood")));
+    assert_eq!(last[1], json!({"closed": 1008}));
+}
