@@ -1,3 +1,5 @@
+//! The file-backed store, by the suite of all stores and by what only a file can do: reopen, be shared, be changed.
+
 use std::ops::RangeInclusive;
 
 use tempfile::TempDir;

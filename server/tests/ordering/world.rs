@@ -1,0 +1,157 @@
+//! The rig: real queues over storage that fails on command, devices that follow a line, clients that insist.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use tidemark::app::Groups;
+use tidemark::app::messages::{Draft, Messages};
+use tidemark::app::sync::{PullLimits, Sync};
+use tidemark::domain::{
+    Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, RangeQuery, Timestamp, Uid,
+};
+use tidemark::notify::Local;
+use tidemark::queue::{Options, Parts, Queues, Watermarks};
+use tidemark::seq::Numbers;
+use tidemark::store::faulty::FaultyStore;
+use tidemark::store::memory::{MemoryDirectory, MemoryStore};
+use tidemark::store::{Directory, MessageStore, NewAccount};
+
+pub(crate) const PEOPLE: u32 = 6;
+
+pub(crate) fn person(n: u32) -> Uid {
+    Uid(Uid::FIRST.0 + n % PEOPLE)
+}
+
+pub(crate) fn name(n: u128) -> ClientId {
+    ClientId(Uuid::from_u128(n))
+}
+
+/// Everything that outlives a "process": rows, accounts, ceilings.
+pub(crate) struct World {
+    pub(crate) rows: Arc<MemoryStore>,
+    pub(crate) directory: Arc<MemoryDirectory>,
+    pub(crate) sections: Arc<seqsvr::store::Memory>,
+    pub(crate) uuids: Arc<AtomicU64>,
+}
+
+impl World {
+    pub(crate) async fn new() -> World {
+        let directory = Arc::new(MemoryDirectory::new());
+        for n in 0..PEOPLE {
+            let account =
+                NewAccount { name: format!("p{n}"), password_hash: String::new(), created_at: Timestamp(0) };
+            assert_eq!(directory.create_account(account).await.expect("memory"), Some(person(n)));
+        }
+        World {
+            rows: Arc::new(MemoryStore::new()),
+            directory,
+            sections: Arc::new(seqsvr::store::Memory::new()),
+            uuids: Arc::default(),
+        }
+    }
+
+    /// A "process" over what there is.
+    pub(crate) async fn start(&self, options: Options) -> Process {
+        let store = Arc::new(FaultyStore::new(self.rows.clone()));
+        let limits = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
+        let sequencer = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
+        let watermarks = Watermarks::new(store.clone(), 1_000);
+        let notifier = Arc::new(Local::new());
+        let uuids = self.uuids.clone();
+        let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
+            Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
+        let parts = Parts {
+            numbers: Numbers::new(Arc::new(sequencer)),
+            store: store.clone(),
+            directory: self.directory.clone(),
+            notifier: notifier.clone(),
+            watermarks: watermarks.clone(),
+            clock: Clock::new(|| Timestamp(7)),
+            new_uuid: new_uuid.clone(),
+        };
+        let queues = Queues::start(parts, options);
+        let history = store.history().await.expect("memory");
+        Process {
+            messages: Messages::new(queues.clone()),
+            groups: Groups::new(store.clone(), self.directory.clone(), queues.clone(), new_uuid),
+            sync: Sync::new(
+                store.clone(),
+                watermarks,
+                notifier,
+                history,
+                PullLimits { rows: 3, bytes: 4_096 },
+            ),
+            queues,
+            store,
+        }
+    }
+
+    /// A whole inbox, as GetRange tells it.
+    pub(crate) async fn inbox(&self, uid: Uid) -> Vec<Entry> {
+        let all = RangeQuery::new(Bound::InfMin, Bound::InfMax, Direction::Forward, RangeQuery::MAX_ROWS);
+        let page = self.rows.range(uid, all.expect("a good range")).await.expect("memory");
+        assert!(!page.more);
+        page.rows
+    }
+}
+
+pub(crate) struct Process {
+    pub(crate) messages: Messages,
+    pub(crate) groups: Groups,
+    pub(crate) sync: Sync,
+    pub(crate) queues: Queues,
+    pub(crate) store: Arc<FaultyStore>,
+}
+
+impl Process {
+    /// A device that starts at nothing and follows `uid`'s line by cursor until it has `rows` of them.
+    pub(crate) fn follow(&self, uid: Uid, rows: usize) -> JoinHandle<Vec<MessageId>> {
+        let sync = self.sync.clone();
+        tokio::spawn(async move {
+            let wake = sync.watch(uid);
+            let mark = sync.mark(uid).await.expect("memory");
+            let (mut cursor, mut seen) = (MessageId::ZERO, Vec::new());
+            while seen.len() < rows {
+                let pulled = sync.pull(&mark, cursor).await.expect("memory");
+                seen.extend(pulled.entries.iter().map(|entry| entry.message_id));
+                cursor = pulled.synced.max(cursor);
+                if pulled.entries.is_empty() {
+                    wake.notified().await;
+                }
+            }
+            seen
+        })
+    }
+
+    /// Sends until it is durable, as a client does: the same `client_id` again after every retryable refusal.
+    pub(crate) async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
+        loop {
+            match self.messages.submit(who, draft.clone()).await {
+                Ok(receipt) => return receipt.message_id,
+                Err(error) => assert!(error.is_retryable(), "{error}"),
+            }
+            // The clock is paused: without a pause of ours it would never reach the end of the writer's.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+pub(crate) fn options(queues: usize) -> Options {
+    Options { queues, ..Options::default() }
+}
+
+pub(crate) fn to(uid: Uid, id: u128, text: &str) -> Draft {
+    Draft { client_id: name(id), to: Conversation::User(uid), text: text.into() }
+}
+
+pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {
+    entries.iter().map(|entry| entry.message_id).collect()
+}
+
+pub(crate) fn said(entries: &[Entry]) -> Vec<ClientId> {
+    entries.iter().filter_map(|entry| entry.content.client_id).collect()
+}
