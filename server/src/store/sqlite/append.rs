@@ -38,7 +38,7 @@ impl SqliteAppend {
             let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
             let generation = Arc::new(generation);
             let frozen = Frozen { generation, through, accepted: ledger.accepted(), open };
-            Fold::new(Arc::new(frozen), options.fold_chunk).run(&db).await?;
+            Fold::new(Arc::new(frozen), options.fold_chunk).run(&db, |_| ()).await?;
         }
         journal.close().await?;
         Ok(SqliteAppend { db })

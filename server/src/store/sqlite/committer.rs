@@ -154,7 +154,7 @@ impl Committer {
                 self.shared.set_healthy(false);
                 return ControlFlow::Continue(());
             }
-            self.folder.ended().await;
+            self.folder.moved().await;
         }
         if let Err(error) = self.learn(&calls).await {
             refuse(calls, &error);

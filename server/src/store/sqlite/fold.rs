@@ -93,8 +93,8 @@ impl Fold {
     }
 
     /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
-    /// that no commit of anybody has to do it.
-    pub(super) async fn run(mut self, db: &Db) -> Result<(), StoreError> {
+    /// that no commit of anybody has to do it. `moved` is told after each step which share is done, 0 to 1.
+    pub(super) async fn run(mut self, db: &Db, moved: impl Fn(f64)) -> Result<(), StoreError> {
         let mut checkpointer = db.checkpointer().await?;
         let mut steps = 0;
         loop {
@@ -106,7 +106,14 @@ impl Fold {
             if !more {
                 return Ok(());
             }
+            moved(self.share());
         }
+    }
+
+    fn share(&self) -> f64 {
+        let done = self.next.0 + self.next_sent;
+        let all = self.receivers.len() + self.sent.len();
+        done as f64 / all.max(1) as f64
     }
 
     /// One transaction; `false` after the last one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error};
@@ -16,8 +17,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 enum Work {
     Idle,
-    Running(Arc<Frozen>, AbortOnDropHandle<Result<(), StoreError>>),
+    Running(Running),
     Failed(Arc<Frozen>, Instant),
+}
+
+struct Running {
+    frozen: Arc<Frozen>,
+    task: AbortOnDropHandle<Result<(), StoreError>>,
+    /// How much of it is done, 0 to 1.
+    share: watch::Receiver<f64>,
 }
 
 /// The committer's view of folding.
@@ -51,15 +59,23 @@ impl Folder {
         matches!(self.work, Work::Failed(..))
     }
 
-    /// Whether so much waits in memory that no more can be taken until a fold ends.
+    /// Whether so much waits in memory that no more can be taken before the fold has moved on. While one runs, room for
+    /// new rows opens as fast as it gets old ones away; so commits are slowed down bit by bit, and never stopped for a
+    /// whole fold.
     pub(super) fn is_overfull(&self) -> bool {
-        !matches!(self.work, Work::Idle) && self.weighs(2)
+        match &self.work {
+            Work::Idle => false,
+            Work::Running(running) => self.fill() >= 1.0 + *running.share.borrow(),
+            Work::Failed(..) => self.fill() >= 2.0,
+        }
     }
 
-    fn weighs(&self, times: usize) -> bool {
+    /// How full the active generation is: 1 is when a fold is due.
+    fn fill(&self) -> f64 {
         let active = self.shared.memory.active();
         let options = &self.shared.options;
-        active.rows() >= times * options.fold_rows || active.bytes() >= times * options.fold_bytes
+        let rows = active.rows() as f64 / options.fold_rows.max(1) as f64;
+        rows.max(active.bytes() as f64 / options.fold_bytes.max(1) as f64)
     }
 
     /// When [`Folder::is_due`] may turn true by itself.
@@ -81,7 +97,7 @@ impl Folder {
             Work::Failed(_, again) => Instant::now() >= again,
             Work::Idle => {
                 let aged = self.since.is_some_and(|since| since.elapsed() >= self.shared.options.fold_age);
-                self.since.is_some() && (aged || self.weighs(1))
+                self.since.is_some() && (aged || self.fill() >= 1.0)
             }
         }
     }
@@ -90,8 +106,8 @@ impl Folder {
     pub(super) fn begin(&mut self, freeze: impl FnOnce() -> Frozen) {
         let frozen = match std::mem::replace(&mut self.work, Work::Idle) {
             Work::Failed(frozen, _) => frozen,
-            Work::Running(frozen, handle) => {
-                self.work = Work::Running(frozen, handle);
+            Work::Running(running) => {
+                self.work = Work::Running(running);
                 return;
             }
             Work::Idle => {
@@ -100,17 +116,29 @@ impl Folder {
             }
         };
         let (shared, folding) = (self.shared.clone(), frozen.clone());
-        let handle = tokio::spawn(async move {
+        let (moved, share) = watch::channel(0.0);
+        let task = tokio::spawn(async move {
             let fold = Fold::new(folding, shared.options.fold_chunk);
-            fold.run(&shared.db).await
+            fold.run(&shared.db, |share| _ = moved.send_replace(share)).await
         });
-        self.work = Work::Running(frozen, AbortOnDropHandle::new(handle));
+        self.work = Work::Running(Running { frozen, task: AbortOnDropHandle::new(task), share });
+    }
+
+    /// Waits until the running fold has moved on or ended.
+    pub(super) async fn moved(&mut self) {
+        let Work::Running(running) = &mut self.work else { return };
+        // Its end takes the other side of the channel away.
+        if running.share.changed().await.is_err() {
+            self.ended().await;
+        }
     }
 
     /// Waits until the running fold ends and takes note of how. Never returns when none is running.
     pub(super) async fn ended(&mut self) {
-        let Work::Running(frozen, handle) = &mut self.work else { return std::future::pending().await };
-        let result = match handle.await {
+        let Work::Running(Running { frozen, task, .. }) = &mut self.work else {
+            return std::future::pending().await;
+        };
+        let result = match task.await {
             Ok(result) => result,
             Err(panic) => Err(StoreError::unavailable(panic)),
         };
@@ -132,10 +160,10 @@ impl Folder {
 
     /// Gives up whatever is under way, for memory that is about to be read back. `folded` must be read anew.
     pub(super) async fn abandon(&mut self) {
-        if let Work::Running(_, handle) = std::mem::replace(&mut self.work, Work::Idle) {
-            handle.abort();
+        if let Work::Running(Running { task, .. }) = std::mem::replace(&mut self.work, Work::Idle) {
+            task.abort();
             // Cancelled or done; either way nothing of it runs on.
-            _ = handle.await;
+            _ = task.await;
         }
         self.since = None;
     }

@@ -305,7 +305,7 @@ async fn what_is_folded_and_not_yet_trimmed_is_not_replayed() {
     let (model, universe) = some_life(directory.path()).await;
     let cut = copied(directory.path());
     let (db, fold) = frozen(cut.path()).await;
-    fold.run(&db).await.expect("folded");
+    fold.run(&db, |_| ()).await.expect("folded");
     let after = copied(cut.path());
     let store = open(after.path(), unfolded()).await;
     assert_eq!(store.shared.memory.active().rows(), 0);

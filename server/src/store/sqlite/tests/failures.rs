@@ -79,7 +79,7 @@ async fn a_journal_older_than_the_database_is_refused() {
     some_life(directory.path()).await;
     let folded = copied(directory.path());
     let (db, fold) = frozen(folded.path()).await;
-    fold.run(&db).await.expect("folded");
+    fold.run(&db, |_| ()).await.expect("folded");
     let mixed = copied(folded.path());
     change_journal(mixed.path(), "DELETE FROM journal WHERE seq > 8").await;
     let error = refused(mixed.path()).await.to_string();
