@@ -25,9 +25,9 @@ export class Banner {
     $("banner").hidden = !offline && !late;
     const seconds = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const waiting = this.phase === "waiting" && seconds > 0;
-    const text = offline ? "Offline. Messages are kept and sent when you are back."
-      : waiting ? `Reconnecting in ${seconds} s.` : "Reconnecting…";
+    const text = offline ? "Offline. Messages are kept and sent when you are back." : "Reconnecting";
     if ($("banner-text").textContent !== text) $("banner-text").textContent = text;
+    $("banner-wait").textContent = offline ? "" : waiting ? ` in ${seconds} s.` : "…";
     $("banner-now").hidden = offline || !waiting;
   }
 }

@@ -15,9 +15,9 @@ import { Tabs } from "./tabs.js";
 
 const { uid, name, textLimit } = document.body.dataset;
 const self = { uid: Number(uid), name };
-const db = await openDb(self.uid).catch((problem) => {
+const db = await openDb(self).catch((problem) => {
   $("banner").hidden = false;
-  $("banner-text").textContent = `This browser keeps nothing for this page, and Tidemark needs that: ${problem.message}`;
+  $("banner-text").textContent = `This browser keeps nothing for Tidemark: ${problem.message}`;
   throw problem;
 });
 // Only in the tab that leads.
@@ -36,7 +36,10 @@ const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(() => state, async (path) => {
   leaving = true;
-  await call("DELETE", path).finally(() => { leaving = false; });
+  await call("DELETE", path).catch((refusal) => {
+    leaving = false;
+    throw refusal;
+  });
   await over(true);
 });
 const find = findDialog(store, call, go);
@@ -49,7 +52,7 @@ async function over(everything) {
   if (everything) {
     tabs.tell("over");
     db.close();
-    await forget(self.uid);
+    await forget(self);
   } else await db.begin(0, null, []);
   location.replace(everything ? "/login" : location.pathname);
 }

@@ -15,9 +15,12 @@ export const counts = (row, uid) => row.kind === "message" && row.sender !== uid
 /** Whether a row is something to show; unknown kinds are kept and skipped. */
 export const shown = (row) => row.kind === "message" || row.kind === "membership";
 
-/** Opens the database of `uid`, making it when it is new. */
-export async function openDb(uid) {
-  const request = indexedDB.open(`tidemark-${uid}`, 1);
+/** The database of one person. The name is part of it, since a new installation gives out the same uids. */
+const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
+
+/** Opens the database of {uid, name}, making it when it is new. */
+export async function openDb(person) {
+  const request = indexedDB.open(called(person), 1);
   request.onupgradeneeded = () => {
     const db = request.result;
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
@@ -30,11 +33,11 @@ export async function openDb(uid) {
   };
   const db = await done(request);
   db.onversionchange = () => db.close();
-  return new Db(db, uid);
+  return new Db(db, person.uid);
 }
 
-/** Forgets everything that this browser kept for `uid`. */
-export const forget = (uid) => done(indexedDB.deleteDatabase(`tidemark-${uid}`));
+/** Forgets everything that this browser kept for {uid, name}. */
+export const forget = (person) => done(indexedDB.deleteDatabase(called(person)));
 
 class Db {
   constructor(db, uid) {
@@ -149,7 +152,8 @@ class Db {
     return this.write(["conversations"], async (conversations) => {
       for (const { id, last, unread } of list) {
         const conversation = await done(conversations.get(id));
-        if (conversation?.stale) conversations.put({ ...conversation, unread, counted: last?.message_id ?? 0, stale: false });
+        const counted = last?.message_id ?? 0;
+        if (conversation?.stale) conversations.put({ ...conversation, unread, counted, stale: false });
       }
     });
   }

@@ -18,8 +18,9 @@ export function findDialog(store, call, go) {
       const wanted = text.toLowerCase();
       const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
         .filter(({ title }) => title.toLowerCase().includes(wanted));
-      const others = (await people(call, text)).filter(({ id }) => !known.some((each) => each.id === id));
-      return [...known, ...others].slice(0, 20);
+      // Conversations are found without the server too.
+      const others = await people(call, text).catch((refusal) => known.length ? [] : Promise.reject(refusal));
+      return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, 20);
     },
     take: async ({ id, title }) => {
       $("find").close();
@@ -103,7 +104,8 @@ export function membersDialog(store, call) {
   };
   const picker = new Picker($("members-find"), $("members-found"), {
     note: problem,
-    find: async (text) => (await people(call, text)).filter(({ id }) => !members.some(({ uid }) => uid === numberOf(id))),
+    find: async (text) => (await people(call, text))
+      .filter(({ id }) => !members.some(({ uid }) => uid === numberOf(id))),
     take: async ({ id }) => {
       await act("POST", "", { uid: numberOf(id) });
       picker.reset();

@@ -1,5 +1,6 @@
 // The message pane: a window of rows around what is being read, never the whole conversation.
 
+import { counts } from "./db.js";
 import { $, disc, keep } from "./dom.js";
 import { fill, itemsOf, make } from "./rows.js";
 
@@ -189,7 +190,9 @@ export class Pane {
 
   /** New messages of others, politely, for those who listen to the page. */
   announce(rows) {
-    const heard = rows.filter((row) => row.kind === "message" && row.sender !== this.store.self.uid).slice(-3);
-    if (heard.length) $("announce").textContent = heard.map((row) => `${this.store.name(row.sender)}: ${row.body.text}`).join("\n");
+    const { store } = this;
+    const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
+    const lines = heard.map((row) => `${store.name(row.sender)}: ${row.body.text}`);
+    if (lines.length) $("announce").textContent = lines.join("\n");
   }
 }

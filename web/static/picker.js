@@ -56,11 +56,13 @@ export class Picker {
   }
 
   render() {
-    const { list, input } = this;
-    list.replaceChildren(...this.found.map((choice, at) => h("li", {
-      id: `${list.id}-${at}`, role: "option", "aria-selected": String(at === this.at), onclick: () => this.choose(choice),
+    const { list, input, found } = this;
+    list.replaceChildren(...found.map((choice, at) => h("li", {
+      id: `${list.id}-${at}`, role: "option", "aria-selected": `${at === this.at}`,
+      onclick: () => this.choose(choice),
     }, disc(choice.id, choice.title), h("span.title", {}, choice.title))));
-    input.setAttribute("aria-activedescendant", this.found.length ? `${list.id}-${this.at}` : "");
+    input.ariaExpanded = `${found.length > 0}`;
+    input.setAttribute("aria-activedescendant", found.length ? `${list.id}-${this.at}` : "");
     list.children[this.at]?.scrollIntoView({ block: "nearest" });
   }
 }

@@ -36,7 +36,8 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
   return items;
 }
 
-const apart = (a, b) => a.kind !== "message" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
+const apart = (a, b) =>
+  a.kind !== "message" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
 
 function messageOf(store, row, first) {
   const own = row.sender === store.self.uid;

@@ -56,11 +56,10 @@ export class Store {
   /** Conversations to list, the one with the latest message first. */
   sorted() {
     const latest = new Map();
-    for (const [id, { last }] of this.conversations) if (last || id === this.open) latest.set(id, last?.message_id ?? 0);
-    for (const id of this.drafts.keys()) latest.set(id, latest.get(id) ?? 0);
+    for (const [id, { last }] of this.conversations) if (last) latest.set(id, last.message_id);
+    for (const id of [this.open, ...this.drafts.keys()]) if (id && !latest.has(id)) latest.set(id, 0);
     for (const item of this.outbox) if (item.state !== "sent") latest.set(item.conversation, 2 ** 53 + item.n * 2);
-    if (this.open && !latest.has(this.open)) latest.set(this.open, 0);
-    return [...latest].sort(([a, newestA], [b, newestB]) => newestB - newestA || (a < b ? -1 : 1)).map(([id]) => id);
+    return [...latest.keys()].sort((a, b) => latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }
 
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
@@ -109,8 +108,9 @@ export class Store {
     }));
   }
 
-  retry = (item) => this.write(item.conversation, (db) => db.outgoing(item.client_id, { state: "waiting" }));
-  discard = (item) => this.write(item.conversation, (db) => db.outgoing(item.client_id, null));
+  retry = (item) => this.outgoing(item, { state: "waiting" });
+  discard = (item) => this.outgoing(item, null);
+  outgoing(item, fields) { return this.write(item.conversation, (db) => db.outgoing(item.client_id, fields)); }
 
   async draft(id, text) {
     if ((this.drafts.get(id) ?? "") === text) return;
@@ -126,18 +126,17 @@ export class Store {
     const { history, base } = await this.db.position();
     const floor = this.conversations.get(id)?.floor ?? base;
     if (!floor || !history) return false;
-    const answer = await this.call("GET", `/conversations/${id}/messages?before=${floor}&limit=100`).catch((refusal) => {
-      if (refusal.status !== 404) throw refusal;
-      return { rows: [], next_before: null };
-    });
-    await this.db.older(id, answer.rows, answer.next_before ?? 0);
+    const path = `/conversations/${id}/messages?before=${floor}&limit=100`;
+    const { rows, next_before } = await this.call("GET", path);
+    await this.db.older(id, rows, next_before ?? 0);
     await this.load([]);
-    return answer.rows.length > 0;
+    return rows.length > 0;
   }
 }
 
 /** A random UUID (version 4); `crypto.randomUUID` is missing on plain HTTP off this machine. */
 export function uuid() {
   const random = () => crypto.getRandomValues(new Uint8Array(1))[0];
-  return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (c ^ ((random() & 15) >> (c / 4))).toString(16));
+  const digit = (c) => (c ^ ((random() & 15) >> (c / 4))).toString(16);
+  return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, digit);
 }

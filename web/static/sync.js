@@ -13,7 +13,7 @@ const BEATS = 6;
 /**
  * A browser client of its own:
  *
- *     const db = await openDb(uid);                      // db.js
+ *     const db = await openDb({ uid, name });            // db.js
  *     const sync = new Sync({ db, call,                  // api.js
  *       changed: (conversations) => { … read db.page(id, { limit: 50 }) … },
  *       told: ({ phase }) => { … } });
@@ -79,7 +79,7 @@ export class Sync {
       case "welcome": return this.welcome(frame);
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
-      case "sent": return this.answered(frame.client_id, { state: "sent", message_id: frame.message_id, sent_at: frame.sent_at });
+      case "sent": return this.answered(frame.client_id, { state: "sent", sent_at: frame.sent_at });
       case "error": return frame.client_id && this.refused(frame);
     }
   }

@@ -199,7 +199,7 @@ async fn logging_out_everywhere_ends_the_other_window_too() {
         window.until("document.getElementById('sign-in')").await;
     }
     let kept =
-        "const open = indexedDB.open('tidemark-UID'); const done = arguments[0]; open.onsuccess = () => {
+        "const open = indexedDB.open('tidemark-UID-Ada'); const done = arguments[0]; open.onsuccess = () => {
         const names = [...open.result.objectStoreNames];
         if (!names.length) return done(0);
         const all = open.result.transaction('rows').objectStore('rows').count();

@@ -6,6 +6,7 @@ use super::window::ENTER;
 use super::world::{Person, World, connected, find, say};
 
 const BANNER: &str = "document.getElementById('banner')";
+const BANNER_SAYS: &str = "document.getElementById('banner-text').textContent";
 
 /// How often a text lies in somebody's inbox, by the server's own account.
 async fn stored(person: &Person, text: &str) -> usize {
@@ -21,7 +22,7 @@ async fn a_message_sent_while_offline_arrives_once() {
     let bens = world.visitor("Ben").await;
     find(&ada, "Ben").await;
     ada.offline(true).await;
-    ada.until(&format!("{BANNER}.textContent.startsWith('Offline. Messages are kept')")).await;
+    ada.until(&format!("{BANNER_SAYS}.startsWith('Offline. Messages are kept')")).await;
     say(&ada, "written at sea").await;
     ada.until("document.querySelector('.own .state').textContent === 'Waiting'").await;
     ada.offline(false).await;
@@ -45,7 +46,7 @@ async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     ada.write("#text", "half a thou").await;
 
     let gone = world.kill_server().await;
-    ada.until(&format!("/^Reconnecting/.test({BANNER}.textContent) && !{BANNER}.hidden")).await;
+    ada.until(&format!("{BANNER_SAYS} === 'Reconnecting' && !{BANNER}.hidden")).await;
     ada.write("#text", "ght").await;
     ada.until("document.getElementById('text').value === 'half a thought'").await;
     let world = gone.restart().await;
@@ -98,6 +99,7 @@ async fn a_device_that_was_away_gets_exactly_what_it_missed() {
     window.sees("before").await;
     window.offline(true).await;
     window.until(&format!("!{BANNER}.hidden")).await;
+    find(&window, "Ben").await;
     for n in 0..150 {
         ben.send(Recipient::User(ada.uid), &format!("missed {n}")).await;
     }
