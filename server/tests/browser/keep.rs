@@ -1,5 +1,7 @@
 //! What a browser keeps: rows, cursor, drafts; and tabs that share them.
 
+use tidemark_client::Conversation;
+
 use super::world::{World, connected, find, say};
 
 /// No call and no socket leaves a page that starts with this.
@@ -110,6 +112,41 @@ async fn tabs_of_one_browser_share_a_socket_and_agree() {
     window.sees("still there?").await;
     say(&window, "still here").await;
     window.until("[...document.querySelectorAll('.own .state')].at(-1).textContent === 'Sent'").await;
+}
+
+/// Web Locks are missing on plain HTTP from another machine: then each tab has a socket, and the database is what
+/// they share.
+#[tokio::test]
+async fn tabs_without_locks_do_not_disturb_each_other() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    ben.tells(&ada, "hello").await;
+    let without = "Object.defineProperty(navigator, 'locks', { value: undefined })";
+    let conversation = world.at(&format!("/c/u:{}", ben.uid));
+    window.before_every_page(without).await;
+    window.goto(&conversation).await;
+    window.sees("hello").await;
+    window.new_tab("about:blank").await;
+    window.before_every_page(without).await;
+    window.goto(&conversation).await;
+    window.sees("hello").await;
+    connected(&window).await;
+    say(&window, "from the second").await;
+    window.tab(0).await;
+    window.sees("from the second").await;
+    say(&window, "from the first").await;
+    ben.tells(&ada, "to both").await;
+    for tab in [0, 1] {
+        window.tab(tab).await;
+        window.sees("to both").await;
+        let shown = "return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()";
+        assert_eq!(window.run(shown).await, "hello,from the second,from the first,to both");
+    }
+    let page =
+        ben.http.conversation_messages(Conversation::User(ada.uid), None, Some(100)).await.expect("rows");
+    assert_eq!(page.rows.len(), 4);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ async fn a_phone_shows_the_list_or_the_conversation() {
     let ben = world.person("Ben").await;
     let ada = world.person("Ada").await;
     ben.tells(&ada, "hello").await;
+    ben.tells(&ada, &"x".repeat(500)).await;
     let window = world.visitor("Ada").await;
     window.size(390, 844).await;
     let shown = |css: &str| format!("document.querySelector('{css}').checkVisibility()");
@@ -15,7 +16,9 @@ async fn a_phone_shows_the_list_or_the_conversation() {
     window.pick("Ben").await;
     window.until(&format!("!{} && {}", shown(".side"), shown(".pane"))).await;
     window.until("location.pathname.startsWith('/c/u:')").await;
+    window.sees(&"x".repeat(500)).await;
     window.until("document.documentElement.scrollWidth === 390").await;
+    window.until("document.getElementById('log').scrollWidth <= 390").await;
     window.back().await;
     window.until(&format!("location.pathname === '/' && {}", shown(".side"))).await;
     window.pick("Ben").await;

@@ -30,12 +30,20 @@ pub(crate) const ESCAPE: &str = "\u{E00C}";
 pub(crate) struct Driver {
     process: Child,
     port: u16,
+    /// Profiles and what else browsers leave behind; gone after them.
+    place: TempDir,
 }
 
 impl Driver {
     pub(crate) async fn start() -> Driver {
+        let place = tempfile::tempdir().expect("a folder");
         let mut command = Command::new("chromedriver");
-        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .arg("--port=0")
+            .env("TMPDIR", place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut process = command
             .kill_on_drop(true)
             .spawn()
@@ -52,7 +60,7 @@ impl Driver {
         };
         let port = timeout(PATIENCE, listening).await.expect("chromedriver listens");
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Driver { process, port }
+        Driver { process, port, place }
     }
 
     fn address(&self) -> String {
@@ -78,12 +86,11 @@ pub(crate) struct Window {
     client: Client,
     session: String,
     http: reqwest::Client,
-    _profile: TempDir,
 }
 
 impl Window {
     pub(crate) async fn open(driver: &Driver) -> Window {
-        let profile = tempfile::tempdir().expect("a folder");
+        let profile = tempfile::tempdir_in(driver.place.path()).expect("a folder").keep();
         let arguments = [
             "--headless",
             "--no-sandbox",
@@ -99,7 +106,7 @@ impl Window {
             "--window-size=1280,800",
         ];
         let mut arguments = Vec::from(arguments.map(str::to_owned));
-        arguments.push(format!("--user-data-dir={}", profile.path().display()));
+        arguments.push(format!("--user-data-dir={}", profile.display()));
         let wanted = json!({"browserName": "chrome", "goog:chromeOptions": {"args": arguments}});
         let Value::Object(wanted) = wanted else { unreachable!("an object was written") };
         let client = ClientBuilder::new(HttpConnector::new())
@@ -109,7 +116,7 @@ impl Window {
             .expect("a window");
         let id = client.session_id().await.expect("a session").expect("a session");
         let session = format!("{}/session/{id}", driver.address());
-        let window = Window { client, session, http: reqwest::Client::new(), _profile: profile };
+        let window = Window { client, session, http: reqwest::Client::new() };
         window.size(1280, 800).await;
         window
     }
