@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::sync::PullLimits;
@@ -194,16 +194,21 @@ impl Running {
     }
 
     /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come
-    /// back. Then what was accepted is finished and the files are closed. Both together may take `limit`.
-    pub async fn stop(self, limit: Duration) -> Result<(), Unfinished> {
+    /// back. Then what was accepted is finished and the files are closed. Both together may take `limit`; requests that
+    /// are still under way after half of it are cut off, so that a slow client cannot keep the files open.
+    pub async fn stop(mut self, limit: Duration) -> Result<(), Unfinished> {
         info!("stopping: nothing new is taken");
         self.stopping.cancel();
         self.tasks.close();
         let finished = timeout(limit, async {
-            match self.http.await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => error!(%error, "the listener ended badly"),
-                Err(error) => error!(%error, "the HTTP side ended badly"),
+            match timeout(limit / 2, &mut self.http).await {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(error))) => error!(%error, "the listener ended badly"),
+                Ok(Err(error)) => error!(%error, "the HTTP side ended badly"),
+                Err(_) => {
+                    warn!("requests that take too long are cut off");
+                    self.http.abort();
+                }
             }
             self.tasks.wait().await;
             info!("stopping: finishing what was accepted");
@@ -229,7 +234,7 @@ async fn sweep(accounts: Accounts, stopping: CancellationToken) {
                 Ok(gone) if gone == SWEEP_AT_ONCE as u64 && !stopping.is_cancelled() => {}
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "expired sessions are kept for another hour");
+                    warn!(%error, "expired sessions are kept for another hour");
                     break;
                 }
             }

@@ -36,7 +36,7 @@ const STRICT: [(HeaderName, &str); 6] = [
 pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
     let id = format!("{:016x}", rand::rng().next_u64());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let span = tracing::debug_span!("request", id, %method, path);
+    let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
     let mut response = async {

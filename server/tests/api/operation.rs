@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -68,6 +70,21 @@ async fn a_stop_answers_what_was_sent_and_tells_sockets_to_come_back() {
     assert_eq!(code, 1012);
     let stored = app.rows(&bob).await;
     assert!(texts(&stored).len() >= answered, "{answered} were answered, {} are stored", stored.len());
+}
+
+#[tokio::test]
+async fn a_request_that_never_ends_does_not_hold_up_a_stop() {
+    let mut app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let mut slow = TcpStream::connect(&app.address).await.expect("connected");
+    let head = format!(
+        "POST /api/v1/messages HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: 100\r\n\r\n{{",
+        app.address, ann.token
+    );
+    slow.write_all(head.as_bytes()).await.expect("sent");
+    // The next request is answered after the first one was taken.
+    app.get(&ann, "/api/v1/me").await.ok(200);
+    app.stop_within(Duration::from_secs(2)).await;
 }
 
 fn program(place: &Path) -> Command {

@@ -134,8 +134,13 @@ impl TestApp {
 
     /// Stops it in good order.
     pub(crate) async fn stop(&mut self) {
+        self.stop_within(PATIENCE).await;
+    }
+
+    /// Stops it in good order, which may take so long.
+    pub(crate) async fn stop_within(&mut self, limit: Duration) {
         let running = self.running.take().expect("running");
-        running.stop(PATIENCE).await.expect("stopped in time");
+        running.stop(limit).await.expect("stopped in time");
     }
 
     /// Stops it in good order and starts it again over the same files, on another port.
