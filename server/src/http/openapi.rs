@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::Value;
-use tidemark_web as web;
 
 const DOCUMENT: &str = include_str!("openapi.json");
 
@@ -28,11 +27,11 @@ fn parsed() -> Value {
 /// Every call with its method, path, summary and answers.
 fn render(document: &Value) -> String {
     let text = |value: &Value| escape(value.as_str().unwrap_or_default());
+    // Without the chat's style sheet, which is made for a window that does not scroll.
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Tidemark: the calls</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"><link rel=\"stylesheet\" href=\"{}\">\
-         <main class=\"docs\"><h1>{}</h1><p>{}</p><p><a href=\"/api/v1/openapi.json\">OpenAPI document</a></p>",
-        web::asset_url("app.css"),
+         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <main><h1>{}</h1><p>{}</p><p><a href=\"/api/v1/openapi.json\">OpenAPI document</a></p>",
         text(&document["info"]["title"]),
         text(&document["info"]["description"]),
     );
