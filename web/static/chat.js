@@ -53,7 +53,7 @@ async function over(everything) {
     tabs.tell("over");
     db.close();
     await forget(self);
-  } else await db.begin(0, null, []);
+  } else await db.begin(0, undefined, []);
   location.replace(everything ? "/login" : location.pathname);
 }
 
@@ -124,11 +124,11 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-$("open-find").addEventListener("click", find);
-$("start-find").addEventListener("click", find);
-$("open-group").addEventListener("click", newGroup);
-$("open-settings").addEventListener("click", settings.show);
-$("open-members").addEventListener("click", () => members(store.open));
+const buttons = {
+  "open-find": find, "start-find": find, "open-group": newGroup, "open-settings": settings.show,
+  "open-members": () => members(store.open),
+};
+for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);
 
 await follow();
 tabs = new Tabs(`tidemark-${uid}`, {

@@ -73,7 +73,7 @@ export class Composer {
       this.sent();
     } catch (problem) {
       this.text.value = text;
-      $("counter").textContent = `This browser could not keep the message: ${problem.message}`;
+      $("counter").textContent = `It could not be kept: ${problem.message}`;
     }
   }
 }

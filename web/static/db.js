@@ -65,7 +65,7 @@ class Db {
 
   /** {cursor, history, base}: how far we are, in which history; rows below `base` were never synced. */
   async position() {
-    return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, history: null, base: 0 };
+    return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
   }
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */

@@ -1,12 +1,8 @@
-// The dialogs that find people and conversations, make groups and change them.
+// The dialogs that find people and conversations, make groups and change them. When one closes, the browser
+// gives the focus back to where it was.
 
 import { $, disc, h } from "./dom.js";
 import { Picker, people } from "./picker.js";
-
-/** Opens a dialog; the browser gives the focus back to where it was when it closes. */
-export function open(dialog) {
-  if (!dialog.open) dialog.showModal();
-}
 
 const numberOf = (id) => Number(id.slice(2));
 
@@ -29,7 +25,7 @@ export function findDialog(store, call, go) {
     },
   });
   return () => {
-    open($("find"));
+    $("find").showModal();
     picker.reset();
   };
 }
@@ -74,7 +70,7 @@ export function groupDialog(store, call, go) {
     chosen = [];
     render();
     $("group-name").value = "";
-    open($("new-group"));
+    $("new-group").showModal();
     picker.reset();
   };
 }
@@ -125,7 +121,7 @@ export function membersDialog(store, call) {
     members = [];
     $("members-title").textContent = store.title(id);
     $("members-list").replaceChildren();
-    open($("members"));
+    $("members").showModal();
     await picker.reset();
     await act();
   };

@@ -174,7 +174,7 @@ export class Pane {
   jump() {
     const unread = this.store.unread(this.id);
     $("jump").hidden = this.pinned;
-    $("jump-text").textContent = unread ? `Jump to newest (${unread} new)` : "Jump to newest";
+    $("jump-text").textContent = "Jump to newest" + (unread ? ` (${unread} new)` : "");
   }
 
   /** Whether someone is looking at the newest row. */

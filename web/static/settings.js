@@ -1,7 +1,6 @@
 // The panel behind the own name and `?`: colours, keys, the own sequence, logging out.
 
 import { $, h } from "./dom.js";
-import { open } from "./dialogs.js";
 
 /** `state()` answers what sync last told; `over(path)` logs out. Answers {show, facts}. */
 export function settingsDialog(state, over) {
@@ -18,14 +17,13 @@ export function settingsDialog(state, over) {
 
   const facts = () => {
     if (!$("settings").open) return;
-    const { cursor, newest, history, beats } = state();
-    const values = { cursor, newest: newest ?? "not connected", history: history ?? "not known yet" };
-    for (const [name, value] of Object.entries(values)) $(`fact-${name}`).textContent = value;
+    const { cursor, newest = "not connected", history = "not known yet", beats } = state();
+    for (const [name, value] of Object.entries({ cursor, newest, history })) $(`fact-${name}`).textContent = value;
     $("fact-beats").replaceChildren(...beats.map(({ at, seq, answer }) => h("tr", {},
-      h("td", {}, new Date(at).toLocaleTimeString()), h("td", {}, String(seq)), h("td", {}, answer))));
+      h("td", {}, new Date(at).toLocaleTimeString()), h("td", {}, `${seq}`), h("td", {}, answer))));
   };
   const show = () => {
-    open($("settings"));
+    $("settings").showModal();
     facts();
   };
   return { show, facts };

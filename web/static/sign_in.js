@@ -24,11 +24,6 @@ function fieldOf({ status, message }) {
   return status === 409 || status === 422 ? "name" : null;
 }
 
-function after() {
-  const { next } = document.body.dataset;
-  return next.startsWith("/c/") ? next : "/";
-}
-
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   clear();
@@ -40,7 +35,8 @@ form.addEventListener("submit", async (event) => {
   for (const button of buttons) button.disabled = true;
   try {
     await call("POST", "/" + (event.submitter?.value ?? "sessions"), { name, password });
-    location.replace(after());
+    const { next } = document.body.dataset;
+    location.replace(next.startsWith("/c/") ? next : "/");
   } catch (refusal) {
     show(fieldOf(refusal), refusal.message);
     for (const button of buttons) button.disabled = false;

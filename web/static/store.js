@@ -17,7 +17,7 @@ export class Store {
 
   /** One after the other, so that an older state never replaces a newer one. */
   load(ids = null) {
-    this.loading = this.loading.then(async () => {
+    this.loading = this.loading.catch(() => {}).then(async () => {
       Object.assign(this, await this.db.overview());
       this.names.set(this.self.uid, this.self.name);
       for (const watcher of this.watchers) watcher(ids);
@@ -65,7 +65,7 @@ export class Store {
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
   unreadTotal() { return [...this.conversations.values()].reduce((sum, { unread }) => sum + unread, 0); }
 
-  /** What a row says about itself, in one line of plain text; `lead`: who wrote it. */
+  /** What a row says, in one line of plain text; in a group, with the name of who said it. */
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
     const text = String(row.body?.text ?? "").replace(/\s+/g, " ").slice(0, 200);

@@ -79,7 +79,7 @@ export class Sync {
       case "welcome": return this.welcome(frame);
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
-      case "sent": return this.answered(frame.client_id, { state: "sent", sent_at: frame.sent_at });
+      case "sent": return this.sent(frame);
       case "error": return frame.client_id && this.refused(frame);
     }
   }
@@ -116,7 +116,9 @@ export class Sync {
     this.beat(`${entries.length} up to ${synced}`);
     this.tell({ cursor, newest: Math.max(synced, this.state.newest) });
     this.socket.heartbeat();
-    if (stale) await this.db.recount(await this.call("GET", "/conversations"));
+    this.changed(changed);
+    if (!stale) return;
+    await this.db.recount(await this.call("GET", "/conversations"));
     this.changed(changed);
   }
 
@@ -141,6 +143,11 @@ export class Sync {
       if (read_to <= acked || this.reported.get(id) === read_to) continue;
       if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
     }
+  }
+
+  /** It is stored; its row takes the item's place, or is there already, or lies below what was ever synced. */
+  sent({ client_id, message_id, sent_at }) {
+    return this.answered(client_id, message_id > this.state.cursor ? { state: "sent", sent_at } : null);
   }
 
   async refused({ client_id, detail, retryable }) {

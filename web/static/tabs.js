@@ -24,11 +24,14 @@ export class Tabs {
 
   run(steal) {
     if (this.stopLeading) return;
+    this.queued?.abort();
+    this.queued = new AbortController();
     if (!navigator.locks) return void (this.stopLeading = this.lead());
-    const held = () => new Promise(() => { this.stopLeading ??= this.lead(); });
-    navigator.locks.request(this.name, { steal }, held).catch(() => {
+    const held = () => new Promise(() => { this.stopLeading = this.lead(); });
+    navigator.locks.request(this.name, steal ? { steal } : { signal: this.queued.signal }, held).catch(() => {
+      if (!this.stopLeading) return;
       // Another tab took over; wait in line again.
-      this.stopLeading?.();
+      this.stopLeading();
       this.stopLeading = null;
       this.run(false);
     });

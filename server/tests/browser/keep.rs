@@ -104,8 +104,13 @@ async fn tabs_of_one_browser_share_a_socket_and_agree() {
     let metrics = ada.http.metrics().await.expect("metrics");
     let open = metrics.lines().find_map(|line| line.strip_prefix("tidemark_connections "));
     assert_eq!(open, Some("1"), "{metrics}");
-    // The tab that led goes; the other goes on.
-    window.tab(1).await;
+    for tab in [1, 0, 1, 0, 1] {
+        window.tab(tab).await;
+        connected(&window).await;
+        ben.tells(&ada, &format!("seen in tab {tab}")).await;
+        window.sees(&format!("seen in tab {tab}")).await;
+    }
+    // Leading goes to and fro with the eyes, and on when the tab that led is closed.
     window.close_tab().await;
     window.tab(0).await;
     ben.tells(&ada, "still there?").await;

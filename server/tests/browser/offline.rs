@@ -1,6 +1,6 @@
 //! The connection goes away and comes back: nothing is lost, nothing comes twice.
 
-use tidemark_client::{RangeQuery, Recipient};
+use tidemark_client::{Draft, RangeQuery, Recipient};
 
 use super::window::ENTER;
 use super::world::{Person, World, connected, find, say};
@@ -86,6 +86,38 @@ async fn what_was_sent_to_a_dead_server_arrives_in_order_and_once() {
         .await;
     assert_eq!(seen, "number 0,number 1,number 2,number 3,number 4");
     assert_eq!(stored(&ben, "number").await, 5);
+}
+
+/// The answer to a send is lost with the server, and the row is older than what a browser that starts over syncs.
+#[tokio::test]
+async fn a_message_whose_answer_was_lost_is_shown_once() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    let window = world.visitor("Ada").await;
+    find(&window, "Ben").await;
+    window.offline(true).await;
+    say(&window, "lost answer").await;
+    window.until("document.querySelector('.own .state').textContent === 'Waiting'").await;
+    // What the browser sent before it went away: the same message, accepted long ago.
+    let ask = "const open = indexedDB.open('tidemark-UID-Ada'), done = arguments[0]; open.onsuccess = () => {
+        const all = open.result.transaction('outbox').objectStore('outbox').getAll();
+        all.onsuccess = () => done(all.result[0].client_id);
+    };";
+    let client_id = window.run_async(&ask.replace("UID", &ada.uid.to_string())).await;
+    let client_id = client_id.as_str().expect("an id").parse().expect("a UUID");
+    let text = serde_json::value::to_raw_value(&serde_json::json!({"text": "lost answer"})).expect("JSON");
+    let draft = Draft { client_id, to: Recipient::User(ben.uid), body: text };
+    ada.http.send(&draft).await.expect("sent");
+    window.offline(false).await;
+    window.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    for n in 0..3 {
+        ben.tells(&ada, &format!("answer {n}")).await;
+    }
+    window.sees("answer 2").await;
+    let shown = "return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data).join()";
+    assert_eq!(window.run(shown).await, "lost answer,answer 0,answer 1,answer 2");
+    assert_eq!(stored(&ben, "lost answer").await, 1);
 }
 
 #[tokio::test]
