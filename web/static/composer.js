@@ -73,7 +73,7 @@ export class Composer {
       this.sent();
     } catch (problem) {
       this.text.value = text;
-      $("counter").textContent = `It could not be kept: ${problem.message}`;
+      $("counter").textContent = `Not kept: ${problem.message}`;
     }
   }
 }
