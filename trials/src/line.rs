@@ -121,10 +121,24 @@ impl Line {
         Ok(cursor)
     }
 
-    /// Acknowledges everything that is there already, without fetching it.
-    pub(crate) async fn begin_at(&mut self, seq: u64) -> Result<()> {
-        self.heartbeat(seq).await?;
-        self.expect("alive").await.map(drop)
+    /// Waits until the inbox has a first row.
+    pub(crate) async fn first_row(&mut self) -> Result<()> {
+        self.heartbeat(0).await?;
+        self.follow(0, 1, |_| {}).await.map(drop)
+    }
+
+    /// Catches up from `cursor` on until nothing is newer; answers the cursor.
+    pub(crate) async fn begin_at(&mut self, mut cursor: u64) -> Result<u64> {
+        loop {
+            self.heartbeat(cursor).await?;
+            let text = self.hear().await?;
+            let heard = parse(&text)?;
+            match heard.kind {
+                "alive" => return Ok(cursor),
+                "entries" => cursor = heard.synced,
+                other => return Err(Failure::new(format!("a reader heard {other} {:?}", heard.detail))),
+            }
+        }
     }
 }
 

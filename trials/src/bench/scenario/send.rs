@@ -70,7 +70,7 @@ async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: 
         let (sender, receiver) = (&pair[0], &pair[1]);
         let seq = http.with_token(&receiver.token).seq().await?.seq;
         let mut inbox = Line::open(&url, &receiver.token).await?;
-        inbox.begin_at(seq).await?;
+        let seq = inbox.begin_at(seq).await?;
         let outbox = Line::open(&url, &sender.token).await?;
         pairs.push((outbox, receiver.uid, inbox, seq));
     }

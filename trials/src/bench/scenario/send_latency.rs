@@ -66,7 +66,7 @@ impl SendLatency {
         let url = http.socket_url();
         let seq = http.with_token(&self.receiver.1).seq().await?.seq;
         let mut receiver = Line::open(&url, &self.receiver.1).await?;
-        receiver.begin_at(seq).await?;
+        let seq = receiver.begin_at(seq).await?;
         let (arrived, mut arrivals) = mpsc::channel(16);
         let following = tokio::spawn(async move {
             let tell = |_| {
