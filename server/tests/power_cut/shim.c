@@ -128,6 +128,16 @@ static struct file *follow(const struct stat *st) {
     return f;
 }
 
+/* Another file has the inode number now. */
+static void forget(const struct stat *st) {
+    struct file *f = find(st), **at = &files[st->st_ino % 1024];
+    if (!f) return;
+    while (*at != f) at = &(*at)->next;
+    *at = f->next;
+    free(f->written);
+    free(f);
+}
+
 static void dirty(struct file *f, off_t from, off_t length) {
     off_t to = from + length;
     struct range *last = f->count ? &f->written[f->count - 1] : NULL;
@@ -291,7 +301,10 @@ static int do_open(int at, const char *path, int flags, mode_t mode) {
     errno = saved;
     int fd = syscall(SYS_openat, at, path, flags, mode);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) return done(fd);
-    if (!path_of(fd, full) || !below_root(full) || is_volatile(full)) return done(fd);
+    if (!path_of(fd, full) || !below_root(full) || is_volatile(full)) {
+        forget(&st);
+        return done(fd);
+    }
     if (flags & O_DSYNC) die("cannot follow O_SYNC and O_DSYNC", full);
     struct file *f = existed ? find(&st) : follow(&st);
     must(f != NULL, "a file was made behind the shim's back", full);
