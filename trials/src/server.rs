@@ -40,10 +40,20 @@ impl Server {
 
     /// The same on this port: that of a server that has ended.
     pub async fn start_at(port: u16, binary: &Path, data: &Path) -> Result<Server> {
+        Server::start_with(&[], port, binary, data).await
+    }
+
+    /// The same with these settings, named as in the environment.
+    pub async fn start_with(
+        settings: &[(&str, String)],
+        port: u16,
+        binary: &Path,
+        data: &Path,
+    ) -> Result<Server> {
         let log = std::fs::File::options().create(true).append(true).open(data.join("trial.log"))?;
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(data);
-        command.envs(LIFTED.iter().copied());
+        command.envs(LIFTED.iter().copied()).envs(settings.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let began = Instant::now();
         let mut process =

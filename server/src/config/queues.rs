@@ -8,7 +8,7 @@ use super::{ConfigError, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueuesSection {
-    /// How many queues share the receivers.
+    /// How many queues share the receivers. With one, a message is in every inbox when it is answered.
     pub count: usize,
     /// Requests that wait in one queue before new ones are refused.
     pub length: usize,
@@ -25,7 +25,7 @@ pub struct QueuesSection {
 impl Default for QueuesSection {
     fn default() -> Self {
         QueuesSection {
-            count: 4,
+            count: 1,
             length: 4_096,
             deliveries: 1_024,
             batch: 512,

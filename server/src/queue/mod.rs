@@ -30,7 +30,7 @@ pub use watermark::{Mark, Watermarks};
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Queues; 1 writes every fan-out in one transaction, more keep a failure among fewer receivers. Default 4.
+    /// Queues; 1 writes every fan-out in one transaction, more keep a failure among fewer receivers. Default 1.
     pub queues: usize,
     /// Orders that may wait in one queue; beyond it senders are refused at once. Default 4,096.
     pub length: usize,
@@ -53,7 +53,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            queues: 4,
+            queues: 1,
             length: 4_096,
             deliveries: 1_024,
             batch: 512,

@@ -63,7 +63,7 @@ impl Trial {
     /// When a promise broke, with all that broke, or when the trial itself could not go on.
     pub async fn run(&self, binary: &Path, data: &Path) -> Result<Summary> {
         let mut random = StdRng::seed_from_u64(self.seed);
-        let server = Server::start(binary, data).await?;
+        let server = start(0, binary, data, &mut random).await?;
         let http = server.http()?;
         let accounts = people::sign_up(&http, "person", PEOPLE).await?;
         let groups = make_groups(&http, &accounts).await?;
@@ -110,12 +110,18 @@ impl Trial {
                 }
             }
             faults += 1;
-            server = Server::start_at(port, binary, data).await?;
+            server = start(port, binary, data, random).await?;
             self.bar.set_position(began.elapsed().as_secs());
             self.bar.set_message(format!("{faults} faults, {} acknowledged", count.load(Ordering::Relaxed)));
         }
         Ok((server, faults))
     }
+}
+
+/// Starts the server, each time with another number of queues: what one start leaves owed, the next must find.
+async fn start(port: u16, binary: &Path, data: &Path, random: &mut StdRng) -> Result<Server> {
+    let queues = random.random_range(1..=4_u8).to_string();
+    Server::start_with(&[("TIDEMARK_QUEUES__COUNT", queues)], port, binary, data).await
 }
 
 async fn make_groups(server: &Http, accounts: &[Account]) -> Result<Members> {
