@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -47,6 +47,11 @@ impl Collector for Sequences {
         let now = self.0.metrics();
         counter(&mut encoder, "seqsvr_allocated", "Numbers handed out", now.allocated)?;
         counter(&mut encoder, "seqsvr_raises", "Ceilings that were confirmed", now.raises)?;
+        // One process, one table: its version is that of the epoch, and the file lock is a lease without an end.
+        let version = i64::try_from(self.0.epoch().version).unwrap_or(i64::MAX);
+        gauge(&mut encoder, "seqsvr_route_version", "Version of the assignment", ConstGauge::new(version))?;
+        let lease = ConstGauge::new(f64::INFINITY);
+        gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
         let buckets: Vec<(f64, u64)> =
             RAISE_BUCKETS.into_iter().chain([f64::MAX]).zip(now.raise_buckets).collect();
         let help = "Time of one call that raises ceilings";
@@ -71,6 +76,13 @@ impl Collector for Sequences {
         }
         Ok(())
     }
+}
+
+fn gauge<N>(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: ConstGauge<N>) -> fmt::Result
+where
+    ConstGauge<N>: EncodeMetric,
+{
+    value.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
 }
 
 fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {

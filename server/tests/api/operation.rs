@@ -36,6 +36,8 @@ async fn health_readiness_and_metrics_are_told() {
         "tidemark_connections 1",
         "tidemark_queue_depth{queue=\"0\"} 0",
         "seqsvr_allocated_total 1",
+        "seqsvr_route_version 1",
+        "seqsvr_lease_remaining_seconds inf",
         "seqsvr_refusals_total{reason=\"unavailable\"} 0",
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} is missing in:\n{metrics}");
