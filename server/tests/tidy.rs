@@ -79,14 +79,14 @@ fn imports_point_down() {
 fn foreign_crates_stay_in_their_layer() {
     let may = |layer: &str, krate: &str| match krate {
         "axum" | "tower_http" => layer == "http",
-        "sqlx" => layer == "store",
+        "sqlx" | "rusqlite" => layer == "store",
         "seqsvr" => layer == "seq",
         _ => true,
     };
     for (layer, _) in LAYERS {
         for path in layer_files(layer) {
             let text = read(&path);
-            for krate in ["axum", "tower_http", "sqlx", "seqsvr"] {
+            for krate in ["axum", "tower_http", "sqlx", "rusqlite", "seqsvr"] {
                 assert!(
                     may(layer, krate) || !text.contains(&format!("{krate}::")),
                     "{}: {layer} must not use {krate}",

@@ -16,6 +16,7 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::lock::Lock;
+use super::scan::Scanners;
 use super::{OpenError, SqliteOptions};
 use crate::store::StoreError;
 
@@ -28,6 +29,7 @@ pub struct Db {
     /// Waiters come in turn.
     writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
+    scanners: Scanners,
 }
 
 /// Where the writing connection waits.
@@ -77,6 +79,7 @@ impl Db {
             options: connect,
             writer: Arc::new(Mutex::new(Slot { connection: Some(writer), lock: Some(lock) })),
             readers,
+            scanners: Scanners::new(path, options),
         }))
     }
 
@@ -88,6 +91,11 @@ impl Db {
     /// For reading: a bounded pool of connections that cannot write.
     pub fn readers(&self) -> &SqlitePool {
         &self.readers
+    }
+
+    /// For reading ranges of entries.
+    pub(super) fn scanners(&self) -> &Scanners {
+        &self.scanners
     }
 
     /// Begins a write transaction, after the ones that were asked for earlier.
@@ -115,6 +123,7 @@ impl Db {
     /// Moves the write-ahead log into the database, closes it and gives up its lock. Later calls fail.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
+        self.scanners.close().await;
         let mut slot = self.writer.lock().await;
         let lock = slot.lock.take();
         if let Some(mut connection) = slot.connection.take() {

@@ -44,6 +44,7 @@ mod read;
 mod recovery;
 mod replay;
 mod restore;
+mod scan;
 mod shared;
 mod snapshot;
 

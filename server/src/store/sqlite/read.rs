@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::db::Db;
 use super::lookup::{self, ENTRY};
 use super::memtable::{Memory, Snapshot};
+use super::scan::Scan;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
 use crate::store::{Page, StoreError};
 
@@ -77,22 +78,8 @@ impl<'a> Reader<'a> {
         if low > high {
             return Ok(Vec::new());
         }
-        let order = match direction {
-            Direction::Forward => "ASC",
-            Direction::Backward => "DESC",
-        };
-        let sql = format!(
-            "SELECT {ENTRY} FROM entries
-             WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
-             ORDER BY message_id {order} LIMIT ?"
-        );
-        let query = sqlx::query(AssertSqlSafe(sql))
-            .bind(self.uid.partition_key().as_str())
-            .bind(self.uid.0)
-            .bind(low.cast_signed())
-            .bind(high.cast_signed())
-            .bind(limit as i64);
-        self.collect(query).await
+        let scan = Scan { uid: self.uid, ids: (low, high), direction, limit };
+        self.db.scanners().rows(scan).await
     }
 
     /// The rows of a query, up to the one with which a page overflows.

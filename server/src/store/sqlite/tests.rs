@@ -73,6 +73,8 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Fold) {
         accepted: ledger.accepted(),
         open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),
     };
+    // Dropped, it would close its files by and by, while they are being copied.
+    journal.close().await.expect("closed");
     (db, Fold::new(Arc::new(frozen), 3))
 }
 

@@ -1,0 +1,143 @@
+//! Ranges of rows from the tables, at the speed of the statement itself.
+//!
+//! sqlx hands every row and column of a result between threads by itself, which costs seven times the reading of a
+//! hundred rows (docs/adr/0003). A scan runs whole on a blocking thread, over rusqlite, which wraps the same SQLite library.
+//! Owns a bounded set of connections that cannot write; the readers of `read` call it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, OpenFlags, params};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::SqliteOptions;
+use crate::domain::{
+    Body, ClientId, Content, Conversation, Direction, Entry, Kind, MessageId, Timestamp, Uid,
+};
+use crate::store::{Page, StoreError};
+
+/// Which rows of whose inbox.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan {
+    pub(super) uid: Uid,
+    /// The smallest and the largest id.
+    pub(super) ids: (u64, u64),
+    pub(super) direction: Direction,
+    /// The most rows; it also ends with the one with which a page overflows.
+    pub(super) limit: usize,
+}
+
+/// Connections for scans.
+pub(super) struct Scanners {
+    path: PathBuf,
+    options: SqliteOptions,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    free: Arc<Semaphore>,
+}
+
+impl Scanners {
+    /// Scanners of the database at `path`, which are opened when they are needed.
+    pub(super) fn new(path: &Path, options: &SqliteOptions) -> Scanners {
+        let free = Arc::new(Semaphore::new(options.readers as usize));
+        Scanners { path: path.to_owned(), options: options.clone(), idle: Arc::default(), free }
+    }
+
+    /// The rows. Waits for a free connection as long as readers may wait.
+    pub(super) async fn rows(&self, scan: Scan) -> Result<Vec<Entry>, StoreError> {
+        let busy = |_| StoreError::unavailable("all readers are busy");
+        let seat = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
+        let seat = seat.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
+        let (idle, path, options) = (Arc::clone(&self.idle), self.path.clone(), self.options.clone());
+        let work = move || {
+            let known = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match known {
+                Some(connection) => connection,
+                None => open(&path, &options).map_err(StoreError::unavailable)?,
+            };
+            let rows = scan.run(&connection)?;
+            // One that failed is not kept. The seat is given up last, so that there are never more than seats.
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            drop(seat);
+            Ok(rows)
+        };
+        tokio::task::spawn_blocking(work).await.map_err(StoreError::unavailable)?
+    }
+
+    /// Waits for the scans under way and closes the connections. Later scans fail.
+    pub(super) async fn close(&self) {
+        let all = self.free.acquire_many(self.options.readers).await;
+        self.free.close();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        drop(all);
+    }
+}
+
+fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(options.busy_timeout)?;
+    connection.pragma_update(None, "cache_size", -i64::from(options.reader_cache_kib))?;
+    Ok(connection)
+}
+
+impl Scan {
+    fn run(&self, connection: &Connection) -> Result<Vec<Entry>, StoreError> {
+        let sql = match self.direction {
+            Direction::Forward => {
+                "SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM entries
+                 WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
+                 ORDER BY message_id LIMIT ?"
+            }
+            Direction::Backward => {
+                "SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM entries
+                 WHERE partition_key = ? AND receiver = ? AND message_id BETWEEN ? AND ?
+                 ORDER BY message_id DESC LIMIT ?"
+            }
+        };
+        let mut statement = connection.prepare_cached(sql).map_err(StoreError::unavailable)?;
+        let (low, high) = self.ids;
+        let (low, high) = (low.cast_signed(), high.cast_signed());
+        let key = self.uid.partition_key();
+        let mut rows = statement
+            .query(params![key.as_str(), self.uid.0, low, high, self.limit as i64])
+            .map_err(StoreError::unavailable)?;
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = rows.next().map_err(StoreError::unavailable)? {
+            let entry = self.entry(row)?;
+            bytes += entry.weight();
+            entries.push(entry);
+            if bytes > Page::MOST_BYTES && entries.len() > 1 {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    fn entry(&self, row: &rusqlite::Row<'_>) -> Result<Entry, StoreError> {
+        let corrupt =
+            |what: &str| StoreError::corrupt(format!("an entry of user {} has a bad {what}", self.uid));
+        let number = |at| row.get::<_, i64>(at).map_err(StoreError::corrupt);
+        let text = |at| row.get_ref(at).map_err(StoreError::corrupt)?.as_str().map_err(StoreError::corrupt);
+        let id = u64::try_from(number(0)?).ok().and_then(MessageId::new);
+        let kind = u8::try_from(number(1)?).ok().and_then(Kind::from_code).ok_or_else(|| corrupt("kind"))?;
+        let conversation: Conversation = text(2)?.parse().map_err(|_| corrupt("conversation"))?;
+        let sender = u32::try_from(number(3)?).map(Uid).map_err(|_| corrupt("sender"))?;
+        let client_id = match row.get_ref(4).and_then(|value| Ok(value.as_blob_or_null()?)) {
+            Ok(None) => None,
+            Ok(Some(bytes)) => Some(ClientId(Uuid::from_slice(bytes).map_err(|_| corrupt("client_id"))?)),
+            Err(_) => return Err(corrupt("client_id")),
+        };
+        let content = Content {
+            kind,
+            sender,
+            target: Content::target_of(self.uid, sender, conversation),
+            client_id,
+            body: Body::from_stored(text(5)?),
+            sent_at: Timestamp(number(6)?),
+        };
+        let message_id = id.ok_or_else(|| corrupt("id"))?;
+        Ok(Entry { receiver: self.uid, message_id, content: Arc::new(content) })
+    }
+}
