@@ -58,6 +58,11 @@ impl<'a> Writer<'a> {
     async fn take(&mut self, deliveries: &mut Vec<Delivery>, asks: &mut Vec<Ask>) -> bool {
         let Shard { asks: lane, deliveries: owed, peers, outbox, waiting, .. } = &mut *self.shard;
         let batch = self.options.batch.max(1);
+        if peers.is_empty() {
+            // Only a recovery puts anything here after the last order was handed on: copies that the other queues
+            // have already, or find in the store.
+            outbox.clear();
+        }
         while let Some((queue, delivery)) = outbox.pop_front() {
             if let Err(full) = peers[queue].try_send(delivery) {
                 outbox.push_front((queue, full.into_inner()));

@@ -147,6 +147,30 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_after_the_last_order_does_not_hold_up_a_stop() {
+    let world = World::new().await;
+    let process = world.start(options(3)).await;
+    let (ann, bob, cat) = (person(0), person(1), person(2)); // one in each queue
+    process.store.script([Fault::Stall, Fault::Pass, Fault::Stall, Fault::Refuse]);
+    let late = tokio::spawn(process.messages.submit(cat, to(ann, 1, "accepted while stopping")));
+    process.store.until_stalled(1).await;
+    process.insist(ann, to(bob, 2, "owed to a queue that is stuck")).await;
+    process.store.until_stalled(2).await;
+    let queues = process.queues.clone();
+    let stop = tokio::spawn(async move { queues.stop().await });
+    // Ann's queue takes its last order; then Cat's copy for her comes, and its commit is refused.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    process.store.release();
+    assert!(late.await.expect("runs").is_ok());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    process.store.release();
+    // At once: a writer that had panicked meanwhile would still be pausing.
+    tokio::time::timeout(Duration::from_millis(20), stop).await.expect("in time").expect("runs");
+    assert_eq!(said(&world.inbox(bob).await), [name(2)]);
+    assert_eq!(said(&world.inbox(ann).await).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_the_row_that_says_you_left_nothing_of_that_stay_arrives() {
     let world = World::new().await;
     let process = world.start(options(4)).await;
