@@ -19,6 +19,7 @@ pub mod config;
 pub mod error;
 
 mod alloc;
+pub mod issuer;
 pub mod store;
 
 pub use alloc::{Embedded, Metrics, RAISE_BUCKETS};
