@@ -20,6 +20,10 @@ pub mod error;
 
 mod alloc;
 pub mod issuer;
+pub mod clock;
+pub mod replica;
+pub mod routing;
+pub mod rpc;
 pub mod store;
 
 pub use alloc::{Embedded, Metrics, RAISE_BUCKETS};

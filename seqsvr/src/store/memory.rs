@@ -56,7 +56,7 @@ impl SectionStore for Memory {
         let of = |range: &RangeInclusive<SectionId>| {
             state.ceilings.range(range.clone()).map(|(&section, &max)| Ceiling { section, max })
         };
-        Ok(Claimed { ceilings: sections.iter().flat_map(of).collect(), floor: 0 })
+        Ok(Claimed { ceilings: sections.iter().flat_map(of).collect(), ..Claimed::default() })
     }
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
@@ -71,6 +71,10 @@ impl SectionStore for Memory {
             Ok(raise.max)
         };
         raises.iter().map(&mut raise_one).collect()
+    }
+
+    async fn release(&self, _: &[RangeInclusive<SectionId>], _: Owner) -> Result<(), StoreError> {
+        Err(StoreError::Unavailable("this store keeps no releases".to_owned()))
     }
 }
 

@@ -8,12 +8,14 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use crate::ids::{Epoch, SectionId};
+use crate::replica::Earlier;
 
 mod claims;
 #[cfg(test)]
 mod conformance;
 mod memory;
 pub mod sqlite;
+pub mod tables;
 
 pub use memory::Memory;
 
@@ -21,7 +23,7 @@ pub use memory::Memory;
 pub const MAX_CEILING: u64 = i64::MAX as u64;
 
 /// What the stored numbers of sections mean; fixed by the first claim for the life of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Adjacent uids that share one ceiling.
     pub section_size: u32,
@@ -30,7 +32,7 @@ pub struct Layout {
 }
 
 /// One incarnation of one process under one assignment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The assignment.
     pub epoch: Epoch,
@@ -39,7 +41,7 @@ pub struct Owner {
 }
 
 /// A durable ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ceiling {
     /// The section that it bounds.
     pub section: SectionId,
@@ -54,6 +56,9 @@ pub struct Claimed {
     pub ceilings: Vec<Ceiling>,
     /// The least that every claimed section starts at, whether it is listed or not.
     pub floor: u64,
+    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap. A store that is used by
+    /// one process at a time may leave it empty.
+    pub earlier: Vec<Earlier>,
 }
 
 /// Keeps the ceilings of sections, each fenced by the epoch of its owner.
@@ -93,6 +98,15 @@ pub trait SectionStore: Send + Sync {
     /// Raises ceilings and answers in order, once for each: the ceiling now durable, not smaller than the
     /// target. Each stands alone; a store may carry them out together.
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>>;
+
+    /// Notes that `owner`, which served `sections`, hands out nothing more in them: who claims them next sees it in
+    /// [`Claimed::earlier`] and need not wait for the lease to end. Exempt from the epoch check, so that it also arrives after
+    /// the next claim; noted only where the newest or the highest earlier owner of a section is exactly this one, else without effect.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: it may or may not be noted, and may be repeated.
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError>;
 }
 
 /// Why a store could not be opened, read or claimed from.

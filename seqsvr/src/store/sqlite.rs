@@ -145,6 +145,10 @@ impl SectionStore for SqliteSections {
             Err(error) => all(RaiseError::Unavailable(self.unavailable(&error).to_string())),
         }
     }
+
+    async fn release(&self, _: &[RangeInclusive<SectionId>], _: Owner) -> Result<(), StoreError> {
+        Err(StoreError::Unavailable("this store keeps no releases".to_owned()))
+    }
 }
 
 #[derive(Debug)]
@@ -251,7 +255,7 @@ async fn claim(
     }
     let floor = load_floor(&mut transaction).await?;
     transaction.commit().await?;
-    Ok(Claimed { ceilings, floor })
+    Ok(Claimed { ceilings, floor, earlier: Vec::new() })
 }
 
 /// The answers as they stand if the commit, whose outcome is the second part, succeeded.

@@ -93,6 +93,10 @@ impl SectionStore for Faulty {
         self.inner.claim(sections, owner, layout).await
     }
 
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        self.inner.release(sections, owner).await
+    }
+
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.raised.lock().unwrap().extend_from_slice(raises);

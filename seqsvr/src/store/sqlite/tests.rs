@@ -49,7 +49,7 @@ async fn raise_all_lifts_every_section_stored_or_not() {
     store.raise_all(50_000).await.unwrap();
     store.raise_all(40_000).await.unwrap();
     let claimed = store.claim(&[all()], FIRST, LAYOUT).await.unwrap();
-    assert_eq!(claimed, Claimed { ceilings: Vec::new(), floor: 50_000 });
+    assert_eq!(claimed, Claimed { floor: 50_000, ..Claimed::default() });
     let answers = store.raise(FIRST, &[to(1, 49_999), to(2, 50_000), to(3, 60_000)]).await;
     assert_eq!(answers, [Err(RaiseError::Smaller { stored: 50_000 }), Ok(50_000), Ok(60_000)]);
     store.raise_all(55_000).await.unwrap();

@@ -1,0 +1,159 @@
+//! What a replica is asked and what it answers, as plain values. The same travel over gRPC, through the simulation and
+//! between the tests; wire types are separate and live in `rpc`.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ids::{Epoch, SectionId};
+use crate::routing::Table;
+use crate::store::{Ceiling, Layout, Owner};
+
+/// What a replica is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Take sections for an owner: all of them or none. The owner of a standing claim may repeat it.
+    Claim {
+        /// Disjoint ranges.
+        sections: Vec<RangeInclusive<SectionId>>,
+        /// For whom.
+        owner: Owner,
+        /// What the numbers mean; the first claim fixes it.
+        layout: Layout,
+    },
+    /// Raise ceilings, each by itself.
+    Raise {
+        /// Who asks: holder of the newest claim, else refused.
+        owner: Owner,
+        /// Absolute targets.
+        ceilings: Vec<Ceiling>,
+    },
+    /// The owner hands out nothing more in these sections. Noted where the section's newest or highest earlier owner is exactly
+    /// this one, whatever has been claimed since; elsewhere without effect.
+    Release {
+        /// Who leaves.
+        owner: Owner,
+        /// Which sections.
+        sections: Vec<RangeInclusive<SectionId>>,
+    },
+    /// Follow no arbiter of a term below this one any more.
+    Promise {
+        /// Unique to one arbiter.
+        term: u64,
+    },
+    /// Keep this table: refused when its term is below the promised one or the stored table is newer.
+    Write(Arc<Table>),
+    /// What is your table? Answered at once when the revision differs, else at the next change or after the wait.
+    Read {
+        /// The revision of the last answer; 0 is answered at once.
+        revision: u64,
+        /// How long the answer may be held back.
+        wait: Duration,
+    },
+    /// The arbiter of this term is alive. Not durable.
+    Acting {
+        /// Its term.
+        term: u64,
+    },
+    /// Everything that you vote by.
+    Copy,
+}
+
+/// What a replica answers. Any answer may be lost or late, so questions can be repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// The claim stands here, durably: nothing below it is confirmed any more.
+    Claimed {
+        /// The ceilings above 0 of the claimed sections, by section.
+        ceilings: Vec<Ceiling>,
+        /// Who held them before, sorted runs; sections without an earlier owner are left out.
+        earlier: Vec<Earlier>,
+    },
+    /// The claim is refused: one of the sections is held under this epoch.
+    Outclaimed(Epoch),
+    /// The claim is refused: the sections were written under this layout.
+    OtherLayout(Layout),
+    /// One outcome for each ceiling, in order.
+    Raised(Vec<Raised>),
+    /// Done, or without effect.
+    Released,
+    /// The term is promised; here is the newest table.
+    Promised(Option<Arc<Table>>),
+    /// The promise or table is refused; this term was promised.
+    Outranked(u64),
+    /// The table is durable here.
+    Written,
+    /// The table is refused: a newer one is here.
+    Newer(Epoch),
+    /// The table, and what tells changes apart.
+    Table {
+        /// Grows with each change of the table and each release.
+        revision: u64,
+        /// The newest table.
+        table: Option<Arc<Table>>,
+        /// The term that was promised.
+        promised: u64,
+        /// How long ago the arbiter of that term was last heard of, by its `Acting` or a write or its promise; `None`: not since the
+        /// replica started.
+        acting: Option<Duration>,
+    },
+    /// The largest term that was promised.
+    Acting(u64),
+    /// Everything that this replica votes by.
+    Copy(Copy),
+}
+
+/// What a raise came to at one replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Raised {
+    /// The ceiling is durable here.
+    Confirmed(u64),
+    /// Refused: the stored ceiling is this, larger one.
+    Smaller(u64),
+    /// Refused: the section is held under this epoch (0.0: by nobody).
+    NotOwner(Epoch),
+}
+
+/// Sections and who held them before the newest claim: the highest earlier epoch that this replica has seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Earlier {
+    /// Which sections.
+    pub sections: RangeInclusive<SectionId>,
+    /// Who held them.
+    pub owner: Owner,
+    /// Whether that owner has released them.
+    pub released: bool,
+}
+
+/// Everything that a replica votes by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Copy {
+    /// The largest term that was promised.
+    pub promised: u64,
+    /// The newest table.
+    pub table: Option<Arc<Table>>,
+    /// Fixed by the first claim.
+    pub layout: Option<Layout>,
+    /// Sorted runs of sections in the same state; untouched ones are left out.
+    pub sections: Vec<(RangeInclusive<SectionId>, SectionState)>,
+}
+
+/// What a replica knows of a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SectionState {
+    /// Never becomes smaller.
+    pub ceiling: u64,
+    /// The newest claim.
+    pub owner: Option<Held>,
+    /// The highest one before it.
+    pub earlier: Option<Held>,
+}
+
+/// An owner, and whether it has released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// Who.
+    pub owner: Owner,
+    /// It hands out nothing more.
+    pub released: bool,
+}

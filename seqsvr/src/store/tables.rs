@@ -1,0 +1,85 @@
+//! Where routing tables are durable: the other half of what a cluster keeps in its stores (S8). The arbiter writes, under
+//! a term that it was promised; everybody else reads, and a read renews a lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use thiserror::Error;
+
+use crate::ids::Epoch;
+use crate::routing::Table;
+use crate::store::StoreError;
+
+/// Keeps the routing table of one Set, ordered by (term, version).
+///
+/// The contract:
+///
+/// - A table that [`read`](Self::read) answers *counts*: no later read answers an older one, and no older one is answered by a
+///   read that began after this one ended. (In a quorum: it was seen on W replicas or written back to W.)
+/// - After a promise no table of a lower term becomes one that counts, unless the promise's answer carried it.
+/// - A write is confirmed only when the table counts.
+#[async_trait]
+pub trait TableStore: Send + Sync {
+    /// The table that counts now. Answers at once unless `known` is still the newest state, then at the next change (of the
+    /// table, or a release) or after `wait`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`], also when a newer table is half written and cannot be completed.
+    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError>;
+
+    /// Asks to be the arbiter of `term`, and answers with the newest table that may count.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Outranked`] when a higher term was promised.
+    async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError>;
+
+    /// Makes `table` count, whose term was promised.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Outranked`] when a higher term was promised; [`WriteError::Older`]. After [`WriteError::Unknown`] the same
+    /// table may be written again.
+    async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError>;
+
+    /// Tells the stores that the arbiter of `term` is alive, and answers the largest promised term that was seen. No promise
+    /// about safety hangs on it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`].
+    async fn acting(&self, term: u64) -> Result<u64, StoreError>;
+}
+
+/// How far a reader has seen: one revision for each replica, 0 where it has seen nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mark(pub Vec<u64>);
+
+/// What a read found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reading {
+    /// The table that counts; `None` before the first.
+    pub table: Option<Arc<Table>>,
+    /// To be given to the next read.
+    pub mark: Mark,
+    /// The largest promised term that was seen.
+    pub promised: u64,
+    /// How long ago, at least, the arbiter of that term was last heard of; `None`: not that the answering replicas know.
+    pub acting: Option<Duration>,
+}
+
+/// Why a table was not written, or a term not promised.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// Another arbiter was promised a higher term: step down.
+    #[error("term {0} was promised to another arbiter")]
+    Outranked(u64),
+    /// A table of this version, as new or newer, is there.
+    #[error("a table of version {0} is stored")]
+    Older(Epoch),
+    /// It may or may not have happened, wholly or in part; may be repeated.
+    #[error("not confirmed: {0}")]
+    Unknown(String),
+}
