@@ -1,0 +1,70 @@
+//! The rules that the cluster's safety hangs on, each with a switch that breaks it. The simulation turns one on to prove that its
+//! checker would notice; in every other build [`Flaws`] is empty and [`Flaws::has`] is the constant `false`, so that the
+//! compiler removes the broken branch. Each core takes a `Flaws` in its constructor and asks it where the rule stands.
+
+/// A rule, broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Flaw {
+    /// A taker starts at the ceilings of a separate read, not at those in the answers that accepted its claim.
+    FenceFromRead,
+    /// A table counts once one replica has shown it, not W.
+    TableOnOne,
+    /// Owners are compared by epoch alone, so that two incarnations under one epoch pass for one.
+    EpochOfNode,
+    /// A taker serves as soon as its claim stands, without waiting for the end of the old lease.
+    NoTakeoverWait,
+    /// The lease is counted from the arrival of the answer, not from before the request.
+    LeaseFromAnswer,
+    /// No comparison with the deadline at the answer: only a timer ends the lease.
+    NoDeadlineCheck,
+    /// Memory moves when a raise is asked for, not when it is confirmed.
+    AnswerBeforeConfirm,
+    /// A release is noted whoever sends it, without comparing epoch and incarnation.
+    LooseRelease,
+    /// W is half of N, so that two quorums need not meet.
+    SmallQuorum,
+}
+
+/// The rules that are broken: none, unless the simulation says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Flaws {
+    #[cfg(any(test, feature = "simulation"))]
+    broken: Option<Flaw>,
+}
+
+#[cfg(not(any(test, feature = "simulation")))]
+impl Flaws {
+    /// Whether the rule is broken: never.
+    pub(crate) const fn has(self, _: Flaw) -> bool {
+        false
+    }
+}
+
+#[cfg(any(test, feature = "simulation"))]
+impl Flaws {
+    /// With one rule broken.
+    pub(crate) const fn only(flaw: Flaw) -> Self {
+        Self { broken: Some(flaw) }
+    }
+
+    /// Whether the rule is broken.
+    pub(crate) fn has(self, flaw: Flaw) -> bool {
+        self.broken == Some(flaw)
+    }
+}
+
+#[cfg(any(test, feature = "simulation"))]
+impl Flaw {
+    /// All of them.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::FenceFromRead,
+        Self::TableOnOne,
+        Self::EpochOfNode,
+        Self::NoTakeoverWait,
+        Self::LeaseFromAnswer,
+        Self::NoDeadlineCheck,
+        Self::AnswerBeforeConfirm,
+        Self::LooseRelease,
+        Self::SmallQuorum,
+    ];
+}
