@@ -1,6 +1,7 @@
 //! What can go wrong when numbers are taken or the allocator is opened. Whether asking again may help is in
 //! the type: [`Unavailable`] passes, a [`Refusal`] stays.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -30,12 +31,14 @@ pub enum NextError {
     Final(#[from] Refusal),
 }
 
-/// The ceiling could not be raised within the time that callers are kept waiting.
+/// No number could be had within the time that callers are kept waiting.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the ceiling could not be raised within {waited:?}; try again (the log says why)")]
+#[error("{reason} within {waited:?}; try again (the log says why)")]
 pub struct Unavailable {
     /// How long the call waited.
     pub waited: Duration,
+    /// What did not happen.
+    pub reason: Cow<'static, str>,
 }
 
 /// A refusal that repeating the call does not change.
@@ -66,6 +69,9 @@ pub enum Refusal {
     /// The allocator was shut down.
     #[error("the allocator was shut down")]
     Stopped,
+    /// A cluster refuses the call, or its client does; the text says what to do.
+    #[error("{0}")]
+    Cluster(String),
 }
 
 /// Why the allocator could not be opened.

@@ -1,6 +1,7 @@
 //! The allocator for the whole uid space inside the caller's process. Owns the sections in memory and the
 //! raiser's task; the queues of the chat server call it for every row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -86,7 +87,8 @@ impl Embedded {
             // The sender lives in `shared`, so only time can end the wait without a round.
             if timeout_at(deadline, rounds.changed()).await.is_err() {
                 self.shared.counters.gave_up();
-                return Err(Unavailable { waited }.into());
+                let reason = Cow::Borrowed("the ceiling could not be raised");
+                return Err(Unavailable { waited, reason }.into());
             }
         }
     }

@@ -66,6 +66,7 @@ impl Counters {
             Refusal::BadCount { .. } => &self.count,
             Refusal::Fenced { .. } => &self.fenced,
             Refusal::Stopped => &self.stopped,
+            Refusal::Cluster(_) => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
