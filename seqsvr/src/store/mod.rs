@@ -14,6 +14,7 @@ mod claims;
 #[cfg(test)]
 mod conformance;
 mod memory;
+pub mod quorum;
 pub mod sqlite;
 pub mod tables;
 

@@ -1,0 +1,134 @@
+//! N replicas as one store (S5): a [`SectionStore`] and a [`TableStore`] that ask StoreSvrs over [`Link`]s and count their
+//! answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are pure; this
+//! shell carries the questions. AllocSvrs and arbiters open one for each Set.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::timeout;
+
+use crate::flaws::Flaws;
+use crate::ids::{Epoch, SectionId};
+use crate::replica::{Answer, Question};
+use crate::routing::Table;
+use crate::store::tables::{Mark, Reading, TableStore, WriteError};
+use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+
+pub(crate) mod rounds;
+mod sizes;
+
+use rounds::{
+    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Step, WriteRound,
+};
+
+pub use sizes::{Sizes, SizesError};
+
+/// The way to one replica.
+#[async_trait]
+pub trait Link: Send + Sync {
+    /// Asks, and answers with what came back; else why nothing did. May take as long as the question's own wait and what the
+    /// network takes; the caller gives up in time.
+    async fn ask(&self, question: Question) -> Result<Answer, String>;
+}
+
+/// See the module.
+pub struct Quorum {
+    links: Vec<Arc<dyn Link>>,
+    sizes: Sizes,
+    patience: Duration,
+    /// As the first claim said; a replica that slept through a claim is given it with this.
+    layout: OnceLock<Layout>,
+}
+
+impl Quorum {
+    /// `links` lead to the N different replicas of one Set; each question may take `patience` beside its own wait.
+    ///
+    /// # Errors
+    ///
+    /// [`SizesError::Range`] when there are not N links.
+    pub fn new(links: Vec<Arc<dyn Link>>, sizes: Sizes, patience: Duration) -> Result<Self, SizesError> {
+        if links.len() != sizes.n() {
+            return Err(SizesError::Range { n: links.len(), r: sizes.r(), w: sizes.w() });
+        }
+        Ok(Self { links, sizes, patience, layout: OnceLock::new() })
+    }
+
+    /// Carries a round out. Questions whose answers are no longer needed are dropped.
+    async fn run<R: Round>(&self, mut round: R) -> R::Outcome {
+        let mut out = FuturesUnordered::new();
+        out.extend(round.open().into_iter().map(|ask| self.ask(ask)));
+        loop {
+            let (from, answer) = out.next().await.expect("a round ends with its last answer");
+            match round.on(from, answer) {
+                Step::Ask(asks) => out.extend(asks.into_iter().map(|ask| self.ask(ask))),
+                Step::Done(outcome) => return outcome,
+            }
+        }
+    }
+
+    async fn ask(&self, (to, question): Ask) -> (usize, Result<Answer, String>) {
+        let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
+        let allowed = wait + self.patience;
+        let answer = timeout(allowed, self.links[to].ask(question)).await;
+        (to, answer.unwrap_or_else(|_| Err(format!("no answer within {allowed:?}"))))
+    }
+}
+
+#[async_trait]
+impl SectionStore for Quorum {
+    /// The newest epoch on any R replicas: of interest only where nothing else assigns sections.
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        self.run(rounds::EpochRound::new(self.sizes)).await
+    }
+
+    async fn claim(
+        &self,
+        sections: &[RangeInclusive<SectionId>],
+        owner: Owner,
+        layout: Layout,
+    ) -> Result<Claimed, StoreError> {
+        let question = Question::Claim { sections: sections.to_vec(), owner, layout };
+        let claimed = self.run(ClaimRound::new(question, self.sizes, Flaws::default())).await?;
+        self.layout.get_or_init(|| layout);
+        Ok(claimed)
+    }
+
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        let Some(&layout) = self.layout.get() else {
+            let never = RaiseError::NotOwner { newest: Epoch::default() };
+            return raises.iter().map(|_| Err(never.clone())).collect();
+        };
+        if raises.is_empty() {
+            return Vec::new();
+        }
+        self.run(RaiseRound::new(owner, layout, raises.to_vec(), self.sizes)).await
+    }
+
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        let question = Question::Release { owner, sections: sections.to_vec() };
+        self.run(ReleaseRound::new(question, self.sizes)).await
+    }
+}
+
+#[async_trait]
+impl TableStore for Quorum {
+    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        self.run(ReadRound::new(known, wait, self.sizes, Flaws::default())).await
+    }
+
+    async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
+        self.run(PromiseRound::new(term, self.sizes)).await
+    }
+
+    async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError> {
+        self.run(WriteRound::new(Arc::clone(table), self.sizes)).await
+    }
+
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
+        self.run(ActingRound::new(term, self.sizes)).await
+    }
+}

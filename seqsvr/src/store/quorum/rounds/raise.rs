@@ -1,0 +1,235 @@
+//! The round that raises ceilings. Each is confirmed by W replicas or not at all. A replica that slept through the owner's
+//! claim refuses its raises; it is then given the claim (which is the owner's to repeat) and asked once more, so that any W
+//! live replicas serve.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::{Ask, Open, Round, Step, to_all};
+use crate::ids::{Epoch, SectionId};
+use crate::replica::message::Raised;
+use crate::replica::{Answer, Question};
+use crate::store::quorum::Sizes;
+use crate::store::{Ceiling, Layout, Owner, RaiseError};
+
+/// What is known of one of the ceilings.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    confirmed: usize,
+    /// Replicas that may still confirm.
+    open: usize,
+    smaller: Option<u64>,
+    not_owner: Option<Epoch>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct RaiseRound {
+    owner: Owner,
+    layout: Layout,
+    ceilings: Vec<Ceiling>,
+    sizes: Sizes,
+    open: Open,
+    tallies: Vec<Tally>,
+    /// For each replica: which of the ceilings it was asked for last.
+    asked: Vec<Vec<usize>>,
+    repaired: BTreeSet<usize>,
+}
+
+impl RaiseRound {
+    pub(crate) fn new(owner: Owner, layout: Layout, ceilings: Vec<Ceiling>, sizes: Sizes) -> Self {
+        let all: Vec<usize> = (0..ceilings.len()).collect();
+        Self {
+            owner,
+            layout,
+            sizes,
+            open: Open::new(),
+            tallies: vec![Tally { open: sizes.n(), ..Tally::default() }; ceilings.len()],
+            asked: vec![all; sizes.n()],
+            repaired: BTreeSet::new(),
+            ceilings,
+        }
+    }
+
+    fn question(&self, indices: &[usize]) -> Question {
+        let ceilings = indices.iter().map(|&index| self.ceilings[index]).collect();
+        Question::Raise { owner: self.owner, ceilings }
+    }
+
+    /// The claim for the sections that `from` refused because it has not heard of it.
+    fn repair(&mut self, from: usize, missed: Vec<usize>) -> Vec<Ask> {
+        let mut sections: Vec<_> = missed.iter().map(|&index| self.ceilings[index].section).collect();
+        sections.sort_unstable();
+        sections.dedup();
+        let sections: Vec<RangeInclusive<SectionId>> = sections.into_iter().map(|one| one..=one).collect();
+        self.asked[from] = missed;
+        self.repaired.insert(from);
+        vec![(from, Question::Claim { sections, owner: self.owner, layout: self.layout })]
+    }
+
+    /// Notes the outcomes of `from`; answers which of them a claim would mend.
+    fn note(&mut self, from: usize, outcomes: Vec<Raised>) -> Vec<usize> {
+        let mut missed = Vec::new();
+        let asked = self.asked[from].clone();
+        for (index, outcome) in asked.into_iter().zip(outcomes) {
+            let tally = &mut self.tallies[index];
+            tally.open -= 1;
+            match outcome {
+                Raised::Confirmed(ceiling) if ceiling >= self.ceilings[index].max => tally.confirmed += 1,
+                Raised::Confirmed(_) => {}
+                Raised::Smaller(stored) => tally.smaller = tally.smaller.max(Some(stored)),
+                Raised::NotOwner(epoch) if epoch < self.owner.epoch && !self.repaired.contains(&from) => {
+                    tally.open += 1;
+                    missed.push(index);
+                }
+                Raised::NotOwner(epoch) => tally.not_owner = tally.not_owner.max(Some(epoch)),
+            }
+        }
+        missed
+    }
+
+    /// What `from` was asked for will not be confirmed by it.
+    fn give_up(&mut self, from: usize) {
+        for &index in &self.asked[from] {
+            self.tallies[index].open -= 1;
+        }
+    }
+
+    fn outcomes(&self) -> Vec<Result<u64, RaiseError>> {
+        self.tallies.iter().zip(&self.ceilings).map(|(tally, ceiling)| self.outcome(tally, ceiling)).collect()
+    }
+
+    fn outcome(&self, tally: &Tally, ceiling: &Ceiling) -> Result<u64, RaiseError> {
+        if tally.confirmed >= self.sizes.w() {
+            return Ok(ceiling.max);
+        }
+        match (tally.not_owner, tally.smaller) {
+            (Some(newest), _) if newest >= self.owner.epoch => Err(RaiseError::NotOwner { newest }),
+            (_, Some(stored)) => Err(RaiseError::Smaller { stored }),
+            _ => Err(RaiseError::Unknown(self.open.why(tally.confirmed, self.sizes.w()))),
+        }
+    }
+
+    fn decided(&self, tally: &Tally) -> bool {
+        let w = self.sizes.w();
+        tally.confirmed >= w || tally.confirmed + tally.open < w
+    }
+}
+
+impl Round for RaiseRound {
+    type Outcome = Vec<Result<u64, RaiseError>>;
+
+    fn open(&mut self) -> Vec<Ask> {
+        let all: Vec<usize> = (0..self.ceilings.len()).collect();
+        let asks = to_all(self.sizes.n(), &self.question(&all));
+        self.open.asked(asks)
+    }
+
+    fn on(&mut self, from: usize, answer: Result<Answer, String>) -> Step<Self::Outcome> {
+        self.open.out -= 1;
+        let mut asks = Vec::new();
+        match answer {
+            Ok(Answer::Raised(outcomes)) if outcomes.len() == self.asked[from].len() => {
+                let missed = self.note(from, outcomes);
+                if !missed.is_empty() {
+                    asks = self.repair(from, missed);
+                }
+            }
+            Ok(Answer::Claimed { .. }) => asks = vec![(from, self.question(&self.asked[from]))],
+            Ok(Answer::Outclaimed(newest)) => {
+                for &index in &self.asked[from].clone() {
+                    self.tallies[index].not_owner = self.tallies[index].not_owner.max(Some(newest));
+                }
+                self.give_up(from);
+            }
+            Ok(_) => {
+                self.open.wrong(from);
+                self.give_up(from);
+            }
+            Err(why) => {
+                self.open.failed(from, &why);
+                self.give_up(from);
+            }
+        }
+        let asks = self.open.asked(asks);
+        match self.tallies.iter().all(|tally| self.decided(tally)) {
+            true => Step::Done(self.outcomes()),
+            false => Step::Ask(asks),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: usize = 3;
+
+    fn round(sections: &[u32]) -> RaiseRound {
+        let owner = Owner { epoch: Epoch { term: 1, version: 5 }, incarnation: 7 };
+        let ceilings = sections.iter().map(|&id| Ceiling { section: SectionId::new(id), max: 10 }).collect();
+        let layout = Layout { section_size: 100_000, step: 10_000 };
+        let sizes = Sizes::majority(ALL).expect("3 replicas have majorities");
+        RaiseRound::new(owner, layout, ceilings, sizes)
+    }
+
+    fn raised(outcomes: &[Raised]) -> Result<Answer, String> {
+        Ok(Answer::Raised(outcomes.to_vec()))
+    }
+
+    #[test]
+    fn two_of_three_confirm() {
+        let mut round = round(&[1]);
+        assert_eq!(round.open().len(), ALL);
+        assert_eq!(round.on(0, raised(&[Raised::Confirmed(10)])), Step::WAIT);
+        assert_eq!(round.on(2, raised(&[Raised::Confirmed(10)])), Step::Done(vec![Ok(10)]));
+    }
+
+    #[test]
+    fn a_replica_that_missed_the_claim_is_given_it() {
+        let mut round = round(&[1, 2]);
+        round.open();
+        assert_eq!(round.on(0, raised(&[Raised::Confirmed(10), Raised::Confirmed(10)])), Step::WAIT);
+        assert_eq!(round.on(1, Err("down".to_owned())), Step::WAIT);
+        let old = Raised::NotOwner(Epoch { term: 1, version: 4 });
+        let Step::Ask(asks) = round.on(2, raised(&[Raised::Confirmed(10), old])) else {
+            panic!("the replica can still be mended");
+        };
+        assert!(
+            matches!(&asks[..], [(2, Question::Claim { sections, .. })] if sections.len() == 1),
+            "{asks:?}"
+        );
+        let claimed = Answer::Claimed { ceilings: Vec::new(), earlier: Vec::new() };
+        let Step::Ask(asks) = round.on(2, Ok(claimed)) else { panic!("it is asked once more") };
+        assert!(
+            matches!(&asks[..], [(2, Question::Raise { ceilings, .. })] if ceilings.len() == 1),
+            "{asks:?}"
+        );
+        assert_eq!(round.on(2, raised(&[Raised::Confirmed(10)])), Step::Done(vec![Ok(10), Ok(10)]));
+    }
+
+    #[test]
+    fn a_newer_owner_on_most_replicas_is_a_loss() {
+        let mut round = round(&[1]);
+        round.open();
+        let newest = Epoch { term: 2, version: 1 };
+        assert_eq!(round.on(0, raised(&[Raised::NotOwner(newest)])), Step::WAIT);
+        assert_eq!(
+            round.on(1, raised(&[Raised::NotOwner(newest)])),
+            Step::Done(vec![Err(RaiseError::NotOwner { newest })])
+        );
+    }
+
+    #[test]
+    fn what_too_few_answered_is_unknown() {
+        let mut round = round(&[1]);
+        round.open();
+        assert_eq!(round.on(0, raised(&[Raised::Confirmed(10)])), Step::WAIT);
+        assert_eq!(round.on(1, Err("down".to_owned())), Step::WAIT);
+        let Step::Done(outcome) = round.on(2, Err("down".to_owned())) else { panic!("nobody is left") };
+        assert!(
+            matches!(&outcome[..], [Err(RaiseError::Unknown(why))] if why.contains("1 of 2")),
+            "{outcome:?}"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! The round that reads the table. What it answers *counts*: R replicas were asked and the newest of their tables was seen
+//! on W, or has been written back to W. R answers meet every table that counted before the round began, and W replicas
+//! with the answered one keep any later read from missing it; so a lease may be renewed from the moment before the first question.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::simple::newer;
+use super::{Ask, Open, Round, Step};
+use crate::flaws::{Flaw, Flaws};
+use crate::replica::{Answer, Question};
+use crate::routing::Table;
+use crate::store::StoreError;
+use crate::store::quorum::Sizes;
+use crate::store::tables::{Mark, Reading};
+
+/// What a replica is known to hold.
+#[derive(Clone, Debug, Default)]
+struct Replica {
+    answered: bool,
+    table: Option<Arc<Table>>,
+    /// The version that it was asked to take over, if any.
+    written_back: Option<Arc<Table>>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadRound {
+    mark: Mark,
+    wait: Duration,
+    sizes: Sizes,
+    flaws: Flaws,
+    open: Open,
+    replicas: Vec<Replica>,
+    promised: u64,
+    acting: Option<Duration>,
+}
+
+impl ReadRound {
+    /// `mark` is what the reader has seen; a short one means nothing of the replicas that it lacks.
+    pub(crate) fn new(mark: &Mark, wait: Duration, sizes: Sizes, flaws: Flaws) -> Self {
+        let mut mark = mark.clone();
+        mark.0.resize(sizes.n(), 0);
+        let replicas = vec![Replica::default(); sizes.n()];
+        Self { mark, wait, sizes, flaws, open: Open::new(), replicas, promised: 0, acting: None }
+    }
+
+    /// Only the acting arbiter of the largest term is of interest, and the shortest silence about it.
+    fn heard(&mut self, promised: u64, acting: Option<Duration>) {
+        if promised > self.promised {
+            (self.promised, self.acting) = (promised, acting);
+        } else if promised == self.promised {
+            self.acting = [self.acting, acting].into_iter().flatten().min();
+        }
+    }
+
+    /// Decides, or writes the newest table back where it is missing.
+    fn next(&mut self) -> Step<Result<Reading, StoreError>> {
+        let answered = self.replicas.iter().filter(|one| one.answered).count();
+        if answered < self.sizes.r() {
+            return match answered + self.open.out < self.sizes.r() {
+                true => self.fail(answered, self.sizes.r()),
+                false => Step::WAIT,
+            };
+        }
+        let newest = self.replicas.iter().fold(None, |newest, one| newer(newest, one.table.clone()));
+        let holders = self.replicas.iter().filter(|one| one.answered && one.table == newest).count();
+        let needed = if self.flaws.has(Flaw::TableOnOne) { 1 } else { self.sizes.w() };
+        let Some(table) = newest else { return self.done(None) };
+        if holders >= needed {
+            return self.done(Some(table));
+        }
+        let mut asks = Vec::new();
+        for (index, one) in self.replicas.iter_mut().enumerate() {
+            let holds = one.table.as_ref() == Some(&table);
+            if !holds && one.written_back.as_ref() != Some(&table) {
+                one.written_back = Some(Arc::clone(&table));
+                asks.push((index, Question::Write(Arc::clone(&table))));
+            }
+        }
+        let asks = self.open.asked(asks);
+        match self.open.out {
+            0 => self.fail(holders, needed),
+            _ => Step::Ask(asks),
+        }
+    }
+
+    fn done(&self, table: Option<Arc<Table>>) -> Step<Result<Reading, StoreError>> {
+        let (promised, acting) = (self.promised, self.acting);
+        Step::Done(Ok(Reading { table, mark: self.mark.clone(), promised, acting }))
+    }
+
+    fn fail(&self, got: usize, needed: usize) -> Step<Result<Reading, StoreError>> {
+        Step::Done(Err(StoreError::Unavailable(self.open.why(got, needed))))
+    }
+}
+
+impl Round for ReadRound {
+    type Outcome = Result<Reading, StoreError>;
+
+    fn open(&mut self) -> Vec<Ask> {
+        let read = |(index, &revision)| (index, Question::Read { revision, wait: self.wait });
+        self.open.asked(self.mark.0.iter().enumerate().map(read).collect())
+    }
+
+    fn on(&mut self, from: usize, answer: Result<Answer, String>) -> Step<Self::Outcome> {
+        self.open.out -= 1;
+        let replica = &mut self.replicas[from];
+        match answer {
+            Ok(Answer::Table { revision, table, promised, acting }) => {
+                replica.answered = true;
+                // A write-back may have overtaken this answer.
+                replica.table = newer(replica.table.take(), table);
+                self.mark.0[from] = revision;
+                self.heard(promised, acting);
+            }
+            Ok(Answer::Written) => {
+                replica.answered = true;
+                replica.table = newer(replica.table.take(), replica.written_back.clone());
+            }
+            Ok(Answer::Outranked(term)) => {
+                self.open.failed(
+                    from,
+                    &format!("term {term} was promised to an arbiter that has written no table yet"),
+                );
+            }
+            // Its own answer to the read, which is still out or was lost, would tell; the next read will.
+            Ok(Answer::Newer(version)) => self.open.failed(from, &format!("it holds table {version} by now")),
+            Ok(_) => self.open.wrong(from),
+            Err(why) => self.open.failed(from, &why),
+        }
+        self.next()
+    }
+}
