@@ -19,6 +19,7 @@ pub mod config;
 pub mod error;
 
 mod alloc;
+pub mod cli;
 pub mod clock;
 #[allow(dead_code, reason = "the parts that ask are not all there yet")]
 mod flaws;

@@ -2,6 +2,7 @@
 //! types; the cores know none.
 
 mod convert;
+pub mod security;
 
 pub use convert::WireError;
 
