@@ -4,6 +4,8 @@
 //! A [`Strategy`] makes the numbers, plugins may watch and veto, and a repository keeps what must survive
 //! (S26). Everything here is a library; the role `seqsvr issuer` and the chat server embed it.
 
+pub mod clock;
+pub mod snowflake;
 pub mod strategy;
 mod tag;
 
