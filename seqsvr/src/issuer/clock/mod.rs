@@ -7,9 +7,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use rustix::time::{ClockId, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 mod day;
 mod file;
@@ -75,8 +73,7 @@ impl TimeSource for System {
     }
 
     fn boot(&self) -> u64 {
-        let time = clock_gettime(ClockId::Boottime);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_millis() as u64
+        crate::clock::now().as_nanos() / 1_000_000
     }
 }
 
