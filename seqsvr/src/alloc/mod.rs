@@ -3,9 +3,19 @@
 //! callers. `sync` names what the interleaving tests replace.
 
 mod embedded;
+#[allow(dead_code, reason = "the process around it follows")]
+mod hold;
+#[allow(dead_code, reason = "the process around it follows")]
+mod lease;
+#[allow(dead_code, reason = "the process around it follows")]
+mod leaving;
 mod metrics;
+#[allow(dead_code, reason = "the process around it follows")]
+pub(crate) mod node;
 mod pages;
 mod raiser;
+#[allow(dead_code, reason = "the process around it follows")]
+mod runs;
 mod section;
 mod shared;
 mod space;

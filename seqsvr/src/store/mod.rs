@@ -51,7 +51,7 @@ pub struct Ceiling {
 }
 
 /// What a successful claim found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Claimed {
     /// The ceilings stored for the claimed sections, each at most once, in any order.
     pub ceilings: Vec<Ceiling>,
