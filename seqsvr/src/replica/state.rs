@@ -189,7 +189,7 @@ impl State {
             |range: &RangeInclusive<SectionId>| u64::from(range.end().get() - range.start().get()) + 1;
         let standing: u64 =
             held().filter(|(_, held)| stands(held.owner.owner)).map(|(run, _)| count(&run)).sum();
-        let repeated = self.layout.is_some() && standing == sections.iter().map(count).sum();
+        let repeated = self.layout.is_some() && standing == sections.iter().map(count).sum::<u64>();
         let change = (!repeated).then(|| Change::Claim { sections: sections.to_vec(), owner, layout });
         let change = change.and_then(|change| self.changed(change));
         Decision { answer: Some(self.claimed(sections)), change }

@@ -3,6 +3,8 @@
 
 mod convert;
 pub mod security;
+#[allow(dead_code, reason = "the service that uses it is not there yet")]
+pub(crate) mod store;
 
 pub use convert::WireError;
 

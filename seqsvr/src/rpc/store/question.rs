@@ -1,0 +1,139 @@
+//! Questions to the wire and back, and the changes that a replica keeps in its log in the same words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::convert::WireError;
+use super::super::v1;
+use super::{MOST_SECTIONS, ceilings, ranges, to_ceilings, to_range};
+use crate::ids::Epoch;
+use crate::replica::Question;
+use crate::replica::state::Change;
+use crate::routing::Table;
+use crate::store::{Layout, Owner};
+use v1::store_request::Request;
+
+impl From<&Question> for Request {
+    fn from(question: &Question) -> Request {
+        match question {
+            Question::Claim { sections, owner, layout } => Request::Claim(v1::ClaimRequest {
+                sections: sections.iter().map(to_range).collect(),
+                owner: Some((*owner).into()),
+                layout: Some((*layout).into()),
+            }),
+            Question::Raise { owner, ceilings } => {
+                let (sections, ceilings) = to_ceilings(ceilings);
+                Request::Raise(v1::RaiseRequest { owner: Some((*owner).into()), sections, ceilings })
+            }
+            Question::Release { owner, sections } => Request::Release(v1::ReleaseRequest {
+                owner: Some((*owner).into()),
+                sections: sections.iter().map(to_range).collect(),
+            }),
+            Question::Promise { term } => Request::Promise(v1::PromiseRequest { term: *term }),
+            Question::Write(table) => Request::WriteTable(table.as_ref().into()),
+            Question::Read { revision, wait } => {
+                let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+                Request::Read(v1::ReadRequest { revision: *revision, wait_ms })
+            }
+            Question::Acting { term } => Request::Acting(v1::ActingRequest { term: *term }),
+            Question::Copy => Request::Copy(v1::CopyRequest {}),
+        }
+    }
+}
+
+impl TryFrom<Request> for Question {
+    type Error = WireError;
+
+    fn try_from(request: Request) -> Result<Question, WireError> {
+        Ok(match request {
+            Request::Claim(claim) => {
+                let (sections, owner, layout) = claimed(claim)?;
+                Question::Claim { sections, owner, layout }
+            }
+            Request::Raise(raise) => Question::Raise {
+                owner: owner(raise.owner)?,
+                ceilings: ceilings(&raise.sections, &raise.ceilings, MOST_SECTIONS)?,
+            },
+            Request::Release(release) => {
+                Question::Release { owner: owner(release.owner)?, sections: ranges(release.sections)? }
+            }
+            Request::Promise(promise) => Question::Promise { term: promise.term },
+            Request::WriteTable(table) => Question::Write(Arc::new(Table::try_from(table)?)),
+            Request::Read(read) => {
+                Question::Read { revision: read.revision, wait: Duration::from_millis(read.wait_ms.into()) }
+            }
+            Request::Acting(acting) => Question::Acting { term: acting.term },
+            Request::Copy(v1::CopyRequest {}) => Question::Copy,
+        })
+    }
+}
+
+/// Stored, must stay readable: the log of a replica holds these.
+impl From<&Change> for Request {
+    fn from(change: &Change) -> Request {
+        match change {
+            Change::Claim { sections, owner, layout } => Request::Claim(v1::ClaimRequest {
+                sections: sections.iter().map(to_range).collect(),
+                owner: Some((*owner).into()),
+                layout: Some((*layout).into()),
+            }),
+            Change::Raise(ceilings) => {
+                let (sections, ceilings) = to_ceilings(ceilings);
+                Request::Raise(v1::RaiseRequest { owner: None, sections, ceilings })
+            }
+            Change::Release { owner, sections } => Request::Release(v1::ReleaseRequest {
+                owner: Some((*owner).into()),
+                sections: sections.iter().map(to_range).collect(),
+            }),
+            Change::Promise(term) => Request::Promise(v1::PromiseRequest { term: *term }),
+            Change::Write(table) => Request::WriteTable(table.as_ref().into()),
+        }
+    }
+}
+
+impl TryFrom<Request> for Change {
+    type Error = WireError;
+
+    fn try_from(request: Request) -> Result<Change, WireError> {
+        Ok(match request {
+            Request::Claim(claim) => {
+                let (sections, owner, layout) = claimed(claim)?;
+                Change::Claim { sections, owner, layout }
+            }
+            Request::Raise(raise) => {
+                Change::Raise(ceilings(&raise.sections, &raise.ceilings, MOST_SECTIONS)?)
+            }
+            // The runs in which it was noted may be more than a question may name.
+            Request::Release(release) => Change::Release {
+                owner: owner(release.owner)?,
+                sections: release.sections.into_iter().map(super::range).collect::<Result<_, _>>()?,
+            },
+            Request::Promise(promise) => Change::Promise(promise.term),
+            Request::WriteTable(table) => Change::Write(Arc::new(Table::try_from(table)?)),
+            Request::Read(_) | Request::Acting(_) | Request::Copy(_) => {
+                return Err(WireError::Wrong("change: it changes nothing"));
+            }
+        })
+    }
+}
+
+type Claim = (Vec<std::ops::RangeInclusive<crate::ids::SectionId>>, Owner, Layout);
+
+fn claimed(claim: v1::ClaimRequest) -> Result<Claim, WireError> {
+    let layout: Layout = claim.layout.ok_or(WireError::Missing("layout"))?.try_into()?;
+    let sections = ranges(claim.sections)?;
+    let last = u32::MAX / layout.section_size;
+    if sections.iter().any(|range| range.end().get() > last) {
+        return Err(WireError::Wrong("range of sections: it ends behind the last uid"));
+    }
+    Ok((sections, owner(claim.owner)?, layout))
+}
+
+fn owner(owner: Option<v1::Owner>) -> Result<Owner, WireError> {
+    let owner: Owner = owner.ok_or(WireError::Missing("owner"))?.try_into()?;
+    // The one epoch under which nobody owns anything.
+    if owner.epoch == Epoch::default() {
+        return Err(WireError::Wrong("epoch"));
+    }
+    Ok(owner)
+}
