@@ -1,49 +1,32 @@
-//! Ceilings and the routing table in memory: the simplest correct store, for tests and for callers that need no
-//! durability. It outlives the allocators that use it, so opening another one over the same `Memory` is a restart.
+//! Ceilings in memory: the simplest correct store, for tests and for callers that need no durability. It
+//! outlives the allocators that use it, so opening another one over the same `Memory` is a restart.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use tokio::sync::watch;
 
-use super::claims::Claims;
-use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError, claims};
 use crate::ids::{Epoch, SectionId};
 
-mod tables;
-
-/// A [`SectionStore`] and [`TableStore`](super::tables::TableStore) whose data lives as long as the value.
-#[derive(Debug)]
+/// A [`SectionStore`] whose data lives as long as the value.
+#[derive(Debug, Default)]
 pub struct Memory {
     state: Mutex<State>,
-    /// Grows with each change of the table and each release; from 1, since 0 is what a reader starts with.
-    revision: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     layout: Option<Layout>,
-    claims: Claims,
+    claims: Vec<claims::Claim>,
     ceilings: BTreeMap<SectionId, u64>,
-    tables: tables::State,
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self { state: Mutex::default(), revision: watch::Sender::new(1) }
-    }
 }
 
 impl Memory {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    fn changed(&self) {
-        self.revision.send_modify(|revision| *revision += 1);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -55,7 +38,7 @@ impl Memory {
 #[async_trait]
 impl SectionStore for Memory {
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
-        Ok(self.lock().claims.newest())
+        Ok(claims::newest(&self.lock().claims))
     }
 
     async fn claim(
@@ -69,18 +52,17 @@ impl SectionStore for Memory {
         if stored != layout {
             return Err(StoreError::Layout { stored, configured: layout });
         }
-        state.claims.accept(sections, owner)?;
+        claims::accept(&mut state.claims, sections, owner)?;
         let of = |range: &RangeInclusive<SectionId>| {
             state.ceilings.range(range.clone()).map(|(&section, &max)| Ceiling { section, max })
         };
-        let ceilings = sections.iter().flat_map(of).collect();
-        Ok(Claimed { ceilings, floor: 0, earlier: state.claims.earlier(sections) })
+        Ok(Claimed { ceilings: sections.iter().flat_map(of).collect(), ..Claimed::default() })
     }
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
         let mut state = self.lock();
         let mut raise_one = |raise: &Ceiling| {
-            state.claims.check(raise.section, owner)?;
+            claims::check(&state.claims, raise.section, owner)?;
             let stored = state.ceilings.entry(raise.section).or_default();
             if *stored > raise.max {
                 return Err(RaiseError::Smaller { stored: *stored });
@@ -91,11 +73,8 @@ impl SectionStore for Memory {
         raises.iter().map(&mut raise_one).collect()
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
-        if self.lock().claims.release(sections, owner) {
-            self.changed();
-        }
-        Ok(())
+    async fn release(&self, _: &[RangeInclusive<SectionId>], _: Owner) -> Result<(), StoreError> {
+        Err(StoreError::Unavailable("this store keeps no releases".to_owned()))
     }
 }
 
@@ -108,5 +87,4 @@ mod tests {
     }
 
     super::super::conformance::conformance!(fresh);
-    super::super::conformance::tables::conformance!(fresh);
 }

@@ -11,6 +11,7 @@ use crate::ids::{Epoch, SectionId};
 use crate::replica::Earlier;
 
 mod claims;
+mod config;
 #[cfg(test)]
 mod conformance;
 mod memory;
@@ -18,6 +19,7 @@ pub mod quorum;
 pub mod sqlite;
 pub mod tables;
 
+pub use config::{Stores, StoresConfig, StoresError};
 pub use memory::Memory;
 
 /// The largest ceiling that a store must be able to keep: 2^63 - 1.
@@ -57,7 +59,8 @@ pub struct Claimed {
     pub ceilings: Vec<Ceiling>,
     /// The least that every claimed section starts at, whether it is listed or not.
     pub floor: u64,
-    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap.
+    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap. A store that is used by
+    /// one process at a time may leave it empty.
     pub earlier: Vec<Earlier>,
 }
 

@@ -2,8 +2,9 @@
 //! answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are pure; this
 //! shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,13 +19,18 @@ use crate::routing::Table;
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 
+mod remote;
 pub(crate) mod rounds;
 mod sizes;
+#[cfg(test)]
+mod tests;
 
 use rounds::{
-    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Step, WriteRound,
+    ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
+    WriteRound,
 };
 
+pub use remote::Remote;
 pub use sizes::{Sizes, SizesError};
 
 /// The way to one replica.
@@ -35,13 +41,16 @@ pub trait Link: Send + Sync {
     async fn ask(&self, question: Question) -> Result<Answer, String>;
 }
 
+/// Claims that are remembered. A forgotten one only means that its owner needs the replicas that took part in it.
+const REMEMBERED: usize = 1_024;
+
 /// See the module.
 pub struct Quorum {
     links: Vec<Arc<dyn Link>>,
     sizes: Sizes,
     patience: Duration,
-    /// As the first claim said; a replica that slept through a claim is given it with this.
-    layout: OnceLock<Layout>,
+    /// The claims that stood, newest last: a replica that slept through one is given it.
+    claims: Mutex<VecDeque<Arc<Standing>>>,
 }
 
 impl Quorum {
@@ -54,7 +63,7 @@ impl Quorum {
         if links.len() != sizes.n() {
             return Err(SizesError::Range { n: links.len(), r: sizes.r(), w: sizes.w() });
         }
-        Ok(Self { links, sizes, patience, layout: OnceLock::new() })
+        Ok(Self { links, sizes, patience, claims: Mutex::default() })
     }
 
     /// Carries a round out. Questions whose answers are no longer needed are dropped.
@@ -68,6 +77,10 @@ impl Quorum {
                 Step::Done(outcome) => return outcome,
             }
         }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, VecDeque<Arc<Standing>>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn ask(&self, (to, question): Ask) -> (usize, Result<Answer, String>) {
@@ -93,19 +106,21 @@ impl SectionStore for Quorum {
     ) -> Result<Claimed, StoreError> {
         let question = Question::Claim { sections: sections.to_vec(), owner, layout };
         let claimed = self.run(ClaimRound::new(question, self.sizes, Flaws::default())).await?;
-        self.layout.get_or_init(|| layout);
+        let mut claims = self.claims();
+        if claims.len() == REMEMBERED {
+            claims.pop_front();
+        }
+        claims.retain(|one| one.owner != owner);
+        claims.push_back(Arc::new(Standing { owner, layout, sections: sections.to_vec() }));
         Ok(claimed)
     }
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
-        let Some(&layout) = self.layout.get() else {
-            let never = RaiseError::NotOwner { newest: Epoch::default() };
-            return raises.iter().map(|_| Err(never.clone())).collect();
-        };
         if raises.is_empty() {
             return Vec::new();
         }
-        self.run(RaiseRound::new(owner, layout, raises.to_vec(), self.sizes)).await
+        let standing = self.claims().iter().rfind(|one| one.owner == owner).cloned();
+        self.run(RaiseRound::new(owner, standing, raises.to_vec(), self.sizes)).await
     }
 
     async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {

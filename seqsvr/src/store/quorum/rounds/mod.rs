@@ -10,7 +10,7 @@ mod read;
 mod simple;
 
 pub(crate) use claim::ClaimRound;
-pub(crate) use raise::RaiseRound;
+pub(crate) use raise::{RaiseRound, Standing};
 pub(crate) use read::ReadRound;
 pub(crate) use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound};
 

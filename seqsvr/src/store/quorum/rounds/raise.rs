@@ -1,9 +1,10 @@
 //! The round that raises ceilings. Each is confirmed by W replicas or not at all. A replica that slept through the owner's
-//! claim refuses its raises; it is then given the claim (which is the owner's to repeat) and asked once more, so that any W
+//! claim refuses its raises; it is then given the claim (which is the owner's to repeat, if it stood) and asked once more, so that any W
 //! live replicas serve.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use super::{Ask, Open, Round, Step, to_all};
 use crate::ids::{Epoch, SectionId};
@@ -11,6 +12,20 @@ use crate::replica::message::Raised;
 use crate::replica::{Answer, Question};
 use crate::store::quorum::Sizes;
 use crate::store::{Ceiling, Layout, Owner, RaiseError};
+
+/// A claim that W replicas accepted: the owner's to repeat where it was missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) owner: Owner,
+    pub(crate) layout: Layout,
+    pub(crate) sections: Vec<RangeInclusive<SectionId>>,
+}
+
+impl Standing {
+    fn covers(&self, section: SectionId) -> bool {
+        self.sections.iter().any(|range| range.contains(&section))
+    }
+}
 
 /// What is known of one of the ceilings.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +41,7 @@ struct Tally {
 #[derive(Clone, Debug)]
 pub(crate) struct RaiseRound {
     owner: Owner,
-    layout: Layout,
+    standing: Option<Arc<Standing>>,
     ceilings: Vec<Ceiling>,
     sizes: Sizes,
     open: Open,
@@ -37,11 +52,17 @@ pub(crate) struct RaiseRound {
 }
 
 impl RaiseRound {
-    pub(crate) fn new(owner: Owner, layout: Layout, ceilings: Vec<Ceiling>, sizes: Sizes) -> Self {
+    /// `standing`: the owner's claim; without it, and for sections that it does not cover, nothing is mended.
+    pub(crate) fn new(
+        owner: Owner,
+        standing: Option<Arc<Standing>>,
+        ceilings: Vec<Ceiling>,
+        sizes: Sizes,
+    ) -> Self {
         let all: Vec<usize> = (0..ceilings.len()).collect();
         Self {
             owner,
-            layout,
+            standing,
             sizes,
             open: Open::new(),
             tallies: vec![Tally { open: sizes.n(), ..Tally::default() }; ceilings.len()],
@@ -57,19 +78,22 @@ impl RaiseRound {
     }
 
     /// The claim for the sections that `from` refused because it has not heard of it.
-    fn repair(&mut self, from: usize, missed: Vec<usize>) -> Vec<Ask> {
+    fn repair(&mut self, from: usize, missed: Vec<usize>, layout: Layout) -> Vec<Ask> {
         let mut sections: Vec<_> = missed.iter().map(|&index| self.ceilings[index].section).collect();
         sections.sort_unstable();
         sections.dedup();
         let sections: Vec<RangeInclusive<SectionId>> = sections.into_iter().map(|one| one..=one).collect();
         self.asked[from] = missed;
         self.repaired.insert(from);
-        vec![(from, Question::Claim { sections, owner: self.owner, layout: self.layout })]
+        vec![(from, Question::Claim { sections, owner: self.owner, layout })]
     }
 
     /// Notes the outcomes of `from`; answers which of them a claim would mend.
     fn note(&mut self, from: usize, outcomes: Vec<Raised>) -> Vec<usize> {
         let mut missed = Vec::new();
+        let fresh = !self.repaired.contains(&from);
+        let standing = self.standing.clone();
+        let mends = |section| fresh && standing.as_ref().is_some_and(|standing| standing.covers(section));
         let asked = self.asked[from].clone();
         for (index, outcome) in asked.into_iter().zip(outcomes) {
             let tally = &mut self.tallies[index];
@@ -78,7 +102,9 @@ impl RaiseRound {
                 Raised::Confirmed(ceiling) if ceiling >= self.ceilings[index].max => tally.confirmed += 1,
                 Raised::Confirmed(_) => {}
                 Raised::Smaller(stored) => tally.smaller = tally.smaller.max(Some(stored)),
-                Raised::NotOwner(epoch) if epoch < self.owner.epoch && !self.repaired.contains(&from) => {
+                Raised::NotOwner(epoch)
+                    if epoch < self.owner.epoch && mends(self.ceilings[index].section) =>
+                {
                     tally.open += 1;
                     missed.push(index);
                 }
@@ -104,7 +130,10 @@ impl RaiseRound {
             return Ok(ceiling.max);
         }
         match (tally.not_owner, tally.smaller) {
-            (Some(newest), _) if newest >= self.owner.epoch => Err(RaiseError::NotOwner { newest }),
+            // An older owner on a replica that missed the claim is no loss where another one confirmed.
+            (Some(newest), _) if newest >= self.owner.epoch || tally.confirmed == 0 => {
+                Err(RaiseError::NotOwner { newest })
+            }
             (_, Some(stored)) => Err(RaiseError::Smaller { stored }),
             _ => Err(RaiseError::Unknown(self.open.why(tally.confirmed, self.sizes.w()))),
         }
@@ -131,8 +160,8 @@ impl Round for RaiseRound {
         match answer {
             Ok(Answer::Raised(outcomes)) if outcomes.len() == self.asked[from].len() => {
                 let missed = self.note(from, outcomes);
-                if !missed.is_empty() {
-                    asks = self.repair(from, missed);
+                if let (Some(standing), false) = (&self.standing, missed.is_empty()) {
+                    asks = self.repair(from, missed, standing.layout);
                 }
             }
             Ok(Answer::Claimed { .. }) => asks = vec![(from, self.question(&self.asked[from]))],
@@ -170,7 +199,8 @@ mod tests {
         let ceilings = sections.iter().map(|&id| Ceiling { section: SectionId::new(id), max: 10 }).collect();
         let layout = Layout { section_size: 100_000, step: 10_000 };
         let sizes = Sizes::majority(ALL).expect("3 replicas have majorities");
-        RaiseRound::new(owner, layout, ceilings, sizes)
+        let sections = vec![SectionId::new(0)..=SectionId::new(9)];
+        RaiseRound::new(owner, Some(Arc::new(Standing { owner, layout, sections })), ceilings, sizes)
     }
 
     fn raised(outcomes: &[Raised]) -> Result<Answer, String> {

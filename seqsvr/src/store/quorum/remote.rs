@@ -1,0 +1,79 @@
+//! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question that nobody waits for any
+//! more is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall behind for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+
+use super::Link;
+use crate::replica::{Answer, Question};
+use crate::rpc::security::{Call, Pass, SecurityError};
+use crate::rpc::store::LARGEST_ANSWER;
+use crate::rpc::v1::store_client::StoreClient;
+use crate::rpc::v1::{StoreRequest, store_reply, store_request};
+
+/// Questions to one replica under way at a time; more are refused at once.
+const IN_FLIGHT: usize = 256;
+
+/// One replica, reached over gRPC.
+pub struct Remote {
+    client: StoreClient<InterceptedService<Channel, Pass>>,
+    cluster: String,
+    set: u32,
+    patience: Duration,
+    room: Arc<Semaphore>,
+}
+
+impl Remote {
+    /// The replica at `addr` that belongs to `cluster` and `set`; another one's answers count as none. Nothing is connected
+    /// yet. A question may take `patience` beside its own wait.
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be used, or must not be without protection.
+    pub fn new(
+        addr: &str,
+        call: &Call,
+        cluster: &str,
+        set: u32,
+        patience: Duration,
+    ) -> Result<Self, SecurityError> {
+        let channel = call.endpoint(addr)?.connect_lazy();
+        let client =
+            StoreClient::with_interceptor(channel, call.pass()).max_decoding_message_size(LARGEST_ANSWER);
+        let room = Arc::new(Semaphore::new(IN_FLIGHT));
+        Ok(Self { client, cluster: cluster.to_owned(), set, patience, room })
+    }
+}
+
+#[async_trait]
+impl Link for Remote {
+    async fn ask(&self, question: Question) -> Result<Answer, String> {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+            return Err(format!("{IN_FLIGHT} questions are under way already"));
+        };
+        let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
+        let allowed = wait + self.patience;
+        let request = Some(store_request::Request::from(&question));
+        let request = StoreRequest { cluster: self.cluster.clone(), set: self.set, request };
+        let mut client = self.client.clone();
+        let asked = tokio::spawn(async move {
+            let answered = timeout(allowed, client.call(request)).await;
+            drop(permit);
+            answered
+        });
+        let answered = asked.await.map_err(|_| "the runtime stops".to_owned())?;
+        let reply = answered.map_err(|_| format!("no answer within {allowed:?}"))?;
+        let reply = reply.map_err(|status| status.message().to_owned())?.into_inner();
+        match reply.reply {
+            Some(store_reply::Reply::Refused(why)) => Err(why),
+            Some(reply) => Answer::try_from(reply).map_err(|error| error.to_string()),
+            None => Err("the answer is empty".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The quorum over three replicas in this process: the rules of every section store, with all replicas and with the one
+//! down that hurts most at the moment.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::clock::Moment;
+use crate::replica::message::Copy;
+use crate::replica::state::State;
+use crate::store::conformance::conformance;
+
+/// A replica in memory, which can be cut off.
+struct Near {
+    state: Mutex<State>,
+    cut: AtomicBool,
+}
+
+#[async_trait]
+impl Link for Near {
+    async fn ask(&self, question: Question) -> Result<Answer, String> {
+        if self.cut.load(Ordering::SeqCst) {
+            return Err("cut off".to_owned());
+        }
+        let decision = self.state.lock().unwrap().ask(Moment::default(), &question);
+        decision.answer.ok_or_else(|| "nobody waits here".to_owned())
+    }
+}
+
+/// The layout is a matter of the whole cluster, so each replica is given it when it is made.
+fn initialised() -> Copy {
+    let layout = Layout { section_size: 100_000, step: 10_000 };
+    Copy { layout: Some(layout), ..Copy::default() }
+}
+
+fn three() -> (Quorum, Vec<Arc<Near>>) {
+    let near = || Near {
+        state: Mutex::new(State::restored(initialised(), 1, Flaws::default())),
+        cut: AtomicBool::new(false),
+    };
+    let replicas: Vec<_> = (0..3).map(|_| Arc::new(near())).collect();
+    let links = replicas.iter().map(|one| Arc::clone(one) as Arc<dyn Link>).collect();
+    let sizes = Sizes::majority(3).expect("3 replicas have majorities");
+    (Quorum::new(links, sizes, Duration::from_secs(1)).expect("three links"), replicas)
+}
+
+/// Passes each call on with another replica cut off than before.
+struct Limping(Quorum, Vec<Arc<Near>>, Mutex<usize>);
+
+impl Limping {
+    fn next(&self) -> &Quorum {
+        let mut turn = self.2.lock().unwrap();
+        *turn += 1;
+        for (index, one) in self.1.iter().enumerate() {
+            one.cut.store(index == *turn % 3, Ordering::SeqCst);
+        }
+        &self.0
+    }
+}
+
+#[async_trait]
+impl SectionStore for Limping {
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        self.next().newest_epoch().await
+    }
+
+    async fn claim(
+        &self,
+        sections: &[RangeInclusive<SectionId>],
+        owner: Owner,
+        layout: Layout,
+    ) -> Result<Claimed, StoreError> {
+        self.next().claim(sections, owner, layout).await
+    }
+
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        self.next().raise(owner, raises).await
+    }
+
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        self.next().release(sections, owner).await
+    }
+}
+
+mod with_all {
+    async fn fresh() -> (super::Quorum, Vec<std::sync::Arc<super::Near>>) {
+        super::three()
+    }
+
+    super::conformance!(fresh);
+}
+
+mod with_another_one_down_at_each_call {
+    async fn fresh() -> (super::Limping, ()) {
+        let (quorum, replicas) = super::three();
+        (super::Limping(quorum, replicas, std::sync::Mutex::new(0)), ())
+    }
+
+    // All but that a refused claim takes nothing: on a replica that has not heard of the newer claim it may stand.
+    super::conformance! { fresh;
+        an_empty_store_has_no_epoch_and_no_ceilings
+        a_claim_answers_with_what_was_raised
+        a_ceiling_never_becomes_smaller
+        the_same_raise_again_is_confirmed_again
+        an_older_owner_is_fenced_off
+        who_never_claimed_cannot_raise
+        an_owner_may_repeat_its_claim
+        a_term_outranks_every_version
+        raises_are_answered_one_by_one_in_order
+        another_layout_is_refused
+    }
+}

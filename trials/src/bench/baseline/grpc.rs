@@ -1,0 +1,119 @@
+//! A bare tonic server that answers the messages of the sequence service with fixed numbers: what the network, HTTP/2 and
+//! protobuf cost before anybody has thought about a number.
+//!
+//! It runs in a process of its own (`bench --serve-grpc`, started by the measurement), as an AllocSvr does.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::process::Stdio;
+
+use futures_util::{Stream, StreamExt};
+use seqsvr::rpc::v1;
+use seqsvr::rpc::v1::sequence_server::{Sequence, SequenceServer};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{Failure, Result};
+
+/// Wide enough that flow control costs as little as it does the AllocSvr.
+const WINDOW: u32 = 4 << 20;
+
+/// A running process that answers with fixed numbers. Dropping it kills it.
+pub(crate) struct BareGrpc {
+    _process: Child,
+    address: String,
+}
+
+impl BareGrpc {
+    /// Starts one: this very program.
+    pub(crate) async fn start(program: &Path) -> Result<BareGrpc> {
+        let mut process = Command::new(program)
+            .arg("--serve-grpc")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let output = process.stdout.take().ok_or_else(|| Failure::new("the bare server has no output"))?;
+        let line = BufReader::new(output).lines().next_line().await?;
+        let address = line.ok_or_else(|| Failure::new("the bare server ended before it listened"))?;
+        Ok(BareGrpc { _process: process, address })
+    }
+
+    /// `http://…`
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+/// Serves until the process is killed; prints the address first.
+pub(crate) async fn serve() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    let server = Server::builder()
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .add_service(SequenceServer::new(Bare));
+    Ok(server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await?)
+}
+
+struct Bare;
+
+/// As long as real answers are.
+const NUMBER: u64 = 1_234_567;
+
+fn next() -> v1::NextReply {
+    let epoch = Some(v1::Epoch { term: 1, version: 1 });
+    let granted = v1::Granted { first: NUMBER, last: NUMBER, epoch };
+    v1::NextReply { outcome: Some(v1::next_reply::Outcome::Granted(granted)), table: None }
+}
+
+fn current(uids: usize) -> v1::CurrentReply {
+    let bounds = v1::UpperBounds { numbers: vec![NUMBER; uids] };
+    v1::CurrentReply { outcome: Some(v1::current_reply::Outcome::UpperBounds(bounds)), table: None }
+}
+
+#[tonic::async_trait]
+impl Sequence for Bare {
+    async fn next(&self, _: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
+        Ok(Response::new(next()))
+    }
+
+    async fn next_each(
+        &self,
+        _: Request<v1::NextEachRequest>,
+    ) -> Result<Response<v1::NextEachReply>, Status> {
+        Err(Status::unimplemented("no measurement compares it"))
+    }
+
+    async fn current(
+        &self,
+        request: Request<v1::CurrentRequest>,
+    ) -> Result<Response<v1::CurrentReply>, Status> {
+        Ok(Response::new(current(request.into_inner().uids.len())))
+    }
+
+    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Result<Response<v1::AdvanceReply>, Status> {
+        Err(Status::unimplemented("no measurement compares it"))
+    }
+
+    async fn route(&self, _: Request<v1::RouteRequest>) -> Result<Response<v1::Table>, Status> {
+        Err(Status::unimplemented("no measurement compares it"))
+    }
+
+    type StreamStream = Pin<Box<dyn Stream<Item = Result<v1::StreamReply, Status>> + Send>>;
+
+    async fn stream(
+        &self,
+        request: Request<Streaming<v1::StreamRequest>>,
+    ) -> Result<Response<Self::StreamStream>, Status> {
+        let answer = |asked: Result<v1::StreamRequest, Status>| {
+            let answer = Some(v1::stream_reply::Answer::Next(next()));
+            asked.map(|asked| v1::StreamReply { id: asked.id, answer })
+        };
+        Ok(Response::new(Box::pin(request.into_inner().map(answer))))
+    }
+}
