@@ -19,6 +19,8 @@ pub mod config;
 pub mod error;
 
 mod alloc;
+#[allow(dead_code, reason = "the shell around it comes next")]
+mod arbiter;
 pub mod cli;
 pub mod clock;
 #[allow(dead_code, reason = "the parts that ask are not all there yet")]

@@ -1,0 +1,353 @@
+//! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry them out. It
+//! is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting* (`reign`). Whatever the timing, two
+//! that believe to act do no harm: the stores follow the higher term only (DESIGN: "Epochs and the fenced quorum").
+//!
+//! Terms are unique: round × 256 + the arbiter's number.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::health::HealthRules;
+use super::plan::Policy;
+use super::reign::Reign;
+use crate::clock::Moment;
+use crate::ids::{Epoch, SectionId};
+use crate::routing::Table;
+use crate::store::StoreError;
+use crate::store::tables::{Mark, Reading, WriteError};
+
+/// What an arbiter goes by.
+#[derive(Clone, Debug)]
+pub(crate) struct ArbiterRules {
+    /// Its number, unlike that of any other arbiter of the Set.
+    pub(crate) number: u8,
+    /// The acting arbiter is given up after this long without a sign of it; an eighth more for each number.
+    pub(crate) takeover: Duration,
+    /// The pause before a table whose fate is unknown is written again.
+    pub(crate) retry: Duration,
+    /// The pause between two probes of a node.
+    pub(crate) probe_every: Duration,
+    /// When nodes are dead and when back.
+    pub(crate) health: HealthRules,
+    /// Who gets what.
+    pub(crate) policy: Policy,
+    /// What the first table is made of.
+    pub(crate) seed: Seed,
+}
+
+/// The shape of the Set, and the nodes of its first table; later ones are added by the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Seed {
+    /// The number of the Set.
+    pub(crate) set: u32,
+    /// The uids of the Set.
+    pub(crate) uids: RangeInclusive<u32>,
+    /// Uids in a section.
+    pub(crate) section_size: u32,
+    /// Name and address of each.
+    pub(crate) nodes: Vec<(String, String)>,
+}
+
+/// What an AllocSvr answers to a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Probe {
+    /// Its name; an answer under another name than was asked for counts as none.
+    pub(crate) node: String,
+    /// Which life of it.
+    pub(crate) incarnation: u64,
+    /// The table that it goes by.
+    pub(crate) version: Epoch,
+    /// It has read no table for longer than its lease: it lives, but cannot serve.
+    pub(crate) lapsed: bool,
+    /// Numbers a second, of the sections that handed out any lately.
+    pub(crate) rates: Vec<(SectionId, u64)>,
+}
+
+/// What an operator may ask for; asking again changes nothing more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    /// Move everything away from this node, and give it nothing more.
+    Drain(String),
+    /// Take the node in, or back.
+    Add {
+        name: String,
+        /// `http://host:port` or `https://host:port`.
+        addr: String,
+    },
+    /// Spread the sections evenly, whatever their homes were.
+    Rebalance,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// This table, which counts, carries it out.
+    Done(Arc<Table>),
+    /// Ask the arbiter of this term, whose number is the term's remainder by 256; 0: none is known.
+    NotActing(u64),
+    /// One line for the operator.
+    Refused(String),
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Start,
+    /// The time of [`Arbiter::wake_at`] has come.
+    Wake,
+    Read {
+        outcome: Result<Reading, StoreError>,
+    },
+    Promised {
+        term: u64,
+        outcome: Result<Option<Arc<Table>>, WriteError>,
+    },
+    Written {
+        version: Epoch,
+        outcome: Result<(), WriteError>,
+    },
+    Acted {
+        outcome: Result<u64, StoreError>,
+    },
+    Probed {
+        node: String,
+        outcome: Result<Probe, ()>,
+    },
+    Change {
+        /// Told again with the answer.
+        id: u64,
+        change: Change,
+    },
+}
+
+/// What to do. Each but the last two is answered by one event, sooner or later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    Read {
+        mark: Mark,
+        wait: Duration,
+    },
+    Promise {
+        term: u64,
+    },
+    Write(Arc<Table>),
+    Acting {
+        term: u64,
+    },
+    Probe {
+        node: String,
+        addr: String,
+    },
+    Answer {
+        id: u64,
+        outcome: Outcome,
+    },
+    /// The stored table is of another shape than this arbiter was configured with: stop, and tell the operator.
+    Misfit(String),
+}
+
+/// One arbiter.
+#[derive(Clone, Debug)]
+pub(crate) struct Arbiter {
+    rules: ArbiterRules,
+    /// The largest term that was heard of.
+    promised: u64,
+    /// The last own term.
+    own: u64,
+    mark: Mark,
+    reading: bool,
+    role: Role,
+}
+
+#[derive(Clone, Debug)]
+enum Role {
+    /// `since` when the arbiter of `promised` may have been silent, as far as the stores do not know better; when to read next.
+    Watching {
+        since: Moment,
+        read_at: Moment,
+    },
+    Bidding,
+    Acting(Box<Reign>),
+}
+
+impl Arbiter {
+    pub(crate) fn new(rules: ArbiterRules) -> Self {
+        let start = Moment::default();
+        let role = Role::Watching { since: start, read_at: start };
+        Self { rules, promised: 0, own: 0, mark: Mark::default(), reading: false, role }
+    }
+
+    /// Takes what happened by `now`, and answers what to do about it, in order.
+    pub(crate) fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Start => self.watch(now),
+            Event::Wake => {}
+            Event::Read { outcome } => self.read(now, outcome, &mut actions),
+            Event::Promised { term, outcome } => self.promised(now, term, outcome, &mut actions),
+            Event::Acted { outcome } => {
+                outcome.iter().for_each(|&term| self.promised = self.promised.max(term));
+                if let Role::Acting(reign) = &mut self.role {
+                    reign.acted();
+                }
+            }
+            Event::Written { version, outcome } => {
+                if let Err(WriteError::Outranked(term)) = outcome {
+                    self.promised = self.promised.max(term);
+                }
+                if let Role::Acting(reign) = &mut self.role
+                    && reign.written(now, &self.rules, version, outcome, &mut actions).is_err()
+                {
+                    self.step_down(now, &mut actions);
+                }
+            }
+            Event::Probed { node, outcome } => {
+                if let Role::Acting(reign) = &mut self.role {
+                    reign.probed(now, &self.rules, &node, outcome);
+                }
+            }
+            Event::Change { id, change } => match &mut self.role {
+                Role::Acting(reign) => reign.change(id, change, &mut actions),
+                _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
+            },
+        }
+        self.go_on(now, &mut actions);
+        actions
+    }
+
+    /// When the next [`Event::Wake`] is due.
+    pub(crate) fn wake_at(&self) -> Option<Moment> {
+        match &self.role {
+            Role::Watching { read_at, .. } => (!self.reading).then_some(*read_at),
+            Role::Bidding => None,
+            Role::Acting(reign) => Some(reign.wake_at()),
+        }
+    }
+
+    /// The term under which it acts.
+    pub(crate) fn acting(&self) -> Option<u64> {
+        matches!(self.role, Role::Acting(_)).then_some(self.own)
+    }
+
+    /// The reign, while it acts.
+    pub(crate) fn reign(&self) -> Option<&Reign> {
+        match &self.role {
+            Role::Acting(reign) => Some(reign),
+            _ => None,
+        }
+    }
+
+    fn go_on(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if self.acting().is_some_and(|term| self.promised > term) {
+            self.step_down(now, actions);
+        }
+        match &mut self.role {
+            Role::Watching { read_at, .. } if !self.reading && now >= *read_at => {
+                self.reading = true;
+                // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
+                actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+            }
+            Role::Acting(reign) => reign.go_on(now, &self.rules, actions),
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, now: Moment, outcome: Result<Reading, StoreError>, actions: &mut Vec<Action>) {
+        self.reading = false;
+        let pause = self.rules.takeover / 8;
+        let Role::Watching { since, read_at } = &mut self.role else { return };
+        *read_at = now + pause;
+        // Who cannot read could not act either.
+        let Ok(reading) = outcome else { return };
+        if let Some(misfit) = reading.table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
+            actions.push(Action::Misfit(misfit));
+        }
+        self.mark = reading.mark;
+        if reading.promised > self.promised {
+            self.promised = reading.promised;
+            *since = now;
+        }
+        let silent = match reading.acting {
+            Some(ago) if reading.promised == self.promised => ago,
+            _ => now.since(*since),
+        };
+        let turn = pause * u32::from(self.rules.number);
+        // Its own earlier life is not worth waiting for.
+        let mine = self.own == 0 && self.promised % 256 == u64::from(self.rules.number);
+        let patience = match self.promised {
+            0 => turn,
+            _ if mine => Duration::ZERO,
+            _ => self.rules.takeover + turn,
+        };
+        if silent >= patience {
+            let round = self.promised.max(self.own) / 256 + 1;
+            self.own = round * 256 + u64::from(self.rules.number);
+            self.role = Role::Bidding;
+            actions.push(Action::Promise { term: self.own });
+        }
+    }
+
+    fn promised(
+        &mut self,
+        now: Moment,
+        term: u64,
+        outcome: Result<Option<Arc<Table>>, WriteError>,
+        actions: &mut Vec<Action>,
+    ) {
+        if !matches!(self.role, Role::Bidding) || term != self.own {
+            return;
+        }
+        match outcome {
+            Ok(table) => {
+                if let Some(misfit) = table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
+                    actions.push(Action::Misfit(misfit));
+                    return self.watch(now);
+                }
+                self.promised = self.promised.max(term);
+                self.role = Role::Acting(Box::new(Reign::new(now, &self.rules, term, table, actions)));
+            }
+            Err(WriteError::Outranked(by)) => {
+                self.promised = self.promised.max(by);
+                self.watch(now);
+            }
+            // The next bid is for a higher term, since this one may be half promised.
+            Err(WriteError::Unknown(_) | WriteError::Older(_)) => self.watch(now),
+        }
+    }
+
+    fn step_down(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if let Role::Acting(reign) = &mut self.role {
+            for id in reign.waiting() {
+                actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) });
+            }
+        }
+        self.watch(now);
+    }
+
+    fn watch(&mut self, now: Moment) {
+        self.role = Role::Watching { since: now, read_at: now + self.rules.takeover / 8 };
+    }
+}
+
+impl Seed {
+    /// What differs between this and a stored table, in one line.
+    fn misfit(&self, table: &Table) -> Option<String> {
+        let same =
+            table.set == self.set && table.uids == self.uids && table.section_size == self.section_size;
+        (!same).then(|| {
+            format!(
+                "the stores hold Set {} with uids {} to {} in sections of {}, but this arbiter is configured for \
+                 Set {} with uids {} to {} in sections of {}; correct `set`, `uids` and `section_size`",
+                table.set,
+                table.uids.start(),
+                table.uids.end(),
+                table.section_size,
+                self.set,
+                self.uids.start(),
+                self.uids.end(),
+                self.section_size,
+            )
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! What the arbiter thinks of one AllocSvr, from its answers to probes and their absence: dead after some misses in a row, trusted
+//! again after some answers in a row, and after ever more of them when it dies again and again, so that a node that flaps does not
+//! drag its sections to and fro. Pure.
+
+use std::time::Duration;
+
+use super::plan::Status;
+use crate::clock::Moment;
+
+/// When a node counts as dead, and when as back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HealthRules {
+    /// Probes missed in a row until a node is dead.
+    pub(crate) dead_after: u32,
+    /// Answers in a row until it is trusted again after a first death.
+    pub(crate) back_after: u32,
+    /// The most answers in a row that are ever asked for; the number doubles with each death in uneasy times.
+    pub(crate) back_most: u32,
+    /// Deaths and restarts further apart than this have nothing to do with each other.
+    pub(crate) calm: Duration,
+    /// Restarts in uneasy times until a node that never misses a probe for long counts as dead all the same.
+    pub(crate) restarts: u32,
+}
+
+impl Default for HealthRules {
+    fn default() -> Self {
+        Self { dead_after: 3, back_after: 5, back_most: 80, calm: Duration::from_secs(60), restarts: 4 }
+    }
+}
+
+/// What is known of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Health {
+    state: State,
+    incarnation: u64,
+    misses: u32,
+    answers: u32,
+    /// The last death or restart, and how many have come in a row without a calm time between them.
+    trouble: Option<(Moment, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum State {
+    #[default]
+    Unknown,
+    Live,
+    Dead,
+}
+
+impl Health {
+    /// It answered a probe: this life of it serves.
+    pub(crate) fn answered(&mut self, now: Moment, rules: &HealthRules, incarnation: u64) {
+        let restarted = self.state != State::Unknown && incarnation != self.incarnation;
+        self.incarnation = incarnation;
+        self.misses = 0;
+        self.answers = if restarted { 1 } else { self.answers.saturating_add(1) };
+        let back = match self.state {
+            State::Unknown => true,
+            State::Live => !restarted || self.troubled(now, rules) < rules.restarts,
+            State::Dead => self.answers >= self.needed(rules),
+        };
+        self.state = if back { State::Live } else { State::Dead };
+    }
+
+    /// It did not answer in time, or says itself that it cannot serve.
+    pub(crate) fn missed(&mut self, now: Moment, rules: &HealthRules) {
+        self.answers = 0;
+        self.misses = self.misses.saturating_add(1);
+        if self.state != State::Dead && self.misses >= rules.dead_after {
+            // A node that was never heard of has no bad record: its first answer will be a start, not a return.
+            if self.state == State::Live {
+                self.troubled(now, rules);
+            }
+            self.state = State::Dead;
+        }
+    }
+
+    /// What the plan may count on.
+    pub(crate) fn status(&self) -> Status {
+        match self.state {
+            State::Unknown => Status::Unknown,
+            State::Live => Status::Live(self.incarnation),
+            State::Dead if self.answers > 0 => Status::Answering(self.incarnation),
+            State::Dead => Status::Dead,
+        }
+    }
+
+    /// Notes a death or restart, and answers how many came together.
+    fn troubled(&mut self, now: Moment, rules: &HealthRules) -> u32 {
+        let together = match self.trouble {
+            Some((last, together)) if now.since(last) < rules.calm => together + 1,
+            _ => 1,
+        };
+        self.trouble = Some((now, together));
+        together
+    }
+
+    fn needed(&self, rules: &HealthRules) -> u32 {
+        let Some((_, together)) = self.trouble else { return 1 };
+        let doublings = together.saturating_sub(1).min(16);
+        rules.back_after.saturating_mul(1 << doublings).min(rules.back_most)
+    }
+}
