@@ -1,13 +1,27 @@
 //! The number issuer: every other number that an application needs (order numbers, user ids, invite codes,
 //! trace ids), each *business tag* with a line of its own (S21).
 //!
-//! A [`Strategy`] makes the numbers, plugins may watch and veto, and a repository keeps what must survive
+//! A [`Strategy`] makes the numbers, [plugins] may watch and veto, and a [repository] keeps what must survive
 //! (S26). Everything here is a library; the role `seqsvr issuer` and the chat server embed it.
 
+mod builder;
 pub mod clock;
+mod error;
+pub mod plugins;
+mod range;
+pub mod rejected;
+pub mod repository;
+pub mod segment;
+mod service;
 pub mod snowflake;
 pub mod strategy;
 mod tag;
 
-pub use strategy::{IssueError, Issued, Range, Strategy, TryIssueError};
+pub use builder::{Builder, MAX_COUNT};
+pub use error::{NextError, OpenError};
+pub use plugins::{History, Plugin, Rate, Registry, Verdict};
+pub use range::Range;
+pub use segment::{SegmentOptions, SegmentStrategy};
+pub use service::{Counter, Decoded, Issuer, TagInfo};
+pub use strategy::{IssueError, Issued, Part, Status, Strategy, TryIssueError};
 pub use tag::{BadTag, Tag};

@@ -1,41 +1,36 @@
 //! How numbers are made: the seam at which one way (segments, snowflakes, a program's own) is chosen for each
 //! tag. Called by the issuer's service, which has checked the count before.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use thiserror::Error;
 
-/// Adjacent numbers from `first` to `last`, both included; never empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// The smallest.
-    pub first: u64,
-    /// The largest, `first` or above.
-    pub last: u64,
-}
-
-impl Range {
-    /// A single number.
-    pub fn one(number: u64) -> Self {
-        Self { first: number, last: number }
-    }
-
-    /// How many numbers these are: 1 and up; the whole of 64 bits counts as 2^64 - 1.
-    pub fn count(self) -> u64 {
-        (self.last - self.first).saturating_add(1)
-    }
-}
+use super::range::Range;
 
 /// What one call handed out: ranges in increasing order that belong to the caller alone. Usually one; a count
 /// that spans two segments gives two or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
     ranges: Vec<Range>,
+    codes: Vec<String>,
 }
 
 impl Issued {
-    /// What was handed out.
+    /// What was handed out: one range or more.
     pub fn new(ranges: Vec<Range>) -> Self {
-        Self { ranges }
+        debug_assert!(!ranges.is_empty(), "who has nothing to hand out answers an error");
+        Self { ranges, codes: Vec::new() }
+    }
+
+    /// A single number.
+    pub fn one(number: u64) -> Self {
+        Self::new(vec![Range::one(number)])
+    }
+
+    /// The smallest number.
+    pub fn first(&self) -> u64 {
+        self.ranges.first().map_or(0, |range| range.first)
     }
 
     /// The ranges, in increasing order.
@@ -51,6 +46,16 @@ impl Issued {
     /// Every number, in increasing order.
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         self.ranges.iter().flat_map(|range| range.first..=range.last)
+    }
+
+    /// How a plugin spells each number, in their order; empty where none does.
+    pub fn codes(&self) -> &[String] {
+        &self.codes
+    }
+
+    /// Spells every number.
+    pub fn set_codes(&mut self, codes: Vec<String>) {
+        self.codes = codes;
     }
 }
 
@@ -88,6 +93,41 @@ pub trait Strategy: Send + Sync {
     ///
     /// [`IssueError`]; its type says whether the same call may work later.
     async fn issue(&self, count: u32) -> Result<Issued, IssueError>;
+
+    /// What a number is made of, where that can be told from it.
+    fn parts(&self, _number: u64) -> Vec<Part> {
+        Vec::new()
+    }
+
+    /// How it stands, for metrics and for people. Must not wait.
+    fn status(&self) -> Status {
+        Status::default()
+    }
+
+    /// Ends background work, and returns when it has ended. Numbers that are at hand may still be taken.
+    async fn shutdown(&self) {}
+}
+
+/// A part of a number, such as the time in a snowflake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub name: String,
+    /// Its value, for people.
+    pub value: String,
+}
+
+/// How a strategy stands; what it cannot know is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Numbers issued or passed over since the start.
+    pub issued: u64,
+    /// Numbers that can be issued without asking storage.
+    pub left: Option<u64>,
+    /// How long these last at the present rate.
+    pub lasts: Option<Duration>,
+    /// What is wrong at the moment.
+    pub trouble: Option<String>,
 }
 
 /// Why `try_issue` handed out nothing.

@@ -1,0 +1,247 @@
+//! The numbers of one tag in memory: the segment in use and those behind it. Any number of threads take
+//! numbers with one atomic addition; a lock is only taken past the mark, for batches, and at a switch. Owns
+//! the buffers; the shell brings segments and the time.
+//!
+//! Why an addition is enough: every number comes from one `cursor` that never goes back, so no number is taken
+//! twice and a later one is larger. A taker reads `room` *before* it adds. A room is published only after the cursor
+//! was moved to its segment, so what is then added lies above the segment's start, and up to the room it
+//! belongs to the segment. What lies beyond is looked at under the lock, and if need be left as a gap.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::super::range::Range;
+use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+
+/// Apart from its neighbours, so that a write to one does not take the other from a reader's cache.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// What a careful take came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// These are the caller's, in increasing order.
+    Taken(Vec<Range>),
+    /// There are not enough numbers: segments that hold this many must be put first. Nothing was taken.
+    Need(u64),
+}
+
+/// See the module.
+pub(crate) struct Line {
+    /// The last number taken, or passed over.
+    cursor: Apart<AtomicU64>,
+    /// Numbers up to this one may be taken by addition alone; 0: none.
+    room: Apart<AtomicU64>,
+    buffers: Mutex<Buffers>,
+}
+
+struct Buffers {
+    /// The segment in use; before the first one, an empty one.
+    current: Range,
+    behind: VecDeque<Range>,
+    /// Numbers above this one of the current segment let the next one be asked for.
+    mark: u64,
+    /// Percent of a segment at which the next is asked for.
+    prepare_at: u8,
+    /// When the current segment was begun, and how long the one before it lasted.
+    begun: Duration,
+    lasted: Option<Duration>,
+    /// Numbers of ended segments, and those among them that nobody got.
+    ended: u64,
+    switches: u64,
+}
+
+/// How a line stands, for the shell and for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Numbers left in the segment in use.
+    pub(crate) left: u64,
+    /// Numbers in the segments behind it.
+    pub(crate) behind: u64,
+    /// Numbers taken from the segment in use, and since when it has been in use.
+    pub(crate) used: u64,
+    /// See `used`.
+    pub(crate) begun: Duration,
+    /// Whether the next segment should be there by now and is not.
+    pub(crate) wants: bool,
+    /// How long the segment before lasted.
+    pub(crate) lasted: Option<Duration>,
+    /// Switches from one segment to the next.
+    pub(crate) switches: u64,
+    /// Numbers taken or passed over since the line was made.
+    pub(crate) taken: u64,
+}
+
+impl Line {
+    /// A line without a segment. `prepare_at`: percent of a segment, 0 to 100.
+    pub(crate) fn new(prepare_at: u8) -> Self {
+        let buffers = Buffers {
+            // Empty: no number is above `last` and at most `last`.
+            current: Range { first: 1, last: 0 },
+            behind: VecDeque::new(),
+            mark: 0,
+            prepare_at,
+            begun: Duration::ZERO,
+            lasted: None,
+            ended: 0,
+            switches: 0,
+        };
+        Self {
+            cursor: Apart(AtomicU64::new(0)),
+            room: Apart(AtomicU64::new(0)),
+            buffers: Mutex::new(buffers),
+        }
+    }
+
+    /// The hot path: takes one number. `Err`: a number was drawn that lies beyond the room (0: none was drawn);
+    /// it goes to [`resolve`](Self::resolve), which may find it good.
+    #[inline]
+    pub(crate) fn take_one(&self) -> Result<u64, u64> {
+        let room = self.room.0.load(Ordering::Acquire);
+        // Keeps the cursor from running away from the numbers while there are none.
+        if room == 0 {
+            return Err(0);
+        }
+        // Relaxed: a single atomic has one order of changes, and all that takers share is this one value.
+        let number = self.cursor.0.fetch_add(1, Ordering::Relaxed) + 1;
+        if number <= room { Ok(number) } else { Err(number) }
+    }
+
+    /// What became of a number that `take_one` drew: itself if it is good, another in its place if there is one.
+    pub(crate) fn resolve(&self, drawn: u64, now: Duration) -> Option<u64> {
+        let mut buffers = self.lock();
+        let current = buffers.current;
+        if current.first <= drawn && drawn <= current.last {
+            self.open(&buffers, drawn);
+            return Some(drawn);
+        }
+        match self.take_locked(&mut buffers, 1, now) {
+            Take::Taken(ranges) => ranges.first().map(|range| range.first),
+            Take::Need(_) => None,
+        }
+    }
+
+    /// Takes `count` numbers, 1 or more, going on to the next segments where the current one ends.
+    pub(crate) fn take(&self, count: u64, now: Duration) -> Take {
+        self.take_locked(&mut self.lock(), count, now)
+    }
+
+    /// Adds a segment behind all others. What is not above them, and was therefore taken out of order, is left
+    /// as a gap: false.
+    pub(crate) fn put(&self, segment: Range, now: Duration) -> bool {
+        let mut buffers = self.lock();
+        let last = buffers.behind.back().map_or(buffers.current.last, |range| range.last);
+        if segment.first <= last {
+            return false;
+        }
+        buffers.behind.push_back(segment);
+        if self.left(&buffers) == 0 {
+            self.switch(&mut buffers, now);
+        }
+        true
+    }
+
+    /// How the line stands.
+    pub(crate) fn standing(&self) -> Standing {
+        let buffers = self.lock();
+        let left = self.left(&buffers);
+        let length = length(buffers.current);
+        let cursor = buffers.current.last - left;
+        Standing {
+            left,
+            behind: buffers.behind.iter().map(|range| length_of(*range)).sum(),
+            used: length - left,
+            begun: buffers.begun,
+            wants: buffers.behind.is_empty() && (left == 0 || cursor > buffers.mark),
+            lasted: buffers.lasted,
+            switches: buffers.switches,
+            taken: buffers.ended + (length - left),
+        }
+    }
+
+    fn take_locked(&self, buffers: &mut Buffers, count: u64, now: Duration) -> Take {
+        let mut ranges: Vec<Range> = Vec::with_capacity(1);
+        let mut missing = count;
+        loop {
+            let seen = self.cursor.0.load(Ordering::Relaxed);
+            let left = buffers.current.last.saturating_sub(seen);
+            if left < missing {
+                // Others must not take what has just been counted; those that read the room before may.
+                self.room.0.store(0, Ordering::Release);
+                let behind: u64 = buffers.behind.iter().map(|range| length_of(*range)).sum();
+                if left + behind < missing {
+                    if left > 0 {
+                        self.open(buffers, seen);
+                    }
+                    return Take::Need(missing - left - behind);
+                }
+            }
+            let part = left.min(missing);
+            if part > 0 {
+                let moved =
+                    self.cursor.0.compare_exchange(seen, seen + part, Ordering::Relaxed, Ordering::Relaxed);
+                if moved.is_err() {
+                    continue;
+                }
+                push(&mut ranges, Range { first: seen + 1, last: seen + part });
+                missing -= part;
+            }
+            if missing == 0 {
+                self.open(buffers, seen + part);
+                return Take::Taken(ranges);
+            }
+            self.switch(buffers, now);
+        }
+    }
+
+    /// Begins the next segment, which is there, although takers may still be adding beyond the end of the current.
+    fn switch(&self, buffers: &mut Buffers, now: Duration) {
+        let Some(next) = buffers.behind.pop_front() else { return };
+        buffers.ended += length(buffers.current);
+        if buffers.ended > 0 {
+            buffers.lasted = Some(now.saturating_sub(buffers.begun));
+            buffers.switches += 1;
+        }
+        buffers.begun = now;
+        buffers.current = next;
+        let part = u128::from(length(next)) * u128::from(buffers.prepare_at) / 100;
+        // Not above the length, which is 64 bits.
+        buffers.mark = next.first - 1 + part as u64;
+        // Before the room is published, which orders it for all who read that room. Never back: what was added
+        // beyond the end before stays passed over.
+        let seen = self.cursor.0.fetch_max(next.first - 1, Ordering::Relaxed);
+        self.open(buffers, seen.max(next.first - 1));
+    }
+
+    /// Publishes how far numbers may be taken by addition, with the cursor at or beyond `at`.
+    fn open(&self, buffers: &Buffers, at: u64) {
+        let room =
+            if at > buffers.mark || !buffers.behind.is_empty() { buffers.current.last } else { buffers.mark };
+        self.room.0.store(room, Ordering::Release);
+    }
+
+    fn left(&self, buffers: &Buffers) -> u64 {
+        let seen = self.cursor.0.load(Ordering::Relaxed);
+        length(buffers.current).min(buffers.current.last.saturating_sub(seen))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().expect("nothing panics while it is locked")
+    }
+}
+
+/// How many numbers a segment has; the one before the first is empty.
+fn length(segment: Range) -> u64 {
+    if segment.last == 0 { 0 } else { length_of(segment) }
+}
+
+fn length_of(segment: Range) -> u64 {
+    segment.last - segment.first + 1
+}
+
+fn push(ranges: &mut Vec<Range>, more: Range) {
+    match ranges.last_mut() {
+        Some(range) if range.last + 1 == more.first => range.last = more.last,
+        _ => ranges.push(more),
+    }
+}

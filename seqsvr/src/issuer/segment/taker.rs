@@ -1,0 +1,117 @@
+//! Takes ranges from the durable row of one tag, each once (S22). Keeps what it last saw of the row, so that
+//! a process that is alone needs one statement a segment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::options::SegmentOptions;
+use crate::issuer::range::Range;
+use crate::issuer::repository::{Repository, RepositoryError, Values};
+use crate::issuer::strategy::IssueError;
+use crate::issuer::tag::Tag;
+
+/// How often a range that others take at the same moment is tried again; each loss is another's success.
+const ATTEMPTS: usize = 1_000;
+
+pub(crate) struct Taker {
+    pub(crate) repository: Arc<dyn Repository>,
+    pub(crate) tag: Tag,
+    pub(crate) options: SegmentOptions,
+    seen: Option<Values>,
+    checked: bool,
+}
+
+impl Taker {
+    pub(crate) fn new(repository: Arc<dyn Repository>, tag: Tag, options: SegmentOptions) -> Self {
+        Self { repository, tag, options, seen: None, checked: false }
+    }
+
+    /// Checks the settings against what is stored, and makes the row if there is none.
+    pub(crate) async fn load(&mut self) -> Result<(), IssueError> {
+        self.values().await.map(drop)
+    }
+
+    /// Takes the next range: one step, but at least `count` numbers. `lasted`: how long the last used-up one did.
+    pub(crate) async fn take(&mut self, count: u64, lasted: Option<Duration>) -> Result<Range, IssueError> {
+        for _ in 0..ATTEMPTS {
+            let seen = self.values().await?;
+            let start = self.options.start.unwrap_or(seen.start);
+            let from = seen.max.max(start - 1).max(self.options.above);
+            let left = self.options.limit.saturating_sub(from);
+            if left == 0 || left < count {
+                return Err(IssueError::Final(format!(
+                    "{}: numbers end at {}, the limit, and {from} of them are taken",
+                    self.tag, self.options.limit
+                )));
+            }
+            let step = self.options.pace().next(seen.step, lasted);
+            let next = Values { start, max: from + step.max(count).min(left), step };
+            // Forgotten first: after an error nobody knows what is stored.
+            self.seen = None;
+            if self.call(self.repository.take(&self.tag, seen.max, next)).await? {
+                self.seen = Some(next);
+                return Ok(Range { first: from + 1, last: next.max });
+            }
+        }
+        Err(IssueError::Retryable(format!("{}: too many others take numbers at once; try again", self.tag)))
+    }
+
+    async fn values(&mut self) -> Result<Values, IssueError> {
+        if let Some(seen) = self.seen {
+            return Ok(seen);
+        }
+        loop {
+            if let Some(row) = self.call(self.repository.get(&self.tag)).await? {
+                // Once: later, another process may have been given other limits.
+                if !self.checked {
+                    self.check(row.values)?;
+                    self.checked = true;
+                }
+                self.seen = Some(row.values);
+                return Ok(row.values);
+            }
+            let start = self.options.start.unwrap_or(1);
+            let fresh = Values { start, max: start - 1, step: self.options.step };
+            self.call(self.repository.create(&self.tag, fresh)).await?;
+        }
+    }
+
+    fn check(&self, stored: Values) -> Result<(), IssueError> {
+        let Self { tag, options, .. } = self;
+        if let Some(start) = options.start
+            && start != stored.start
+            && start <= stored.max
+        {
+            return Err(IssueError::Final(format!(
+                "{tag}: start = {start} is not above {}, up to which numbers are taken; leave it at {} or set {} or more",
+                stored.max,
+                stored.start,
+                stored.max + 1
+            )));
+        }
+        if options.step_max < stored.step {
+            return Err(IssueError::Final(format!(
+                "{tag}: step_max = {} is below the step that is stored, {}; set {} or more",
+                options.step_max, stored.step, stored.step
+            )));
+        }
+        Ok(())
+    }
+
+    async fn call<T>(&self, call: impl Future<Output = Result<T, RepositoryError>>) -> Result<T, IssueError> {
+        let waited = self.options.repository_timeout;
+        match timeout(waited, call).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error @ RepositoryError::Unavailable(_))) => {
+                Err(IssueError::Retryable(format!("{}: {error}", self.tag)))
+            }
+            Ok(Err(error @ RepositoryError::Smaller { .. })) => Err(IssueError::Final(error.to_string())),
+            Err(_) => Err(IssueError::Retryable(format!(
+                "{}: the repository did not answer within {waited:?}",
+                self.tag
+            ))),
+        }
+    }
+}
