@@ -44,7 +44,8 @@ pub(crate) async fn streams(url: &str, streams: usize, load: Load) -> Result<f64
         clients.push(connect(url).await?);
     }
     let began = Instant::now();
-    let tasks = clients.into_iter().enumerate().map(|(seed, client)| tokio::spawn(stream(client, seed as u64, load)));
+    let tasks =
+        clients.into_iter().enumerate().map(|(seed, client)| tokio::spawn(stream(client, seed as u64, load)));
     let mut answers = 0;
     for done in try_join_all(tasks).await? {
         answers += done?;

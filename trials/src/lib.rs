@@ -9,6 +9,7 @@ pub mod chaos;
 pub mod server;
 
 mod failure;
+mod grpc;
 mod line;
 mod people;
 

@@ -96,6 +96,11 @@ pub async fn serve_echo() -> Result<()> {
     baseline::echo::serve().await
 }
 
+/// Serves the bare gRPC baseline until the process is killed.
+pub async fn serve_grpc() -> Result<()> {
+    baseline::grpc::serve().await
+}
+
 fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
     let find = |name: &String| {
         scenario::ALL.iter().find(|each| each.name == *name).ok_or_else(|| {

@@ -28,6 +28,9 @@ struct Arguments {
     /// Be the baseline's echo server; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_echo: bool,
+    /// Be the baseline's bare gRPC server; the measurement starts it by itself
+    #[arg(long, hide = true)]
+    serve_grpc: bool,
 }
 
 fn scenarios() -> String {
@@ -39,7 +42,11 @@ fn scenarios() -> String {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = if arguments.serve_echo { bench::serve_echo().await } else { measure(arguments).await };
+    let done = match (arguments.serve_echo, arguments.serve_grpc) {
+        (true, _) => bench::serve_echo().await,
+        (_, true) => bench::serve_grpc().await,
+        _ => measure(arguments).await,
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -62,6 +62,8 @@ pub(crate) async fn serve() -> Result<()> {
 
 struct Bare;
 
+type Answer<T> = std::result::Result<Response<T>, Status>;
+
 /// As long as real answers are.
 const NUMBER: u64 = 1_234_567;
 
@@ -78,39 +80,30 @@ fn current(uids: usize) -> v1::CurrentReply {
 
 #[tonic::async_trait]
 impl Sequence for Bare {
-    async fn next(&self, _: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
+    async fn next(&self, _: Request<v1::NextRequest>) -> Answer<v1::NextReply> {
         Ok(Response::new(next()))
     }
 
-    async fn next_each(
-        &self,
-        _: Request<v1::NextEachRequest>,
-    ) -> Result<Response<v1::NextEachReply>, Status> {
+    async fn next_each(&self, _: Request<v1::NextEachRequest>) -> Answer<v1::NextEachReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn current(
-        &self,
-        request: Request<v1::CurrentRequest>,
-    ) -> Result<Response<v1::CurrentReply>, Status> {
+    async fn current(&self, request: Request<v1::CurrentRequest>) -> Answer<v1::CurrentReply> {
         Ok(Response::new(current(request.into_inner().uids.len())))
     }
 
-    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Result<Response<v1::AdvanceReply>, Status> {
+    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Answer<v1::AdvanceReply> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    async fn route(&self, _: Request<v1::RouteRequest>) -> Result<Response<v1::Table>, Status> {
+    async fn route(&self, _: Request<v1::RouteRequest>) -> Answer<v1::Table> {
         Err(Status::unimplemented("no measurement compares it"))
     }
 
-    type StreamStream = Pin<Box<dyn Stream<Item = Result<v1::StreamReply, Status>> + Send>>;
+    type StreamStream = Pin<Box<dyn Stream<Item = std::result::Result<v1::StreamReply, Status>> + Send>>;
 
-    async fn stream(
-        &self,
-        request: Request<Streaming<v1::StreamRequest>>,
-    ) -> Result<Response<Self::StreamStream>, Status> {
-        let answer = |asked: Result<v1::StreamRequest, Status>| {
+    async fn stream(&self, request: Request<Streaming<v1::StreamRequest>>) -> Answer<Self::StreamStream> {
+        let answer = |asked: std::result::Result<v1::StreamRequest, Status>| {
             let answer = Some(v1::stream_reply::Answer::Next(next()));
             asked.map(|asked| v1::StreamReply { id: asked.id, answer })
         };

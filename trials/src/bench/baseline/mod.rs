@@ -2,5 +2,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod echo;
+pub(crate) mod grpc;
 pub(crate) mod numbers;
+pub(crate) mod redis;
 pub(crate) mod sqlite;

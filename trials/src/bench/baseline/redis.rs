@@ -32,7 +32,9 @@ impl Redis {
             .stdout(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|e| Failure::new(format!("redis-server (Debian package redis-server) does not start: {e}")))?;
+            .map_err(|e| {
+                Failure::new(format!("redis-server (Debian package redis-server) does not start: {e}"))
+            })?;
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
             if Instant::now() > deadline {
@@ -53,7 +55,8 @@ impl Redis {
             .kill_on_drop(true)
             .spawn()?;
         let mut text = String::new();
-        let mut output = process.stdout.take().ok_or_else(|| Failure::new("redis-benchmark has no output"))?;
+        let mut output =
+            process.stdout.take().ok_or_else(|| Failure::new("redis-benchmark has no output"))?;
         output.read_to_string(&mut text).await?;
         rate(&text).ok_or_else(|| Failure::new(format!("redis-benchmark said something else: {text}")))
     }
