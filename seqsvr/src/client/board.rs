@@ -1,0 +1,65 @@
+//! The newest routing table of one Set that this process knows (S12): taken over from replies and from the file that all
+//! processes of the machine share, never replaced by an older one. Read for every request, written when something changed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::metrics::{Counters, add};
+use crate::ids::Epoch;
+use crate::routing::Table;
+use crate::rpc::v1;
+
+pub(super) struct Board {
+    set: u32,
+    uids: std::ops::RangeInclusive<u32>,
+    table: RwLock<Option<Arc<Table>>>,
+    /// Grows with each table taken over.
+    changes: AtomicU64,
+    counters: Arc<Counters>,
+}
+
+impl Board {
+    pub(super) fn new(set: u32, uids: std::ops::RangeInclusive<u32>, counters: Arc<Counters>) -> Self {
+        Self { set, uids, table: RwLock::default(), changes: AtomicU64::new(0), counters }
+    }
+
+    /// The table, and the count of changes that it came with.
+    pub(super) fn table(&self) -> (u64, Option<Arc<Table>>) {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        (self.changes(), table.clone())
+    }
+
+    /// Differs from the last call's when there is another table.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// What requests say of the table.
+    pub(super) fn route(&self) -> v1::Route {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let version = table.as_ref().map_or_else(Epoch::default, |table| table.version);
+        v1::Route { set: self.set, term: version.term, version: version.version }
+    }
+
+    /// Takes over a table that came with a reply, unless it is no newer or not this Set's.
+    pub(super) fn adopt(&self, table: v1::Table) {
+        match Table::try_from(table) {
+            Ok(table) if table.set == self.set && table.uids == self.uids => self.take(Arc::new(table)),
+            Ok(table) => tracing::error!(
+                set = self.set, configured = ?self.uids, cluster_set = table.set, cluster = ?table.uids,
+                "the cluster's Set is another one than the client configuration says; correct its number and uids"
+            ),
+            Err(error) => tracing::error!(set = self.set, %error, "a routing table cannot be read"),
+        }
+    }
+
+    fn take(&self, table: Arc<Table>) {
+        let mut known = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|known| known.version < table.version) {
+            tracing::debug!(set = self.set, version = %table.version, "a newer routing table");
+            *known = Some(table);
+            self.changes.fetch_add(1, Ordering::Release);
+            add(&self.counters.tables, 1);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The calls of one Set: picks the process to ask from the routing table, asks, and asks again elsewhere or later until the
+//! caller's deadline (S9, S12). Owns the connections of the Set; nothing here is shared with other Sets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::board::Board;
+use super::config::{Limits, SetConfig};
+use super::error::{CallError, EachError, Fault};
+use super::locked;
+use super::metrics::{Counters, add};
+use super::outbox::{Ask, Told};
+use super::peer::{Health, Peer, Surroundings};
+use super::seen::Seen;
+use super::split;
+use crate::ids::{Granted, SectionId, Uid};
+use crate::routing::Table;
+
+/// Sections remembered as in trouble.
+const TROUBLED: usize = 4_096;
+
+/// When a call ends, and how long it will have been.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    pub(super) patience: Duration,
+}
+
+pub(super) struct SetClient {
+    around: Surroundings,
+    seeds: Vec<String>,
+    view: RwLock<Arc<View>>,
+    /// The connections, by address.
+    peers: Mutex<BTreeMap<String, Arc<Peer>>>,
+    troubled: Troubled,
+    /// Where the next random pick starts.
+    turn: AtomicUsize,
+}
+
+/// A table with the connections to its processes.
+struct View {
+    changes: u64,
+    table: Option<Arc<Table>>,
+    /// By the table's index of nodes; without a table, the configured ones.
+    peers: Vec<Arc<Peer>>,
+}
+
+impl SetClient {
+    pub(super) fn new(config: &SetConfig, limits: &Limits, counters: &Arc<Counters>) -> Self {
+        let board = Arc::new(Board::new(config.number, config.uids(), Arc::clone(counters)));
+        let seen = Arc::new(Mutex::new(Seen::new(limits.remembered_uids)));
+        let around = Surroundings { board, seen, counters: Arc::clone(counters), limits: limits.clone() };
+        let view = View { changes: u64::MAX, table: None, peers: Vec::new() };
+        Self {
+            around,
+            seeds: config.allocators.clone(),
+            view: RwLock::new(Arc::new(view)),
+            peers: Mutex::default(),
+            troubled: Troubled::default(),
+            turn: AtomicUsize::new(rand::random_range(0..1 << 16)),
+        }
+    }
+
+    /// The newest table.
+    pub(super) fn table(&self) -> Option<Arc<Table>> {
+        self.around.board.table().1
+    }
+
+    /// Takes `count` numbers for `uid`.
+    pub(super) async fn next(&self, uid: u32, count: u32, deadline: Deadline) -> Result<Granted, CallError> {
+        let ask = Ask::Next { uid, count };
+        if count == 1 && !self.troubled.has(self.place(uid)) {
+            let asked = async {
+                let Some(peer) = self.owner_or_any(uid) else { return Err(Fault::NotOwner) };
+                peer.single(uid).await
+            };
+            return match self.first(asked, deadline).await {
+                Ok(granted) => Ok(granted),
+                Err(fault) => granted(self.again(uid, ask, fault, deadline).await?),
+            };
+        }
+        granted(self.insist(uid, ask, deadline).await?)
+    }
+
+    /// Makes everything handed out for `uid` from now on larger than `at_least`.
+    pub(super) async fn advance(&self, uid: u32, at_least: u64, deadline: Deadline) -> Result<(), CallError> {
+        self.insist(uid, Ask::Advance { uid, at_least }, deadline).await.map(drop)
+    }
+
+    /// Asks for one number or bound for each uid, which `make` turns into a question: one frame to each process at first.
+    pub(super) async fn many(
+        &self,
+        uids: Vec<u32>,
+        make: fn(Arc<[u32]>) -> Ask,
+        deadline: Deadline,
+    ) -> Result<Vec<u64>, EachError> {
+        let view = self.view();
+        let first = view.owner_index(uids[0]);
+        if !self.troubled.any() && uids.iter().all(|&uid| view.owner_index(uid) == first) {
+            return self.part(uids, make, deadline).await;
+        }
+        let key = |uid| {
+            let place = self.place(uid);
+            (view.owner_index(uid), self.troubled.has(place).then_some(place))
+        };
+        split::ask(&uids, split::by(&uids, key), |_, part| self.part(part, make, deadline)).await
+    }
+
+    /// Asks one process at first; then for each section by itself, so that one that is not served holds up no other.
+    async fn part(
+        &self,
+        uids: Vec<u32>,
+        make: fn(Arc<[u32]>) -> Ask,
+        deadline: Deadline,
+    ) -> Result<Vec<u64>, EachError> {
+        let uids: Arc<[u32]> = uids.into();
+        let asked = async {
+            let Some(peer) = self.owner_or_any(uids[0]) else { return Err(Fault::NotOwner) };
+            peer.ask(make(Arc::clone(&uids))).await
+        };
+        match self.first(asked, deadline).await {
+            Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
+            Err(fault) => {
+                if let Some(error) = fault.lasting() {
+                    return Err(EachError::all(uids.len(), error));
+                }
+                add(&self.around.counters.retries, 1);
+            }
+        }
+        let sections = split::by(&uids, |uid| self.place(uid));
+        split::ask(&uids, sections, async |_, part: Vec<u32>| {
+            let (uid, count) = (part[0], part.len());
+            let told = self.insist(uid, make(part.into()), deadline).await;
+            told.and_then(numbers).map_err(|error| EachError::all(count, error))
+        })
+        .await
+    }
+
+    /// One first attempt. It needs no timer of its own unless the caller has less time than an answer may take.
+    async fn first<T>(
+        &self,
+        asked: impl Future<Output = Result<T, Fault>>,
+        deadline: Deadline,
+    ) -> Result<T, Fault> {
+        if deadline.patience >= self.around.limits.answer {
+            return asked.await;
+        }
+        let late = || Fault::Lost { addr: "the cluster".into(), why: "no answer came in time".into() };
+        timeout_at(deadline.at, asked).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Goes on after a first attempt.
+    async fn again(&self, uid: u32, ask: Ask, fault: Fault, deadline: Deadline) -> Result<Told, CallError> {
+        if let Some(error) = fault.lasting() {
+            return Err(error);
+        }
+        add(&self.around.counters.retries, 1);
+        self.insist(uid, ask, deadline).await
+    }
+
+    /// Asks about uids of one section until there is an answer, it is refused for good, or the deadline comes.
+    async fn insist(&self, uid: u32, ask: Ask, deadline: Deadline) -> Result<Told, CallError> {
+        let limits = &self.around.limits;
+        let mut pause = limits.pause_first;
+        let mut version = self.around.board.changes();
+        let mut elsewhere = false;
+        let place = self.place(uid);
+        loop {
+            let asked = async {
+                let picked = if elsewhere { self.other(uid) } else { self.owner_or_any(uid) };
+                let Some(peer) = picked else { return Err(Fault::NotOwner) };
+                peer.ask(ask.clone()).await
+            };
+            let fault = match timeout_at(deadline.at, asked).await {
+                Ok(Ok(told)) => {
+                    self.troubled.clear(place);
+                    return Ok(told);
+                }
+                Ok(Err(fault)) => fault,
+                Err(_) => {
+                    let reason = format!("no answer came for uid {uid}");
+                    return Err(CallError::late(deadline.patience, reason));
+                }
+            };
+            if let Some(error) = fault.lasting() {
+                return Err(error);
+            }
+            self.troubled.note(place);
+            add(&self.around.counters.retries, 1);
+            // A newer table came with the answer: go where it says, at once. Else in turn to the owner and to somebody else,
+            // who may know a newer one.
+            let changes = self.around.board.changes();
+            if changes != version {
+                version = changes;
+                elsewhere = false;
+                continue;
+            }
+            elsewhere = !elsewhere;
+            let wait = match &fault {
+                Fault::Unavailable { after, .. } => pause.max(*after).min(limits.pause_longest),
+                _ => pause,
+            };
+            let until = Instant::now() + wait.mul_f64(rand::random_range(0.5..1.0));
+            if until >= deadline.at {
+                sleep_until(deadline.at).await;
+                return Err(CallError::late(deadline.patience, fault.to_string()));
+            }
+            sleep_until(until).await;
+            pause = (pause * 2).min(limits.pause_longest);
+        }
+    }
+
+    /// The section of `uid`; before there is a table, all are one.
+    fn place(&self, uid: u32) -> SectionId {
+        let view = self.view();
+        view.table.as_ref().map_or(SectionId::new(0), |table| table.section(Uid::new(uid)))
+    }
+
+    fn owner_or_any(&self, uid: u32) -> Option<Arc<Peer>> {
+        let view = self.view();
+        let owner = view.owner_index(uid).map(|index| &view.peers[index]);
+        match owner {
+            Some(owner) if matches!(owner.health(), Health::Up | Health::Fresh) => Some(Arc::clone(owner)),
+            Some(owner) => self.other(uid).or_else(|| Some(Arc::clone(owner))),
+            None => self.other(uid),
+        }
+    }
+
+    /// Somebody who is not known to own `uid`, and may know who does: one that answers if there is any.
+    fn other(&self, uid: u32) -> Option<Arc<Peer>> {
+        let view = self.view();
+        let owner = view.owner_index(uid);
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let count = view.peers.len();
+        let others = (0..count).map(|step| (turn + step) % count).filter(|&index| Some(index) != owner);
+        let best = others.min_by_key(|&index| view.peers[index].health() as u8);
+        match best {
+            Some(index) if view.peers[index].health() != Health::Down => Some(Arc::clone(&view.peers[index])),
+            // All that the table names are gone: perhaps the configured ones are not.
+            _ => {
+                let seed = &self.seeds[turn % self.seeds.len()];
+                Some(self.peer(seed))
+            }
+        }
+    }
+
+    fn peer(&self, addr: &str) -> Arc<Peer> {
+        let mut peers = locked(&self.peers);
+        let dial = || Peer::dial(addr, self.around.clone());
+        Arc::clone(peers.entry(addr.to_owned()).or_insert_with(dial))
+    }
+
+    /// The connections for the newest table; made anew when there is a newer one.
+    fn view(&self) -> Arc<View> {
+        let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
+        if view.changes == self.around.board.changes() {
+            return view;
+        }
+        let mut newest = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        let (changes, table) = self.around.board.table();
+        if newest.changes != changes {
+            let addrs: Vec<&str> = match &table {
+                Some(table) => table.nodes.iter().map(|node| node.addr.as_str()).collect(),
+                None => self.seeds.iter().map(String::as_str).collect(),
+            };
+            let peers = addrs.iter().map(|addr| self.peer(addr)).collect();
+            locked(&self.peers).retain(|addr, _| addrs.contains(&addr.as_str()));
+            *newest = Arc::new(View { changes, table, peers });
+        }
+        Arc::clone(&newest)
+    }
+}
+
+impl View {
+    /// The index of the process that serves `uid`.
+    fn owner_index(&self, uid: u32) -> Option<usize> {
+        let table = self.table.as_ref()?;
+        let owner = table.owner(table.section(Uid::new(uid)))?;
+        Some(owner.node as usize)
+    }
+}
+
+/// Sections whose last question failed: calls for them go in frames of their own, so that they take no others down with them.
+#[derive(Default)]
+struct Troubled {
+    count: AtomicUsize,
+    sections: Mutex<HashMap<SectionId, ()>>,
+}
+
+impl Troubled {
+    fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
+    fn has(&self, section: SectionId) -> bool {
+        self.any() && locked(&self.sections).contains_key(&section)
+    }
+
+    fn note(&self, section: SectionId) {
+        let mut sections = locked(&self.sections);
+        if sections.len() < TROUBLED {
+            sections.insert(section, ());
+        }
+        self.count.store(sections.len(), Ordering::Relaxed);
+    }
+
+    fn clear(&self, section: SectionId) {
+        if self.any() {
+            let mut sections = locked(&self.sections);
+            sections.remove(&section);
+            self.count.store(sections.len(), Ordering::Relaxed);
+        }
+    }
+}
+
+fn wrong_answer() -> CallError {
+    CallError::Refused("the answer does not fit the question".to_owned())
+}
+
+fn granted(told: Told) -> Result<Granted, CallError> {
+    match told {
+        Told::Granted(granted) => Ok(granted),
+        _ => Err(wrong_answer()),
+    }
+}
+
+fn numbers(told: Told) -> Result<Vec<u64>, CallError> {
+    match told {
+        Told::Numbers(numbers) => Ok(numbers),
+        _ => Err(wrong_answer()),
+    }
+}

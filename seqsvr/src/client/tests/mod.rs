@@ -1,0 +1,188 @@
+//! The client against processes in this one, over TCP: finding the owner, gathering, trouble, Sets.
+
+mod server;
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use self::server::{Process, SECTION, World};
+use super::{CallError, Client, ClientConfig, SetConfig, locked};
+use crate::ids::{SectionId, Uid};
+
+fn uids(uids: impl IntoIterator<Item = u32>) -> Vec<Uid> {
+    uids.into_iter().map(Uid::new).collect()
+}
+
+/// Little patience, so that trouble is over soon.
+fn quick(mut config: ClientConfig) -> Client {
+    config.limits.answer_ms = 60;
+    config.limits.call_ms = 2_000;
+    config.limits.pause_longest_ms = 10;
+    Client::new(&config).expect("a good configuration")
+}
+
+const ALL: std::ops::RangeInclusive<u32> = 0..=10 * SECTION - 1;
+
+fn config(processes: &[&Process]) -> ClientConfig {
+    let mut config = ClientConfig::single_set(processes.iter().map(|process| process.addr.clone()).collect());
+    config.sets[0].last_uid = *ALL.end();
+    config
+}
+
+/// Two processes, a with the sections 0 to 4 and b with 5 to 9, and a client that knows a alone.
+async fn two() -> (std::sync::Arc<World>, Process, Process, Client) {
+    let world = World::new(0).await;
+    let (a, b) = (world.start("a").await, world.start("b").await);
+    world.assign(1, ALL, &[&a, &b], &[(0..=4, 0), (5..=9, 1)]);
+    let client = quick(config(&[&a]));
+    (world, a, b, client)
+}
+
+#[tokio::test]
+async fn the_first_answer_brings_the_table_and_the_second_question_goes_to_the_owner() {
+    let (_world, a, b, client) = two().await;
+    let far = Uid::new(7 * SECTION);
+    let granted = client.next(far, 3).await.expect("b serves it");
+    assert_eq!((granted.first, granted.last, granted.epoch.version), (1, 3, 1));
+    assert_eq!((*locked(&a.questions), *locked(&b.questions)), (1, 1));
+    assert_eq!(client.next(far, 1).await.expect("served").first, 4);
+    assert_eq!((*locked(&a.questions), *locked(&b.questions)), (1, 2));
+    let metrics = client.metrics();
+    assert_eq!((metrics.tables, metrics.not_owner, metrics.retries), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn numbers_for_many_uids_come_in_their_order_across_processes() {
+    let (_world, _a, _b, client) = two().await;
+    let asked = uids([60_000, 1, 60_000, 99_999, 1, 1]);
+    assert_eq!(client.next_each(&asked).await, Ok(vec![1, 1, 2, 1, 2, 3]));
+    assert_eq!(client.current(&asked).await, Ok(vec![2, 3, 2, 1, 3, 3]));
+    client.advance(Uid::new(1), 500).await.expect("advanced");
+    assert_eq!(client.next(Uid::new(1), 1).await.expect("served").first, 501);
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_share_frames_and_no_number() {
+    let (_world, a, _b, client) = two().await;
+    client.next(Uid::new(1), 1).await.expect("connected");
+    let before = *locked(&a.questions);
+    let calls = (0..1_000).map(|call| client.next(Uid::new(call % 10), 1));
+    let mut taken: Vec<(u32, u64)> = Vec::new();
+    for (call, granted) in (0..).zip(join_all(calls).await) {
+        taken.push((call % 10, granted.expect("served").first));
+    }
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), 1_000);
+    let frames = *locked(&a.questions) - before;
+    assert!(frames <= 10, "{frames} frames");
+}
+
+#[tokio::test]
+async fn a_call_outlasts_a_takeover_and_goes_to_the_new_owner() {
+    let (world, mut a, b, client) = two().await;
+    client.next(Uid::new(1), 1).await.expect("a serves it");
+    client.next(Uid::new(60_000), 1).await.expect("b serves it");
+    a.die();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.next(Uid::new(1), 1).await }
+    });
+    // Somebody has asked b in vain by now.
+    while client.metrics().not_owner < 2 {
+        tokio::task::yield_now().await;
+    }
+    world.assign(2, ALL, &[&a, &b], &[(0..=9, 1)]);
+    let granted = waiting.await.expect("no panic").expect("within the deadline");
+    assert_eq!((granted.first, granted.epoch.version), (2, 2));
+}
+
+#[tokio::test]
+async fn a_silent_process_is_given_up_and_another_one_asked() {
+    let (world, a, b, client) = two().await;
+    client.next_each(&uids([1, 60_000])).await.expect("served");
+    *locked(&a.silent) = true;
+    let asked = client.next(Uid::new(1), 1);
+    world.assign(2, ALL, &[&a, &b], &[(0..=9, 1)]);
+    assert_eq!(asked.await.expect("b serves it").first, 2);
+    assert!(client.metrics().lost >= 1);
+}
+
+#[tokio::test]
+async fn a_section_that_waits_holds_up_no_other() {
+    let (world, _a, _b, client) = two().await;
+    client.next(Uid::new(1), 1).await.expect("connected");
+    locked(&world.waiting).insert(SectionId::new(2));
+    let hasty = client.within(Duration::from_millis(150));
+    let calls = join_all((0..5).map(|section| hasty.next(Uid::new(section * SECTION + 1), 1))).await;
+    let served: Vec<bool> = calls.iter().map(Result::is_ok).collect();
+    assert_eq!(served, [true, true, false, true, true]);
+    let error = calls[2].as_ref().expect_err("it waits");
+    assert!(error.is_retryable());
+    let said = "the owner did not serve: the section waits within 150ms; try again (the log says why)";
+    assert_eq!(error.to_string(), said);
+
+    let each = hasty.next_each(&uids([1, 2 * SECTION, SECTION])).await.expect_err("one waits");
+    assert_eq!(each.numbers.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    locked(&world.waiting).clear();
+    client.next(Uid::new(2 * SECTION + 1), 1).await.expect("served again");
+}
+
+#[tokio::test]
+async fn a_number_that_goes_back_is_never_passed_on() {
+    let (world, _a, _b, client) = two().await;
+    let uid = Uid::new(5);
+    assert_eq!(client.next(uid, 10).await.expect("served").last, 10);
+    *locked(&world.back) = 5;
+    let regression = |got| CallError::Regression { uid, got, known: 10 };
+    assert_eq!(client.next(uid, 1).await, Err(regression(6)));
+    assert_eq!(client.next(uid, 2).await, Err(regression(7)));
+    assert_eq!(client.next_each(&[uid]).await.expect_err("back").first, regression(9));
+    assert_eq!(client.current(&[uid]).await.expect_err("back").first, regression(9));
+    assert_eq!(client.metrics().regressions, 4);
+    *locked(&world.back) = 0;
+    assert_eq!(client.next(uid, 2).await.expect("larger again").first, 15);
+}
+
+#[tokio::test]
+async fn a_dead_set_leaves_the_others_untouched() {
+    let (alive, dead) = (World::new(3).await, World::new(4).await);
+    let (a, mut b) = (alive.start("a").await, dead.start("b").await);
+    let (low, high) = (0..=2 * SECTION - 1, 5 * SECTION..=6 * SECTION - 1);
+    alive.assign(1, low.clone(), &[&a], &[(0..=1, 0)]);
+    dead.assign(1, high.clone(), &[&b], &[(5..=5, 0)]);
+    let set = |number, uids: std::ops::RangeInclusive<u32>, process: &Process| SetConfig {
+        number,
+        first_uid: *uids.start(),
+        last_uid: *uids.end(),
+        allocators: vec![process.addr.clone()],
+        arbiters: Vec::new(),
+    };
+    let sets = vec![set(4, high.clone(), &b), set(3, low, &a)];
+    let client = quick(ClientConfig { sets, limits: Default::default() });
+    let mixed = uids([1, *high.start(), 2]);
+    assert_eq!(client.next_each(&mixed).await, Ok(vec![1, 1, 1]));
+    b.die();
+    let hasty = client.within(Duration::from_millis(100));
+    let failed = hasty.next_each(&mixed).await.expect_err("one Set is dead");
+    assert_eq!(failed.numbers, [Some(2), None, Some(2)]);
+    assert_eq!(hasty.next(Uid::new(1), 1).await.expect("untouched").first, 3);
+    let outside = Uid::new(3 * SECTION);
+    assert_eq!(client.next(outside, 1).await, Err(CallError::NoSet(outside)));
+    let failed = client.next_each(&uids([1, outside.get()])).await.expect_err("outside");
+    assert_eq!((failed.numbers, failed.first), (vec![None, None], CallError::NoSet(outside)));
+    assert_eq!(client.next(Uid::new(1), 1).await.expect("nothing was taken").first, 4);
+}
+
+#[tokio::test]
+async fn counts_out_of_range_are_refused_before_anything_is_sent() {
+    let (_world, a, _b, client) = two().await;
+    for count in [0, 100_001] {
+        let refused = client.next(Uid::new(1), count).await.expect_err("out of range");
+        assert_eq!(refused.to_string(), format!("asked for {count}; ask for 1 to 100000 at a time"));
+    }
+    assert!(client.next_each(&[]).await.is_err());
+    assert!(client.next_each(&vec![Uid::new(1); 4_097]).await.is_err());
+    assert_eq!(*locked(&a.questions), 0);
+}
