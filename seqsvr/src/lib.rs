@@ -19,13 +19,10 @@ pub mod config;
 pub mod error;
 
 mod alloc;
-<<<<<<< HEAD
 #[allow(dead_code, reason = "the shell around it comes next")]
 mod arbiter;
 pub mod cli;
-=======
 pub mod client;
->>>>>>> 5516219 (client: find the owner by the table, gather calls on one stream, ask again within the deadline)
 pub mod clock;
 #[allow(dead_code, reason = "the parts that ask are not all there yet")]
 mod flaws;
