@@ -11,6 +11,7 @@ pub mod plugins;
 mod range;
 pub mod rejected;
 pub mod repository;
+pub mod scramble;
 pub mod segment;
 mod service;
 pub mod snowflake;
