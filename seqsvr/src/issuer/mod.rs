@@ -7,6 +7,7 @@
 mod builder;
 pub mod clock;
 mod error;
+pub mod machine;
 pub mod plugins;
 mod range;
 pub mod rejected;
