@@ -1,6 +1,9 @@
 //! The load of the sequence measurements over plain generated clients, so that the same load meets an AllocSvr and the bare
 //! server: streams with a fixed number of requests in flight, and unary calls.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -9,7 +12,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use seqsvr::rpc::v1;
 use seqsvr::rpc::v1::sequence_client::SequenceClient;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
@@ -138,5 +141,46 @@ pub(crate) async fn current(mut client: SequenceClient<Channel>, uid: u32) -> Re
     match reply.outcome {
         Some(v1::current_reply::Outcome::UpperBounds(bounds)) if bounds.numbers.len() == 64 => Ok(()),
         other => Err(Failure::new(format!("no bounds were told: {other:?}"))),
+    }
+}
+
+/// One stream that many tasks share, each waiting for its own answer: the least that a client library has to do.
+pub(crate) struct Pipeline {
+    requests: mpsc::Sender<v1::StreamRequest>,
+    waiting: Arc<Waiting>,
+    ids: AtomicU64,
+}
+
+type Waiting = Mutex<HashMap<u64, oneshot::Sender<v1::StreamReply>>>;
+
+impl Pipeline {
+    /// Opens a stream to `url`.
+    pub(crate) async fn open(url: &str) -> Result<Pipeline> {
+        let (requests, outgoing) = mpsc::channel(4_096);
+        let mut answers = connect(url).await?.stream(ReceiverStream::new(outgoing)).await?.into_inner();
+        let waiting = Arc::new(Waiting::default());
+        let pairing = Arc::clone(&waiting);
+        // Ends with the stream, which ends when the sender is dropped.
+        tokio::spawn(async move {
+            while let Some(Ok(answer)) = answers.next().await {
+                let waiter = pairing.lock().expect("nothing panics while it is locked").remove(&answer.id);
+                // A task that no longer waits is no concern of the others.
+                let _ = waiter.map(|waiter| waiter.send(answer));
+            }
+        });
+        Ok(Pipeline { requests, waiting, ids: AtomicU64::new(0) })
+    }
+
+    /// One number of `uid`.
+    pub(crate) async fn next(&self, uid: u32) -> Result<()> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (waiter, answered) = oneshot::channel();
+        self.waiting.lock().expect("nothing panics while it is locked").insert(id, waiter);
+        let next = v1::NextRequest { uid, count: 1, route: None };
+        self.requests
+            .send(v1::StreamRequest { id, call: Some(v1::stream_request::Call::Next(next)) })
+            .await?;
+        granted(&answered.await?)?;
+        Ok(())
     }
 }

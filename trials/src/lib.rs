@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod chaos;
+pub mod cluster;
 pub mod server;
 
 mod failure;

@@ -82,6 +82,8 @@ fn trial(name: &str, arguments: &[String]) -> Result<(), Failure> {
         "--package",
         "tidemark-server",
         "--package",
+        "seqsvr",
+        "--package",
         "tidemark-trials",
     ])?;
     let mut words =

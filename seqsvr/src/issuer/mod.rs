@@ -7,12 +7,10 @@
 mod builder;
 pub mod clock;
 mod error;
-pub mod machine;
 pub mod plugins;
 mod range;
 pub mod rejected;
 pub mod repository;
-pub mod scramble;
 pub mod segment;
 mod service;
 pub mod snowflake;

@@ -53,6 +53,17 @@ impl Context {
         if self.quick { (full / 10).max(1) } else { full }
     }
 
+    /// The program of the sequence service, which lies beside the server's.
+    pub(crate) fn sequence_binary(&self) -> Result<PathBuf> {
+        let path = self.binary.with_file_name("seqsvr");
+        match path.is_file() {
+            true => Ok(path),
+            false => {
+                Err(Failure::new(format!("{} is not there; `cargo xtask bench` builds it", path.display())))
+            }
+        }
+    }
+
     /// A fresh folder.
     pub(crate) fn fresh(&self) -> Result<tempfile::TempDir> {
         Ok(tempfile::Builder::new().prefix("trial-").tempdir_in(&self.folder)?)

@@ -2,6 +2,7 @@
 
 mod alloc;
 mod catch_up;
+mod cluster;
 mod fan_out;
 mod heartbeat;
 mod idle;
@@ -37,6 +38,16 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<fan_out::FanOut>(),
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
+    scenario::<cluster::Stream>(),
+    scenario::<cluster::Batch>(),
+    scenario::<cluster::Unary>(),
+    scenario::<cluster::Tasks>(),
+    scenario::<cluster::Latency>(),
+    scenario::<cluster::Current>(),
+    scenario::<cluster::Failover>(),
+    scenario::<cluster::Drain>(),
+    scenario::<cluster::Load>(),
+    scenario::<cluster::Io>(),
 ];
 
 /// A scenario as its file sees it.

@@ -1,0 +1,118 @@
+//! A whole cluster of real `seqsvr` processes on the loopback: stores, AllocSvrs, arbiters. Owns the processes, their
+//! configuration files and data, all in one folder. Used by `cargo xtask cluster`, by the fault runs and by the measurements.
+
+mod config;
+mod member;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use seqsvr::Uid;
+use seqsvr::client::{Client, ClientConfig};
+use seqsvr::store::Stores;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
+
+pub use config::{Shape, Timing};
+pub use member::{Member, Role};
+
+use crate::{Failure, Result};
+
+/// How long the first numbers may take after the processes have started.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Running processes. Dropping it kills them.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The StoreSvrs.
+    pub stores: Vec<Member>,
+    /// The AllocSvrs.
+    pub allocators: Vec<Member>,
+    /// The arbiters.
+    pub arbiters: Vec<Member>,
+    client_config: PathBuf,
+    binary: PathBuf,
+}
+
+impl Cluster {
+    /// Starts `binary` in every role that `shape` asks for, with everything in `folder`, and waits until numbers are served.
+    pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
+        let plan = config::Plan::write(binary, folder, shape)?;
+        let mut cluster = Cluster {
+            stores: plan.stores,
+            allocators: plan.allocators,
+            arbiters: plan.arbiters,
+            client_config: plan.client_config,
+            binary: binary.to_owned(),
+        };
+        for store in &mut cluster.stores {
+            store.start_with(&["--init"]).await?;
+        }
+        for member in cluster.allocators.iter_mut().chain(&mut cluster.arbiters) {
+            member.start().await?;
+        }
+        if shape.allocators > 0 && shape.arbiters > 0 {
+            cluster.serves().await?;
+        }
+        Ok(cluster)
+    }
+
+    /// The file with which clients find the cluster.
+    pub fn client_config(&self) -> &Path {
+        &self.client_config
+    }
+
+    /// A client of its own.
+    pub fn client(&self) -> Result<Client> {
+        Ok(Client::new(&ClientConfig::read(&self.client_config)?)?)
+    }
+
+    /// The stores, for a caller in this process.
+    pub fn open_stores(&self) -> Result<Stores> {
+        config::open_stores(&self.stores)
+    }
+
+    /// Runs a command for operators, such as `drain alloc1`, as they would.
+    pub async fn operate(&self, words: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.binary);
+        command.args(words).arg("--config").arg(&self.client_config).stdin(Stdio::null()).kill_on_drop(true);
+        let output = command.output().await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or("no word");
+            return Err(Failure::new(format!("seqsvr {}: {last}", words.join(" "))));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// All processes, in the order in which they were started.
+    pub fn members(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.stores.iter_mut().chain(&mut self.allocators).chain(&mut self.arbiters)
+    }
+
+    /// Waits until both ends of the uid space are served, and everything between is given to somebody.
+    pub async fn serves(&self) -> Result<()> {
+        let client = self.client()?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let ends = [Uid::new(0), Uid::new(u32::MAX)];
+            let why = match client.next_each(&ends).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error.to_string(),
+            };
+            if Instant::now() > until {
+                return Err(Failure::new(format!("the cluster does not serve within {PATIENCE:?}: {why}")));
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Stops everything in good order, the arbiters first.
+    pub async fn stop(mut self) -> Result<()> {
+        for member in self.arbiters.iter_mut().chain(&mut self.allocators).chain(&mut self.stores) {
+            member.stop().await?;
+        }
+        Ok(())
+    }
+}
