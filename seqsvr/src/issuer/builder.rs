@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::error::OpenError;
 use super::plugins::{Plugin, Registry};
+use super::redis::{RedisOptions, RedisStrategy};
 use super::rejected::{Log, Rejected};
 use super::repository::{MemoryRepository, Repository};
-use super::segment::{SegmentOptions, SegmentStrategy};
+use super::segment::{Journal, SegmentOptions, SegmentStrategy};
 use super::service::Issuer;
 use super::strategy::Strategy;
 use super::tag::Tag;
@@ -26,6 +27,7 @@ pub(super) struct Setup {
 /// An [`Issuer`] in the making. Later calls for a tag refine the earlier ones.
 pub struct Builder {
     repository: Arc<dyn Repository>,
+    journal: Option<Arc<Journal>>,
     tags: BTreeMap<Tag, Setup>,
     registry: Registry,
 }
@@ -34,6 +36,7 @@ impl Builder {
     pub(super) fn new() -> Self {
         Self {
             repository: Arc::new(MemoryRepository::new()),
+            journal: None,
             tags: BTreeMap::new(),
             registry: Registry::new(),
         }
@@ -46,14 +49,38 @@ impl Builder {
         self
     }
 
+    /// Where this process notes the ranges that it took ahead, for the tags that follow with
+    /// [`SegmentOptions::ahead`].
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
     /// A tag whose numbers come in segments.
     ///
     /// # Errors
     ///
     /// [`OpenError`] for a bad name, a second tag of the name, or an option out of its range.
     pub fn segment(self, tag: &str, options: SegmentOptions) -> Result<Self, OpenError> {
-        let strategy = SegmentStrategy::new(&Tag::new(tag)?, Arc::clone(&self.repository), options)?;
+        let strategy = SegmentStrategy::new(
+            &Tag::new(tag)?,
+            Arc::clone(&self.repository),
+            self.journal.clone(),
+            options,
+        )?;
         self.strategy(tag, "segment", Arc::new(strategy))
+    }
+
+    /// A tag whose numbers come in segments that all processes take from together, in Redis.
+    ///
+    /// # Errors
+    ///
+    /// As for [`segment`](Self::segment).
+    pub fn redis(self, tag: &str, options: RedisOptions) -> Result<Self, OpenError> {
+        let (repository, journal) = (Arc::clone(&self.repository), self.journal.clone());
+        let strategy = RedisStrategy::new(&Tag::new(tag)?, repository, journal, options)?;
+        self.strategy(tag, "redis", Arc::new(strategy))
     }
 
     /// A tag whose numbers are made in another way, which is called `kind`.

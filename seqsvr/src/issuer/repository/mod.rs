@@ -10,9 +10,11 @@ use super::tag::Tag;
 #[cfg(test)]
 mod conformance;
 mod memory;
+mod postgres;
 mod sqlite;
 
 pub use memory::MemoryRepository;
+pub use postgres::PostgresRepository;
 pub use sqlite::SqliteRepository;
 
 /// The largest number that a row can hold: 2^63 - 1.

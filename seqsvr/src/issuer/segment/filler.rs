@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 use super::line::Line;
 use super::options::SegmentOptions;
 use super::pace;
-use super::taker::Taker;
+use super::source::{Source, Supply};
 use crate::issuer::strategy::{IssueError, Status};
 use crate::issuer::tag::Tag;
 
@@ -21,6 +21,8 @@ use crate::issuer::tag::Tag;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Fine,
+    /// Storage is away, and ranges that were taken ahead are used.
+    Extended(String),
     /// Storage is away.
     Down(String),
     /// No more numbers, or wrong settings.
@@ -31,7 +33,7 @@ impl Outcome {
     /// What a caller is told for whom there are no numbers.
     pub(super) fn refusal(&self) -> Result<(), IssueError> {
         match self {
-            Self::Fine => Ok(()),
+            Self::Fine | Self::Extended(_) => Ok(()),
             Self::Down(problem) => Err(IssueError::Retryable(problem.clone())),
             Self::Ended(problem) => Err(IssueError::Final(problem.clone())),
         }
@@ -48,6 +50,8 @@ pub(super) struct Shared {
     asked: Notify,
     /// The largest count that a caller waits for.
     need: AtomicU64,
+    /// Numbers that wait ahead, behind those of the line.
+    ahead: AtomicU64,
     origin: Instant,
 }
 
@@ -60,6 +64,7 @@ impl Shared {
             rounds: watch::Sender::new(Outcome::Fine),
             asked: Notify::new(),
             need: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
             origin: Instant::now(),
         }
     }
@@ -81,11 +86,13 @@ impl Shared {
 
     pub(super) fn status(&self) -> Status {
         let standing = self.line.standing();
-        let left = standing.left + standing.behind;
+        let left = standing.left + standing.behind + self.ahead.load(Ordering::Relaxed);
         let lasts = pace::lasts(left, standing.used, self.now().saturating_sub(standing.begun));
         let trouble = match &*self.rounds.borrow() {
             Outcome::Fine => None,
-            Outcome::Down(problem) | Outcome::Ended(problem) => Some(problem.clone()),
+            Outcome::Extended(problem) | Outcome::Down(problem) | Outcome::Ended(problem) => {
+                Some(problem.clone())
+            }
         };
         Status { issued: standing.taken, left: Some(left), lasts, trouble }
     }
@@ -102,34 +109,37 @@ impl Shared {
 
 pub(super) struct Filler {
     shared: Arc<Shared>,
-    pub(super) taker: Taker,
+    pub(super) source: Source,
     stop: CancellationToken,
     /// The switches after which the step was last adapted.
     adapted: u64,
 }
 
 impl Filler {
-    pub(super) fn new(shared: Arc<Shared>, taker: Taker, stop: CancellationToken) -> Self {
-        Self { shared, taker, stop, adapted: 0 }
+    pub(super) fn new(shared: Arc<Shared>, source: Source, stop: CancellationToken) -> Self {
+        Self { shared, source, stop, adapted: 0 }
     }
 
     /// Runs until told to stop. A call of the repository that is under way is finished first, not dropped.
     pub(super) async fn run(mut self) {
-        let (first, longest) = (self.taker.options.retry_first, self.taker.options.retry_longest);
+        let (first, longest) =
+            (self.source.taker.options.retry_first, self.source.taker.options.retry_longest);
         let mut pause = first;
         let mut due = self.shared.due();
         while !self.stop.is_cancelled() {
             let Some(count) = due else {
+                let behind = self.catch_up().await;
                 tokio::select! {
                     () = self.stop.cancelled() => break,
-                    () = self.shared.asked.notified() => due = self.shared.due(),
+                    () = self.shared.asked.notified() => {}
+                    () = sleep(longest), if behind => {}
                 }
+                due = self.shared.due();
                 continue;
             };
             let outcome = self.fill(count).await;
-            let failed = outcome != Outcome::Fine;
-            self.report(&outcome);
-            self.shared.tell(outcome);
+            let failed = matches!(outcome, Outcome::Down(_) | Outcome::Ended(_));
+            self.tell(outcome);
             if failed {
                 tokio::select! {
                     () = self.stop.cancelled() => break,
@@ -149,32 +159,52 @@ impl Filler {
         let standing = self.shared.line.standing();
         // One segment changes the step once.
         let lasted = standing.lasted.filter(|_| standing.switches != self.adapted);
-        match self.taker.take(count, lasted).await {
-            Ok(range) => {
+        match self.source.next(count, lasted).await {
+            Ok(Supply { segments, away }) => {
                 self.adapted = standing.switches;
-                if !self.shared.line.put(range, self.shared.now()) {
-                    warn!(tag = %self.shared.tag, first = range.first, last = range.last,
-                        "the database went back: a segment below those issued is left out");
+                for segment in segments {
+                    if !self.shared.line.put(segment, self.shared.now()) {
+                        warn!(tag = %self.shared.tag, ?segment,
+                            "the database went back: a segment below those issued is left out");
+                    }
                 }
-                Outcome::Fine
+                self.shared.ahead.store(self.source.ahead(), Ordering::Relaxed);
+                away.map_or(Outcome::Fine, Outcome::Extended)
             }
             Err(IssueError::Retryable(problem)) => Outcome::Down(problem),
             Err(IssueError::Final(problem)) => Outcome::Ended(problem),
         }
     }
 
-    /// Says once that something changed.
-    fn report(&self, outcome: &Outcome) {
-        if *self.shared.rounds.borrow() == *outcome {
-            return;
+    /// Does what the database lacks or this process lacks of it, if it answers: whether that is still to be done.
+    async fn catch_up(&mut self) -> bool {
+        if !self.source.lags() {
+            return false;
         }
-        match outcome {
-            Outcome::Fine => info!(tag = %self.shared.tag, "segments come again"),
-            Outcome::Down(problem) => {
-                let lasts = self.shared.status().lasts.map(|lasts| lasts.as_secs() / 60);
-                warn!(%problem, minutes_left = ?lasts, "no new segment");
+        let done = self.source.catch_up().await;
+        self.shared.ahead.store(self.source.ahead(), Ordering::Relaxed);
+        match done {
+            Ok(()) => self.tell(Outcome::Fine),
+            // Numbers are there, so nobody is refused.
+            Err(IssueError::Retryable(problem) | IssueError::Final(problem)) => {
+                self.tell(Outcome::Extended(problem));
             }
-            Outcome::Ended(problem) => error!(%problem, "no new segments"),
         }
+        self.source.lags()
+    }
+
+    /// Lets waiting callers look again, and says once that something changed.
+    fn tell(&self, outcome: Outcome) {
+        if *self.shared.rounds.borrow() != outcome {
+            match &outcome {
+                Outcome::Fine => info!(tag = %self.shared.tag, "segments come again"),
+                Outcome::Extended(problem) | Outcome::Down(problem) => {
+                    let lasts = self.shared.status().lasts.map(|lasts| lasts.as_secs() / 60);
+                    warn!(%problem, minutes_left = ?lasts, "no new segment");
+                }
+                Outcome::Ended(problem) => error!(%problem, "no new segments"),
+            }
+        }
+        self.shared.tell(outcome);
     }
 }

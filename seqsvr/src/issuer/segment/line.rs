@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::super::range::Range;
+use super::range::Range;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// Apart from its neighbours, so that a write to one does not take the other from a reader's cache.

@@ -2,12 +2,16 @@
 //! segment is in use the next is prepared, so that a switch waits for nothing.
 //!
 //! `line` holds the numbers (lock-free), `pace` decides how large segments are (pure), `taker` takes them from the
-//! repository, `filler` is the one task for each tag that brings them, and this file is the whole for callers.
+//! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the one
+//! task for each tag that brings them, and this file is the whole for callers.
 
 mod filler;
+mod journal;
+mod ledger;
 mod line;
 mod options;
 mod pace;
+mod source;
 mod sync;
 mod taker;
 #[cfg(test)]
@@ -21,14 +25,17 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub use journal::Journal;
 pub use options::SegmentOptions;
 
+use super::range;
 use super::repository::Repository;
 use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 use filler::{Filler, Outcome, Shared};
 use line::Take;
-use taker::Taker;
+pub(super) use source::{Source, Supply};
+pub(super) use taker::Taker;
 
 /// A [`Strategy`] of segments over one [`Repository`].
 ///
@@ -51,17 +58,21 @@ impl SegmentStrategy {
     ///
     /// # Errors
     ///
-    /// [`IssueError::Final`] for an option out of its range.
+    /// [`IssueError::Final`] for an option out of its range, or ranges ahead without a journal.
     pub fn new(
         tag: &Tag,
         repository: Arc<dyn Repository>,
+        journal: Option<Arc<Journal>>,
         options: SegmentOptions,
     ) -> Result<Self, IssueError> {
-        options.check().map_err(|problem| IssueError::Final(format!("{tag}: {problem}")))?;
+        let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
+        options.check().map_err(wrong)?;
         let shared = Arc::new(Shared::new(tag.clone(), &options));
         let stop = CancellationToken::new();
-        let taker = Taker::new(repository, tag.clone(), options);
-        let filler = Filler::new(Arc::clone(&shared), taker, stop.clone());
+        let ahead = options.ahead;
+        let source =
+            Source::new(Taker::new(repository, tag.clone(), options), journal, ahead).map_err(wrong)?;
+        let filler = Filler::new(Arc::clone(&shared), source, stop.clone());
         Ok(Self { shared, stop, work: Mutex::new(Work::Waits(Box::new(filler))) })
     }
 
@@ -93,9 +104,15 @@ impl Strategy for SegmentStrategy {
             return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
         };
         let mut filler = *filler;
-        match filler.taker.load().await {
+        match filler.source.load().await {
             Ok(()) => {}
-            Err(IssueError::Retryable(problem)) => self.shared.tell(Outcome::Down(problem)),
+            Err(IssueError::Retryable(problem)) if filler.source.ahead() > 0 => {
+                self.shared.tell(Outcome::Extended(problem));
+            }
+            Err(IssueError::Retryable(problem)) => {
+                tracing::warn!(%problem, "starting without numbers; they come when the database is there");
+                self.shared.tell(Outcome::Down(problem));
+            }
             Err(error @ IssueError::Final(_)) => return Err(error),
         }
         *work = Work::Runs(tokio::spawn(filler.run()));

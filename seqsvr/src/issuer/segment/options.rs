@@ -26,6 +26,9 @@ pub struct SegmentOptions {
     pub long: Duration,
     /// Percent of a segment that is used when the next is prepared: 0 to 99. Default 20.
     pub prepare_at: u8,
+    /// What happens when the numbers at hand are used up while the database is away. 0, the default: calls are refused.
+    /// More: so many segments are taken ahead for this process, noted in its journal, and used then. Up to 1,000.
+    pub ahead: u32,
     /// The largest number ever issued: 1 to 2^63 - 1, which is the default.
     pub limit: u64,
     /// How long a call waits for a segment before it gives a retryable error. Default 2 s.
@@ -49,6 +52,7 @@ impl Default for SegmentOptions {
             short: Duration::from_secs(15 * 60),
             long: Duration::from_secs(30 * 60),
             prepare_at: 20,
+            ahead: 0,
             limit: MAX_NUMBER,
             wait: Duration::from_secs(2),
             repository_timeout: Duration::from_secs(5),
@@ -90,6 +94,9 @@ impl SegmentOptions {
                 self.prepare_at
             ));
         }
+        if self.ahead > 1_000 {
+            return Err(format!("ahead = {} segments are too many; set 0 to 1,000", self.ahead));
+        }
         if self.short > self.long {
             return Err("short is longer than long; set at most the same".to_owned());
         }
@@ -123,6 +130,7 @@ mod tests {
             (SegmentOptions { step: 0, ..default.clone() }, "step = 0"),
             (SegmentOptions { step_max: 10, ..default.clone() }, "step_max = 10"),
             (SegmentOptions { prepare_at: 100, ..default.clone() }, "prepare_at = 100"),
+            (SegmentOptions { ahead: 1_001, ..default.clone() }, "ahead = 1001"),
             (SegmentOptions { short: Duration::MAX, ..default.clone() }, "short"),
             (SegmentOptions { retry_first: Duration::ZERO, ..default }, "retry_first"),
         ] {

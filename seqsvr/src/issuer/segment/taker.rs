@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::options::SegmentOptions;
 use crate::issuer::range::Range;
-use crate::issuer::repository::{Repository, RepositoryError, Values};
+use crate::issuer::repository::{Extension, Repository, RepositoryError, Values};
 use crate::issuer::strategy::IssueError;
 use crate::issuer::tag::Tag;
 
@@ -56,6 +56,12 @@ impl Taker {
             }
         }
         Err(IssueError::Retryable(format!("{}: too many others take numbers at once; try again", self.tag)))
+    }
+
+    /// Tells the database of numbers that were issued while it was away.
+    pub(crate) async fn reconcile(&mut self, extension: &Extension) -> Result<(), IssueError> {
+        self.seen = None;
+        self.call(self.repository.reconcile(extension)).await.map(drop)
     }
 
     async fn values(&mut self) -> Result<Values, IssueError> {

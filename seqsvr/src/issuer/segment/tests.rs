@@ -74,7 +74,7 @@ proptest! {
 
 fn strategy(repository: &Arc<MemoryRepository>, options: SegmentOptions) -> SegmentStrategy {
     let repository = Arc::clone(repository) as Arc<dyn Repository>;
-    SegmentStrategy::new(&Tag::new("order").unwrap(), repository, options).unwrap()
+    SegmentStrategy::new(&Tag::new("order").unwrap(), repository, None, options).unwrap()
 }
 
 fn small() -> SegmentOptions {

@@ -1,0 +1,202 @@
+//! Segments whose counter is in Redis, shared by all processes (S22): a tag increases across processes too. Durable is the
+//! row in the repository; Redis itself need not be, and its own persistence may be off.
+//!
+//! One short script advances the hash, since a script stops everybody else: while another one keeps Redis busy, calls are
+//! repeated (SCRIPT KILL ends it). Where scripts are forbidden, plain commands in a transaction do the same. A restart or
+//! a promotion of Redis abandons the hash, and numbers go on at the durable `max` + 1; while Redis is away they come from
+//! a durable segment in memory. `hash` knows Redis, `worker` is the one task for each tag.
+
+mod hash;
+mod worker;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::repository::Repository;
+use super::segment::{Journal, SegmentOptions, Source, Taker};
+use super::strategy::{IssueError, Issued, Status, Strategy};
+use super::tag::Tag;
+use worker::{Request, Worker};
+
+/// The largest number that Redis scripts count exactly: 2^53 - 1.
+pub const MAX_EXACT: u64 = (1 << 53) - 1;
+
+/// What happens while Redis is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenHotDown {
+    /// Numbers come from a durable segment in the memory of each process: unique, but increasing within a process only.
+    #[default]
+    Memory,
+    /// Calls are refused.
+    Refuse,
+}
+
+/// Settings of a [`RedisStrategy`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedisOptions {
+    /// Where Redis may be, `redis://[user:password@]host:port[/database]`: primary and replicas. The one that is the
+    /// primary is used.
+    pub urls: Vec<String>,
+    /// What the key of a tag's hash begins with. Default `issuer:`.
+    pub prefix: String,
+    /// How long connecting and each command may take. Default 500 ms.
+    pub timeout: Duration,
+    /// What happens while Redis is away. Default [`WhenHotDown::Memory`].
+    pub when_down: WhenHotDown,
+    /// How many calls may wait; beyond it they are refused. Default 10,000.
+    pub queue: usize,
+    /// The durable segments. The limit may be 2^53 - 1 at most.
+    pub segment: SegmentOptions,
+}
+
+impl RedisOptions {
+    /// The defaults, for Redis at these URLs.
+    pub fn new(urls: Vec<String>) -> Self {
+        Self {
+            urls,
+            prefix: "issuer:".to_owned(),
+            timeout: Duration::from_millis(500),
+            when_down: WhenHotDown::Memory,
+            queue: 10_000,
+            segment: SegmentOptions { limit: MAX_EXACT, ..SegmentOptions::default() },
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.segment.check()?;
+        if self.urls.is_empty() {
+            return Err("name at least one URL of Redis".to_owned());
+        }
+        for url in &self.urls {
+            redis::Client::open(url.as_str()).map_err(|error| {
+                format!("a URL of Redis cannot be understood ({error}); write redis://host:port")
+            })?;
+        }
+        if self.segment.limit > MAX_EXACT {
+            return Err(format!(
+                "limit = {} is above 2^53 - 1, up to which Redis counts exactly",
+                self.segment.limit
+            ));
+        }
+        if self.queue == 0 || self.timeout.is_zero() {
+            return Err("queue and timeout must be more than 0".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What callers and the worker share.
+struct Shared {
+    tag: Tag,
+    issued: AtomicU64,
+    left: AtomicU64,
+    /// Numbers of the segment that was taken last.
+    size: AtomicU64,
+    trouble: StdMutex<Option<String>>,
+}
+
+/// A [`Strategy`] of segments that all processes take from together, in Redis.
+pub struct RedisStrategy {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
+    stop: CancellationToken,
+    work: Mutex<Work>,
+}
+
+enum Work {
+    Waits(Box<Worker>),
+    Runs(JoinHandle<()>),
+    Ended,
+}
+
+impl RedisStrategy {
+    /// Numbers for `tag`; nothing is connected before [`init`](Strategy::init).
+    ///
+    /// # Errors
+    ///
+    /// [`IssueError::Final`] for an option out of its range, or ranges ahead without a journal.
+    pub fn new(
+        tag: &Tag,
+        repository: Arc<dyn Repository>,
+        journal: Option<Arc<Journal>>,
+        options: RedisOptions,
+    ) -> Result<Self, IssueError> {
+        let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
+        options.check().map_err(wrong)?;
+        let segment = options.segment.clone();
+        let ahead = segment.ahead;
+        let source =
+            Source::new(Taker::new(repository, tag.clone(), segment), journal, ahead).map_err(wrong)?;
+        let shared = Arc::new(Shared {
+            tag: tag.clone(),
+            issued: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            size: AtomicU64::new(0),
+            trouble: StdMutex::new(None),
+        });
+        let (requests, received) = mpsc::channel(options.queue);
+        let stop = CancellationToken::new();
+        let worker = Worker::new(Arc::clone(&shared), options, source, received, stop.clone());
+        Ok(Self { shared, requests, stop, work: Mutex::new(Work::Waits(Box::new(worker))) })
+    }
+}
+
+impl Drop for RedisStrategy {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[async_trait]
+impl Strategy for RedisStrategy {
+    async fn init(&self) -> Result<(), IssueError> {
+        let mut work = self.work.lock().await;
+        let Work::Waits(worker) = std::mem::replace(&mut *work, Work::Ended) else {
+            return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
+        };
+        let loaded = worker.source.lock().await.load().await;
+        match loaded {
+            Err(IssueError::Retryable(problem)) => {
+                tracing::warn!(%problem, "starting without the database; numbers come from Redis while it has some");
+            }
+            loaded => loaded?,
+        }
+        *work = Work::Runs(tokio::spawn(worker.run()));
+        Ok(())
+    }
+
+    async fn issue(&self, count: u32) -> Result<Issued, IssueError> {
+        let (answer, answered) = oneshot::channel();
+        let full = |_| {
+            IssueError::Retryable(format!("{}: too many calls wait for Redis; try again", self.shared.tag))
+        };
+        self.requests.try_send(Request { count, answer }).map_err(full)?;
+        let stopped = |_| IssueError::Final(format!("{}: the issuer was shut down", self.shared.tag));
+        answered.await.map_err(stopped)?
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            issued: self.shared.issued.load(Ordering::Relaxed),
+            left: Some(self.shared.left.load(Ordering::Relaxed)),
+            lasts: None,
+            trouble: self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    async fn shutdown(&self) {
+        self.stop.cancel();
+        let work = std::mem::replace(&mut *self.work.lock().await, Work::Ended);
+        if let Work::Runs(task) = work
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the worker ended badly");
+        }
+    }
+}
