@@ -7,11 +7,13 @@
 mod builder;
 pub mod clock;
 mod error;
+pub mod machine;
 pub mod plugins;
 mod range;
 pub mod redis;
 pub mod rejected;
 pub mod repository;
+pub mod scramble;
 pub mod segment;
 mod service;
 pub mod snowflake;

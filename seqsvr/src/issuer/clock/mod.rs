@@ -26,6 +26,9 @@ pub trait TimeSource: Send + Sync {
 
     /// Milliseconds since the machine was started, suspended time included. Never goes back.
     fn boot(&self) -> u64;
+
+    /// Differs after each start of the machine: readings of `boot` can be compared under one name only.
+    fn boot_name(&self) -> String;
 }
 
 /// Both clocks of a machine; cheap to clone.
@@ -52,6 +55,11 @@ impl Clock {
     pub fn boot(&self) -> u64 {
         self.0.boot()
     }
+
+    /// Differs after each start of the machine; empty if the system does not say.
+    pub fn boot_name(&self) -> String {
+        self.0.boot_name()
+    }
 }
 
 impl fmt::Debug for Clock {
@@ -75,6 +83,11 @@ impl TimeSource for System {
     fn boot(&self) -> u64 {
         crate::clock::now().as_nanos() / 1_000_000
     }
+
+    fn boot_name(&self) -> String {
+        let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        name.map(|name| name.trim().to_owned()).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +104,7 @@ pub(super) mod manual {
     pub(crate) struct Hands {
         wall: Arc<AtomicU64>,
         boot: Arc<AtomicU64>,
+        starts: Arc<AtomicU64>,
     }
 
     impl Hands {
@@ -110,6 +124,12 @@ pub(super) mod manual {
             self.wall.store(wall, Ordering::SeqCst);
         }
 
+        /// Starts the machine anew: its boot clock begins at 0.
+        pub(crate) fn reboot(&self) {
+            self.boot.store(0, Ordering::SeqCst);
+            self.starts.fetch_add(1, Ordering::SeqCst);
+        }
+
         /// Lets `milliseconds` pass on both clocks.
         pub(crate) fn pass(&self, milliseconds: u64) {
             self.wall.fetch_add(milliseconds, Ordering::SeqCst);
@@ -124,6 +144,10 @@ pub(super) mod manual {
 
         fn boot(&self) -> u64 {
             self.boot.load(Ordering::SeqCst)
+        }
+
+        fn boot_name(&self) -> String {
+            format!("start {}", self.starts.load(Ordering::SeqCst))
         }
     }
 }

@@ -1,0 +1,175 @@
+//! Codes as people meet them: short, irregular, one for each number, and readable after a rotation.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::issuer::{Range, Tag};
+
+fn tag(name: &str) -> Tag {
+    Tag::new(name).unwrap()
+}
+
+fn key(version: u8) -> Key {
+    Key { version, secret: format!("secret number {version:03}") }
+}
+
+fn options(first: u64, last: u64) -> CodecOptions {
+    CodecOptions {
+        range: Range { first, last },
+        alphabet: BASE_58.to_owned(),
+        check_symbol: false,
+        keys: vec![key(1)],
+    }
+}
+
+fn codec(options: &CodecOptions) -> Codec {
+    Codec::new(&tag("invite"), options).unwrap()
+}
+
+#[test]
+fn codes_are_as_short_as_the_range_and_never_collide() {
+    let codec = codec(&options(100, 100 + 58 * 58 - 1));
+    let mut seen = HashSet::new();
+    for number in 100..100 + 58 * 58 {
+        let code = codec.encode(number).unwrap();
+        assert_eq!(code.len(), 2);
+        assert_eq!(codec.decode(&code), Ok(number));
+        assert!(seen.insert(code));
+    }
+    assert_eq!(seen.len(), 58 * 58, "every code of two symbols is used");
+}
+
+#[test]
+fn numbers_outside_of_the_range_have_no_code() {
+    let codec = codec(&options(100, 199));
+    for number in [0, 99, 200, u64::MAX] {
+        let error = codec.encode(number).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("{number} is outside of 100 to 199, the range that has codes; widen it under a new tag")
+        );
+    }
+}
+
+#[test]
+fn what_is_no_code_is_told_why() {
+    let with_check = CodecOptions { check_symbol: true, ..options(0, 99_999) };
+    let codec = codec(&with_check);
+    let code = codec.encode(7).unwrap().to_string();
+    assert_eq!(code.len(), 4);
+    assert_eq!(codec.decode(""), Err(DecodeError::Length { expected: 4, length: 0 }));
+    assert_eq!(codec.decode("111111"), Err(DecodeError::Length { expected: 4, length: 6 }));
+    assert_eq!(codec.decode("0OIl"), Err(DecodeError::Symbol));
+    assert_eq!(codec.decode("é11"), Err(DecodeError::Symbol));
+    let last = if code.ends_with('1') { '2' } else { '1' };
+    let mistyped = format!("{}{last}", &code[..3]);
+    assert_eq!(codec.decode(&mistyped), Err(DecodeError::Check));
+    let plain = super::tests::codec(&options(0, 99_999));
+    assert_eq!(plain.decode("zzz"), Err(DecodeError::NoNumber), "58^3 codes for 100,000 numbers");
+}
+
+#[test]
+fn after_a_rotation_old_codes_are_read_and_new_ones_differ() {
+    let one = codec(&options(0, 57));
+    let two = codec(&CodecOptions { keys: vec![key(2), key(1)], ..options(0, 57) });
+    let three = codec(&CodecOptions { keys: vec![key(3), key(2)], ..options(0, 57) });
+    let mut seen = HashSet::new();
+    for number in 0..58 {
+        for writer in [&one, &two, &three] {
+            let code = writer.encode(number).unwrap();
+            assert!(seen.insert(code), "{code} stands for two numbers or versions");
+            if !std::ptr::eq(writer, &three) {
+                assert_eq!(two.decode(&code), Ok(number));
+            }
+        }
+    }
+    let oldest = one.encode(7).unwrap();
+    assert_eq!(three.decode(&oldest), Err(DecodeError::UnknownVersion { version: 1 }));
+    let newest = three.encode(7).unwrap();
+    assert_eq!(two.decode(&newest), Err(DecodeError::UnknownVersion { version: 3 }));
+}
+
+#[test]
+fn a_changed_key_or_alphabet_for_existing_codes_is_refused() {
+    let first = codec(&options(0, 999));
+    let invite = tag("invite");
+    let stored = first.compare(&invite, &[]).unwrap();
+    assert_eq!(stored.len(), 1);
+    assert_eq!(first.compare(&invite, &stored), Ok(vec![]));
+
+    let other_secret = Key { version: 1, secret: "another secret of mine".to_owned() };
+    let other_alphabet = BASE_58.chars().rev().collect();
+    for changed in [
+        CodecOptions { keys: vec![other_secret], ..options(0, 999) },
+        CodecOptions { alphabet: other_alphabet, ..options(0, 999) },
+        CodecOptions { check_symbol: true, ..options(0, 999) },
+        options(0, 1_000),
+        options(1, 999),
+    ] {
+        let error = codec(&changed).compare(&invite, &stored).unwrap_err();
+        assert_eq!(error, Changed { tag: invite.clone(), version: 1 });
+        assert!(error.to_string().contains("put them back, and add a new key version"), "{error}");
+    }
+    let rotated = codec(&CodecOptions { keys: vec![key(1), key(2)], ..options(0, 999) });
+    let new = rotated.compare(&invite, &stored).unwrap();
+    assert_eq!(new.iter().map(|(version, _)| *version).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn each_wrong_setting_has_its_own_error() {
+    let error = |options: CodecOptions| Codec::new(&tag("invite"), &options).unwrap_err().to_string();
+    let keys = |keys| CodecOptions { keys, ..options(0, 9) };
+    assert!(error(options(5, 4)).contains("is empty"));
+    assert!(error(options(0, 1 << 63)).contains("more than 2^63"));
+    assert!(error(keys(vec![])).contains("add one with version 1"));
+    let short = Key { version: 1, secret: "short".to_owned() };
+    assert!(error(keys(vec![short])).contains("has 5 bytes; use at least 16"));
+    assert!(error(keys(vec![key(0)])).contains("version 0 stands twice or is not within 1 and 59"));
+    assert!(error(keys(vec![key(2), key(2)])).contains("version 2 stands twice"));
+    assert!(error(keys(vec![key(60)])).contains("version 60"));
+}
+
+#[test]
+fn a_secret_does_not_show_in_debug_output() {
+    let shown = format!("{:?} {:?}", options(0, 9), codec(&options(0, 9)));
+    assert!(!shown.contains("secret number"), "{shown}");
+}
+
+#[test]
+fn tags_do_not_share_codes_of_one_key() {
+    let other = Codec::new(&tag("order"), &options(0, 1 << 40)).unwrap();
+    let one = codec(&options(0, 1 << 40));
+    assert!((0..8).any(|number| one.encode(number) != other.encode(number)));
+}
+
+proptest! {
+    #[test]
+    fn every_number_of_every_range_comes_back(
+        first: u64, size in 1_u64..=1 << 63, at: u64, check_symbol: bool, version in 1_u8..=59,
+    ) {
+        let first = first % (u64::MAX - size);
+        let codec = codec(&CodecOptions { check_symbol, keys: vec![key(version)], ..options(first, first + (size - 1)) });
+        let number = first + at % size;
+        let code = codec.encode(number).unwrap();
+        prop_assert_eq!(codec.decode(&code), Ok(number));
+    }
+
+    #[test]
+    fn whatever_is_decoded_is_written_the_same(text in "[1-9A-HJ-NP-Za-km-z]{3,5}") {
+        let codec = codec(&CodecOptions { check_symbol: true, ..options(1_000, 100_000) });
+        if let Ok(number) = codec.decode(&text) {
+            let written = codec.encode(number).unwrap();
+            prop_assert_eq!(&*written, text.as_str());
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_reads_as_written(first in 0_u64..1_000) {
+        let codec = codec(&options(first, 2_000));
+        for (_, fingerprint) in codec.fingerprints() {
+            prop_assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        }
+    }
+}
