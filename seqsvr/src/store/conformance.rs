@@ -6,6 +6,11 @@ use std::ops::RangeInclusive;
 use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
+mod releases;
+pub(super) mod tables;
+
+pub(super) use releases::*;
+
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
 fn owner(version: u64, incarnation: u64) -> Owner {
@@ -158,6 +163,14 @@ macro_rules! conformance {
             a_term_outranks_every_version
             raises_are_answered_one_by_one_in_order
             another_layout_is_refused
+            a_claim_tells_who_held_the_sections_before
+            a_repeated_claim_tells_the_same_earlier_owner
+            a_release_is_told_to_the_next_claim
+            a_release_after_the_next_claim_is_noted
+            only_the_exact_owner_releases
+            an_owner_from_long_ago_releases_without_effect
+            a_release_of_nobody_s_sections_changes_nothing
+            a_release_leaves_the_ceilings_and_the_owner
         }
     };
 }

@@ -1,32 +1,49 @@
-//! Ceilings in memory: the simplest correct store, for tests and for callers that need no durability. It
-//! outlives the allocators that use it, so opening another one over the same `Memory` is a restart.
+//! Ceilings and the routing table in memory: the simplest correct store, for tests and for callers that need no
+//! durability. It outlives the allocators that use it, so opening another one over the same `Memory` is a restart.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
-use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError, claims};
+use super::claims::Claims;
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
-/// A [`SectionStore`] whose data lives as long as the value.
-#[derive(Debug, Default)]
+mod tables;
+
+/// A [`SectionStore`] and [`TableStore`](super::tables::TableStore) whose data lives as long as the value.
+#[derive(Debug)]
 pub struct Memory {
     state: Mutex<State>,
+    /// Grows with each change of the table and each release; from 1, since 0 is what a reader starts with.
+    revision: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     layout: Option<Layout>,
-    claims: Vec<claims::Claim>,
+    claims: Claims,
     ceilings: BTreeMap<SectionId, u64>,
+    tables: tables::State,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { state: Mutex::default(), revision: watch::Sender::new(1) }
+    }
 }
 
 impl Memory {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    fn changed(&self) {
+        self.revision.send_modify(|revision| *revision += 1);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -38,7 +55,7 @@ impl Memory {
 #[async_trait]
 impl SectionStore for Memory {
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
-        Ok(claims::newest(&self.lock().claims))
+        Ok(self.lock().claims.newest())
     }
 
     async fn claim(
@@ -52,17 +69,18 @@ impl SectionStore for Memory {
         if stored != layout {
             return Err(StoreError::Layout { stored, configured: layout });
         }
-        claims::accept(&mut state.claims, sections, owner)?;
+        state.claims.accept(sections, owner)?;
         let of = |range: &RangeInclusive<SectionId>| {
             state.ceilings.range(range.clone()).map(|(&section, &max)| Ceiling { section, max })
         };
-        Ok(Claimed { ceilings: sections.iter().flat_map(of).collect(), ..Claimed::default() })
+        let ceilings = sections.iter().flat_map(of).collect();
+        Ok(Claimed { ceilings, floor: 0, earlier: state.claims.earlier(sections) })
     }
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
         let mut state = self.lock();
         let mut raise_one = |raise: &Ceiling| {
-            claims::check(&state.claims, raise.section, owner)?;
+            state.claims.check(raise.section, owner)?;
             let stored = state.ceilings.entry(raise.section).or_default();
             if *stored > raise.max {
                 return Err(RaiseError::Smaller { stored: *stored });
@@ -73,8 +91,11 @@ impl SectionStore for Memory {
         raises.iter().map(&mut raise_one).collect()
     }
 
-    async fn release(&self, _: &[RangeInclusive<SectionId>], _: Owner) -> Result<(), StoreError> {
-        Err(StoreError::Unavailable("this store keeps no releases".to_owned()))
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        if self.lock().claims.release(sections, owner) {
+            self.changed();
+        }
+        Ok(())
     }
 }
 
@@ -87,4 +108,5 @@ mod tests {
     }
 
     super::super::conformance::conformance!(fresh);
+    super::super::conformance::tables::conformance!(fresh);
 }

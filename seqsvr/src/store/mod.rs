@@ -59,8 +59,7 @@ pub struct Claimed {
     pub ceilings: Vec<Ceiling>,
     /// The least that every claimed section starts at, whether it is listed or not.
     pub floor: u64,
-    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap. A store that is used by
-    /// one process at a time may leave it empty.
+    /// Who held the sections before: the highest earlier claim of each, sorted runs without overlap.
     pub earlier: Vec<Earlier>,
 }
 

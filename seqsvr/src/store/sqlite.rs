@@ -10,24 +10,14 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, S
 use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError, claims};
+use super::claims::Claims;
+use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
-/// Stored in the file (`user_version`); a file with a larger one was written by a newer program.
-const SCHEMA_VERSION: i64 = 1;
+mod schema;
 
 /// How long to wait for a predecessor that is just closing the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-
-const SCHEMA: &str = "
-    CREATE TABLE layout (one INTEGER PRIMARY KEY CHECK (one = 1),
-        section_size INTEGER NOT NULL, step INTEGER NOT NULL);
-    CREATE TABLE floor (one INTEGER PRIMARY KEY CHECK (one = 1), ceiling INTEGER NOT NULL);
-    INSERT INTO floor VALUES (1, 0);
-    CREATE TABLE sections (section INTEGER PRIMARY KEY, ceiling INTEGER NOT NULL);
-    CREATE TABLE claims (first INTEGER NOT NULL, last INTEGER NOT NULL,
-        term INTEGER NOT NULL, version INTEGER NOT NULL, incarnation INTEGER NOT NULL);
-    PRAGMA user_version = 1;";
 
 /// A [`SectionStore`] in one SQLite file (WAL, `synchronous=FULL`).
 ///
@@ -104,9 +94,9 @@ impl SqliteSections {
 impl SectionStore for SqliteSections {
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         let (mut slot, mut connection) = self.checked_out().await?;
-        let claims = load_claims(&mut connection).await.map_err(|error| self.unavailable(&error))?;
+        let claims = schema::load(&mut connection).await.map_err(|error| self.unavailable(&error))?;
         *slot = Some(connection);
-        Ok(claims::newest(&claims))
+        Ok(claims.newest())
     }
 
     async fn claim(
@@ -146,8 +136,12 @@ impl SectionStore for SqliteSections {
         }
     }
 
-    async fn release(&self, _: &[RangeInclusive<SectionId>], _: Owner) -> Result<(), StoreError> {
-        Err(StoreError::Unavailable("this store keeps no releases".to_owned()))
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        let (mut slot, mut connection) = self.checked_out().await?;
+        let released = release(&mut connection, sections, owner).await;
+        released.map_err(|error| self.unavailable(&error))?;
+        *slot = Some(connection);
+        Ok(())
     }
 }
 
@@ -172,35 +166,13 @@ async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full);
     let mut connection = SqliteConnection::connect_with(&options).await?;
-    let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut connection).await?;
-    if version > SCHEMA_VERSION {
-        let newer = format!("written by a newer program (version {version}); use that one");
-        return Err(sqlx::Error::Configuration(newer.into()));
-    }
-    if version < SCHEMA_VERSION {
-        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        sqlx::raw_sql(SCHEMA).execute(&mut *transaction).await?;
-        transaction.commit().await?;
-    }
+    schema::prepare(&mut connection).await?;
     let (busy, _, _): (i64, i64, i64) =
         sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut connection).await?;
     if busy != 0 {
         return Err(sqlx::Error::Configuration("another connection uses it".into()));
     }
     Ok(connection)
-}
-
-async fn load_claims(connection: &mut SqliteConnection) -> Result<Vec<claims::Claim>, sqlx::Error> {
-    let rows = sqlx::query_as("SELECT first, last, term, version, incarnation FROM claims");
-    let rows: Vec<(u32, u32, i64, i64, i64)> = rows.fetch_all(connection).await?;
-    let claim = |(first, last, term, version, incarnation): (u32, u32, i64, i64, i64)| claims::Claim {
-        sections: SectionId::new(first)..=SectionId::new(last),
-        owner: Owner {
-            epoch: Epoch { term: term.cast_unsigned(), version: version.cast_unsigned() },
-            incarnation: incarnation.cast_unsigned(),
-        },
-    };
-    Ok(rows.into_iter().map(claim).collect())
 }
 
 async fn load_floor(connection: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
@@ -227,19 +199,9 @@ async fn claim(
             insert.bind(layout.section_size).bind(layout.step).execute(&mut *transaction).await?;
         }
     }
-    let mut claims = load_claims(&mut transaction).await?;
-    claims::accept(&mut claims, sections, owner).map_err(ClaimFailed::Refused)?;
-    sqlx::query("DELETE FROM claims").execute(&mut *transaction).await?;
-    for claim in &claims {
-        let epoch = claim.owner.epoch;
-        sqlx::query("INSERT INTO claims VALUES (?1, ?2, ?3, ?4, ?5)")
-            .bind(claim.sections.start().get())
-            .bind(claim.sections.end().get())
-            .bind(epoch.term.cast_signed())
-            .bind(epoch.version.cast_signed())
-            .bind(claim.owner.incarnation.cast_signed())
-            .execute(&mut *transaction)
-            .await?;
+    let mut claims = schema::load(&mut transaction).await?;
+    if claims.accept(sections, owner).map_err(ClaimFailed::Refused)? {
+        schema::store(&mut transaction, &claims).await?;
     }
     let mut ceilings = Vec::new();
     for range in sections {
@@ -255,7 +217,20 @@ async fn claim(
     }
     let floor = load_floor(&mut transaction).await?;
     transaction.commit().await?;
-    Ok(Claimed { ceilings, floor, earlier: Vec::new() })
+    Ok(Claimed { ceilings, floor, earlier: claims.earlier(sections) })
+}
+
+async fn release(
+    connection: &mut SqliteConnection,
+    sections: &[RangeInclusive<SectionId>],
+    owner: Owner,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let mut claims: Claims = schema::load(&mut transaction).await?;
+    if claims.release(sections, owner) {
+        schema::store(&mut transaction, &claims).await?;
+    }
+    transaction.commit().await
 }
 
 /// The answers as they stand if the commit, whose outcome is the second part, succeeded.
@@ -265,11 +240,11 @@ async fn raise(
     raises: &[Ceiling],
 ) -> Result<(Vec<Result<u64, RaiseError>>, Result<(), sqlx::Error>), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let claims = load_claims(&mut transaction).await?;
+    let claims = schema::load(&mut transaction).await?;
     let floor = load_floor(&mut transaction).await?;
     let mut answers = Vec::with_capacity(raises.len());
     for &Ceiling { section, max } in raises {
-        if let Err(refusal) = claims::check(&claims, section, owner) {
+        if let Err(refusal) = claims.check(section, owner) {
             answers.push(Err(refusal));
             continue;
         }

@@ -93,10 +93,10 @@ async fn a_file_from_a_newer_program_is_refused() {
     store.close().await.unwrap();
     let path = directory.path().join("sections.db");
     let mut raw = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
-    sqlx::query("PRAGMA user_version = 2").execute(&mut raw).await.unwrap();
+    sqlx::query("PRAGMA user_version = 3").execute(&mut raw).await.unwrap();
     raw.close().await.unwrap();
     let error = SqliteSections::open(&path).await.unwrap_err().to_string();
-    assert!(error.contains("newer program (version 2)"), "{error}");
+    assert!(error.contains("newer program (version 3)"), "{error}");
 }
 
 #[tokio::test]

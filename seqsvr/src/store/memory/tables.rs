@@ -1,0 +1,78 @@
+//! The routing table in memory: one replica that always answers, so that each of its answers counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::Memory;
+use crate::clock::{self, Moment};
+use crate::routing::Table;
+use crate::store::StoreError;
+use crate::store::tables::{Mark, Reading, TableStore, WriteError};
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    promised: u64,
+    table: Option<Arc<Table>>,
+    /// When the arbiter of the promised term was last heard of.
+    acting: Option<Moment>,
+}
+
+impl State {
+    /// Whether the arbiter of `term` may act; if so it was heard of now.
+    fn admit(&mut self, term: u64) -> Result<(), WriteError> {
+        if term < self.promised {
+            return Err(WriteError::Outranked(self.promised));
+        }
+        self.promised = term;
+        self.acting = Some(clock::now());
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl TableStore for Memory {
+    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        let mut revision = self.revision.subscribe();
+        let differs = |revision: &u64| known.0 != [*revision];
+        // A wait that ends without a change is answered with what there is.
+        let _ = tokio::time::timeout(wait, revision.wait_for(differs)).await;
+        let state = &self.lock().tables;
+        Ok(Reading {
+            table: state.table.clone(),
+            mark: Mark(vec![*self.revision.borrow()]),
+            promised: state.promised,
+            acting: state.acting.map(|heard| clock::now().since(heard)),
+        })
+    }
+
+    async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
+        let state = &mut self.lock().tables;
+        state.admit(term)?;
+        Ok(state.table.clone())
+    }
+
+    async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError> {
+        let mut state = self.lock();
+        let state = &mut state.tables;
+        state.admit(table.version.term)?;
+        match &state.table {
+            Some(stored) if stored == table => return Ok(()),
+            Some(stored) if stored.version >= table.version => {
+                return Err(WriteError::Older(stored.version));
+            }
+            _ => state.table = Some(Arc::clone(table)),
+        }
+        self.changed();
+        Ok(())
+    }
+
+    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
+        let state = &mut self.lock().tables;
+        if term == state.promised {
+            state.acting = Some(clock::now());
+        }
+        Ok(state.promised)
+    }
+}
