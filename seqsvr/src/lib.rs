@@ -30,6 +30,8 @@ pub mod issuer;
 pub mod replica;
 pub mod routing;
 pub mod rpc;
+#[cfg(test)]
+mod servers;
 pub mod store;
 
 pub use alloc::{Embedded, Metrics, RAISE_BUCKETS};

@@ -14,7 +14,10 @@ mod claims;
 mod config;
 #[cfg(test)]
 mod conformance;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 mod memory;
+pub mod postgres;
 pub mod quorum;
 pub mod sqlite;
 pub mod tables;
