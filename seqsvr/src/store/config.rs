@@ -1,5 +1,7 @@
-//! Which stores keep a Set: the section `[stores]` of AllocSvrs and arbiters, checked and opened in one place.
+//! Which stores keep a Set: the section `[stores]` of AllocSvrs and arbiters, checked and opened in one place. Either names
+//! StoreSvrs or an etcd cluster.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +18,35 @@ use crate::rpc::security::{Call, CallConfig, SecurityError};
 #[serde(deny_unknown_fields)]
 pub struct StoresConfig {
     /// The StoreSvrs: `http://host:port` or `https://host:port`, N different ones.
+    #[serde(default)]
     pub replicas: Vec<String>,
     /// How many must answer a read. Default: a majority.
     pub read: Option<usize>,
     /// How many must answer a write. Default: a majority.
     pub write: Option<usize>,
-    /// How long one question may take, in milliseconds: 1 to 60,000. Default 500.
+    /// How long one question may take, in milliseconds: 1 to 60,000. Default 500. With etcd, how long one member may take before
+    /// the next is asked.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,
     /// Whom to trust and which token to bring.
     #[serde(default)]
     pub security: CallConfig,
+    /// In place of StoreSvrs.
+    pub etcd: Option<EtcdConfig>,
+}
+
+/// The section `[stores.etcd]`: needs a program that was built with the feature `etcd`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EtcdConfig {
+    /// The members: `http://host:port` or `https://host:port`, 1 to 15.
+    pub endpoints: Vec<String>,
+    /// PEM file: who signed the members' certificates. Needed for `https`, and that off loopback.
+    pub authority: Option<PathBuf>,
+    /// PEM file: the certificate chain to show.
+    pub certificate: Option<PathBuf>,
+    /// PEM file: its private key.
+    pub key: Option<PathBuf>,
 }
 
 fn default_patience() -> u64 {
@@ -48,6 +68,12 @@ pub enum StoresError {
     /// Certificates, tokens or addresses are wrong.
     #[error("[stores]: {0}")]
     Security(#[from] SecurityError),
+    /// Both kinds of stores are named.
+    #[error("[stores]: name either replicas or etcd, not both")]
+    Both,
+    /// etcd cannot be used.
+    #[error("[stores.etcd]: {0}")]
+    Etcd(String),
 }
 
 /// The stores of one Set, open.
@@ -66,12 +92,20 @@ impl StoresConfig {
     ///
     /// The first thing that is wrong.
     pub fn open(&self, cluster: &str, set: u32) -> Result<Stores, StoresError> {
-        let majority = Sizes::majority(self.replicas.len())?;
-        let (read, write) = (self.read.unwrap_or(majority.r()), self.write.unwrap_or(majority.w()));
-        let sizes = Sizes::new(self.replicas.len(), read, write)?;
         if !(1..=60_000).contains(&self.patience_ms) {
             return Err(StoresError::Patience(self.patience_ms));
         }
+        match &self.etcd {
+            Some(_) if !self.replicas.is_empty() => Err(StoresError::Both),
+            Some(etcd) => open_etcd(etcd, cluster, set, Duration::from_millis(self.patience_ms)),
+            None => self.open_quorum(cluster, set),
+        }
+    }
+
+    fn open_quorum(&self, cluster: &str, set: u32) -> Result<Stores, StoresError> {
+        let majority = Sizes::majority(self.replicas.len())?;
+        let (read, write) = (self.read.unwrap_or(majority.r()), self.write.unwrap_or(majority.w()));
+        let sizes = Sizes::new(self.replicas.len(), read, write)?;
         let patience = Duration::from_millis(self.patience_ms);
         let call = Call::load(&self.security)?;
         let mut links: Vec<Arc<dyn Link>> = Vec::new();
@@ -84,6 +118,20 @@ impl StoresConfig {
         let quorum = Arc::new(Quorum::new(links, sizes, patience)?);
         Ok(Stores { sections: Arc::clone(&quorum) as Arc<dyn SectionStore>, tables: quorum })
     }
+}
+
+#[cfg(feature = "etcd")]
+fn open_etcd(etcd: &EtcdConfig, cluster: &str, set: u32, patience: Duration) -> Result<Stores, StoresError> {
+    let store = super::etcd::EtcdStore::open(etcd, &format!("seqsvr/{cluster}/{set}"), patience);
+    let store = Arc::new(store.map_err(|error| StoresError::Etcd(error.to_string()))?);
+    Ok(Stores { sections: Arc::clone(&store) as Arc<dyn SectionStore>, tables: store })
+}
+
+#[cfg(not(feature = "etcd"))]
+fn open_etcd(_: &EtcdConfig, _: &str, _: u32, _: Duration) -> Result<Stores, StoresError> {
+    let advice =
+        "this program was built without it; build with: cargo build --release -p seqsvr --features etcd";
+    Err(StoresError::Etcd(advice.to_owned()))
 }
 
 #[cfg(test)]
@@ -107,5 +155,25 @@ mod tests {
         let twice = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:1"]"#;
         assert!(refusal(twice).contains("listed twice"));
         assert!(refusal(r#"replicas = ["http://10.1.1.1:1"]"#).contains("not a loopback address"));
+        assert!(refusal(&format!("{three}\n[etcd]\nendpoints = []")).contains("either replicas or etcd"));
+    }
+
+    #[cfg(not(feature = "etcd"))]
+    #[test]
+    fn a_program_without_etcd_says_so() {
+        assert!(refusal("[etcd]\nendpoints = []").contains("built without it"));
+    }
+
+    #[cfg(feature = "etcd")]
+    #[tokio::test]
+    async fn what_etcd_cannot_be_reached_by_is_refused() {
+        let refusal = |keys: &str| refusal(&format!("[etcd]\n{keys}"));
+        assert!(refusal("endpoints = []").contains("1 to 15 endpoints"));
+        assert!(refusal(r#"endpoints = ["http://10.1.1.1:2379"]"#).contains("not a loopback address"));
+        assert!(refusal(r#"endpoints = ["http://127.0.0.1:1", "http://127.0.0.1:1"]"#).contains("twice"));
+        let half = "endpoints = [\"http://127.0.0.1:1\"]\nkey = \"key.pem\"";
+        assert!(refusal(half).contains("set both certificate and key"));
+        let nowhere = "endpoints = [\"https://127.0.0.1:1\"]\nauthority = \"/nowhere/ca.pem\"";
+        assert!(refusal(nowhere).contains("cannot read /nowhere/ca.pem"));
     }
 }

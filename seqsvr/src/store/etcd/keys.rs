@@ -1,0 +1,127 @@
+//! The keys, and how their values are stored: short, since the keys of all sections are read at a start. Numbers are
+//! big-endian, so that keys sort as sections do; the rest are messages of the wire.
+
+use prost::Message;
+
+use crate::ids::SectionId;
+use crate::replica::message::Held;
+use crate::routing::Table;
+use crate::rpc::v1;
+use crate::store::claims::{Claims, Hands, Run};
+use crate::store::{Layout, StoreError};
+
+/// The names of all keys of one Set.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    pub(super) layout: String,
+    pub(super) hands: String,
+    pub(super) term: String,
+    pub(super) acting: String,
+    /// What begins the keys that wake readers.
+    pub(super) watched: String,
+    pub(super) table: String,
+    pub(super) released: String,
+    ceiling: String,
+}
+
+impl Keys {
+    pub(super) fn new(prefix: &str) -> Self {
+        let key = |name: &str| format!("{prefix}/{name}");
+        Self {
+            layout: key("layout"),
+            hands: key("hands"),
+            term: key("term"),
+            acting: key("acting"),
+            watched: key("t/"),
+            table: key("t/table"),
+            released: key("t/released"),
+            ceiling: key("c"),
+        }
+    }
+
+    /// The key of a section's ceiling.
+    pub(super) fn ceiling(&self, section: SectionId) -> Vec<u8> {
+        self.below(u64::from(section.get()))
+    }
+
+    /// The key behind that of `section`, also of the last one.
+    pub(super) fn behind(&self, section: SectionId) -> Vec<u8> {
+        self.below(u64::from(section.get()) + 1)
+    }
+
+    fn below(&self, section: u64) -> Vec<u8> {
+        let mut key = self.ceiling.clone().into_bytes();
+        // Five bytes, so that there is a key behind the last section.
+        key.extend_from_slice(&section.to_be_bytes()[3..]);
+        key
+    }
+
+    /// The section whose ceiling a key is.
+    pub(super) fn section(&self, key: &[u8]) -> Result<SectionId, StoreError> {
+        let number = key.strip_prefix(self.ceiling.as_bytes()).and_then(|rest| rest.strip_prefix(&[0]));
+        let number = number.and_then(|rest| rest.try_into().ok()).ok_or_else(|| damaged("a key"))?;
+        Ok(SectionId::new(u32::from_be_bytes(number)))
+    }
+}
+
+pub(super) fn number(value: &[u8]) -> Result<u64, StoreError> {
+    value.try_into().map(u64::from_be_bytes).map_err(|_| damaged("a number"))
+}
+
+pub(super) fn from_layout(layout: Layout) -> Vec<u8> {
+    v1::Layout { section_size: layout.section_size, step: layout.step }.encode_to_vec()
+}
+
+pub(super) fn layout(value: &[u8]) -> Result<Layout, StoreError> {
+    let v1::Layout { section_size, step } = v1::Layout::decode(value).map_err(|_| damaged("the layout"))?;
+    Ok(Layout { section_size, step })
+}
+
+pub(super) fn from_table(table: &Table) -> Vec<u8> {
+    v1::Table::from(table).encode_to_vec()
+}
+
+pub(super) fn table(value: &[u8]) -> Result<Table, StoreError> {
+    let table = v1::Table::decode(value).map_err(|_| damaged("the table"))?;
+    Table::try_from(table).map_err(|why| damaged(&format!("the table: {why}")))
+}
+
+/// A message that a replica sends has what is needed; its ceilings stay 0.
+pub(super) fn from_claims(claims: &Claims) -> Vec<u8> {
+    let run = |run: &Run| v1::SectionState {
+        sections: Some(v1::SectionRange {
+            first: run.sections.start().get(),
+            last: run.sections.end().get(),
+        }),
+        ceiling: 0,
+        owner: Some(run.hands.owner.owner.into()),
+        released: run.hands.owner.released,
+        earlier: run.hands.earlier.map(|held| held.owner.into()),
+        earlier_released: run.hands.earlier.is_some_and(|held| held.released),
+    };
+    let sections = claims.runs().iter().map(run).collect();
+    v1::CopyReply { promised_term: 0, table: None, layout: None, sections }.encode_to_vec()
+}
+
+pub(super) fn claims(value: &[u8]) -> Result<Claims, StoreError> {
+    let run = |state: v1::SectionState| {
+        let sections = state.sections?;
+        let held = |owner: v1::Owner, released| Some(Held { owner: owner.try_into().ok()?, released });
+        let owner = held(state.owner?, state.released)?;
+        let earlier = match state.earlier {
+            Some(owner) => Some(held(owner, state.earlier_released)?),
+            None => None,
+        };
+        let sections = SectionId::new(sections.first)..=SectionId::new(sections.last);
+        Some(Run { sections, hands: Hands { owner, earlier } })
+    };
+    let stored = v1::CopyReply::decode(value).map_err(|_| damaged("the claims"))?;
+    let runs = stored.sections.into_iter().map(run).collect::<Option<_>>();
+    Ok(Claims::from_runs(runs.ok_or_else(|| damaged("the claims"))?))
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Unavailable(format!(
+        "etcd holds {what} that this program did not write; choose another prefix"
+    ))
+}

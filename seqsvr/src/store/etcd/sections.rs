@@ -1,0 +1,253 @@
+//! Claims, raises and releases. All claims are one value, so each change of them excludes every other, and a raise that
+//! names its revision is confirmed only while they stand as its owner saw them: a claim fences all raises at once.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use async_trait::async_trait;
+use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
+
+use super::members::Cell;
+use super::{EtcdStore, keys, lock};
+use crate::ids::{Epoch, SectionId};
+use crate::store::claims::Claims;
+use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+
+/// How many raises go into one transaction: etcd takes 128 operations by default.
+const BATCH: usize = 100;
+
+/// How many ceilings one answer carries: some 800 KB.
+const PAGE: i64 = 20_000;
+
+/// How often a change is tried anew because others changed the same meanwhile.
+const TRIES: usize = 20;
+
+/// What was last seen of the sections.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    hands: i64,
+    claims: Claims,
+    /// Revision and ceiling of each section that was read or raised.
+    ceilings: HashMap<SectionId, (i64, u64)>,
+}
+
+/// What raises are decided by.
+struct View {
+    hands: i64,
+    claims: Claims,
+    /// Parallel to the raises.
+    ceilings: Vec<(i64, u64)>,
+}
+
+#[async_trait]
+impl SectionStore for EtcdStore {
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        let (_, found) = self.members.look(&[self.keys.hands.clone().into_bytes()]).await?;
+        Ok(claims_of(&found[0])?.newest())
+    }
+
+    async fn claim(
+        &self,
+        sections: &[RangeInclusive<SectionId>],
+        owner: Owner,
+        layout: Layout,
+    ) -> Result<Claimed, StoreError> {
+        for _ in 0..TRIES {
+            let (_, found) =
+                self.members.look(&[self.keys.hands.clone().into(), self.keys.layout.clone().into()]).await?;
+            let (hands, stored) = (&found[0], &found[1]);
+            if let Some(stored) = stored.value().map(keys::layout).transpose()?
+                && stored != layout
+            {
+                return Err(StoreError::Layout { stored, configured: layout });
+            }
+            let mut claims = claims_of(hands)?;
+            let changed = claims.accept(sections, owner)?;
+            let mut puts = vec![TxnOp::put(self.keys.hands.clone(), keys::from_claims(&claims), None)];
+            if stored.revision == 0 {
+                puts.push(TxnOp::put(self.keys.layout.clone(), keys::from_layout(layout), None));
+            }
+            let same =
+                [unchanged(self.keys.hands.clone(), hands), unchanged(self.keys.layout.clone(), stored)];
+            if changed && !self.members.transact(&Txn::new().when(same).and_then(puts)).await?.succeeded() {
+                continue;
+            }
+            // Read after the claim stands: whatever an earlier owner had confirmed is among it.
+            let ceilings = self.ceilings(sections).await?;
+            return Ok(Claimed { ceilings, floor: 0, earlier: claims.earlier(sections) });
+        }
+        Err(contended())
+    }
+
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        let mut answers = Vec::with_capacity(raises.len());
+        for batch in batches(raises) {
+            answers.extend(self.raise_batch(owner, batch).await);
+        }
+        answers
+    }
+
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        for _ in 0..TRIES {
+            let (_, found) = self.members.look(&[self.keys.hands.clone().into_bytes()]).await?;
+            let mut claims = claims_of(&found[0])?;
+            if !claims.release(sections, owner) {
+                return Ok(());
+            }
+            let puts = [
+                TxnOp::put(self.keys.hands.clone(), keys::from_claims(&claims), None),
+                TxnOp::put(self.keys.released.clone(), "", None),
+            ];
+            let same = [unchanged(self.keys.hands.clone(), &found[0])];
+            if self.members.transact(&Txn::new().when(same).and_then(puts)).await?.succeeded() {
+                return Ok(());
+            }
+        }
+        Err(contended())
+    }
+}
+
+impl EtcdStore {
+    async fn ceilings(&self, sections: &[RangeInclusive<SectionId>]) -> Result<Vec<Ceiling>, StoreError> {
+        let mut ceilings = Vec::new();
+        for range in sections {
+            let (mut from, behind) = (self.keys.ceiling(*range.start()), self.keys.behind(*range.end()));
+            loop {
+                let options = GetOptions::new().with_range(behind.clone()).with_limit(PAGE);
+                let page = |client: Client| {
+                    let (from, options) = (from.clone(), options.clone());
+                    async move { client.kv_client().get(from, Some(options)).await }
+                };
+                let page = self.members.ask(page).await?;
+                for stored in page.kvs() {
+                    let section = self.keys.section(stored.key())?;
+                    ceilings.push(Ceiling { section, max: keys::number(stored.value())? });
+                }
+                match page.kvs().last() {
+                    Some(last) if page.more() => from = self.keys.behind(self.keys.section(last.key())?),
+                    _ => break,
+                }
+            }
+        }
+        Ok(ceilings)
+    }
+
+    /// One answer for each of at most [`BATCH`] raises, no two of which are for the same section.
+    async fn raise_batch(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        let mut view = self.remembered(raises);
+        let mut begun = false;
+        for _ in 0..TRIES {
+            let fresh = view.is_none();
+            let now = match view.take() {
+                Some(view) => view,
+                None => match self.view(raises).await {
+                    Ok(view) => view,
+                    Err(error) => return all(raises, begun, &error),
+                },
+            };
+            let answers: Vec<_> = raises
+                .iter()
+                .zip(&now.ceilings)
+                .map(|(raise, &(_, stored))| {
+                    now.claims.check(raise.section, owner)?;
+                    if stored > raise.max { Err(RaiseError::Smaller { stored }) } else { Ok(raise.max) }
+                })
+                .collect();
+            // A refusal is final, so it is never given by what is only remembered.
+            if !fresh && answers.iter().any(Result::is_err) {
+                continue;
+            }
+            let admitted =
+                || raises.iter().zip(&now.ceilings).zip(&answers).filter(|(_, answer)| answer.is_ok());
+            if admitted().next().is_none() {
+                return answers;
+            }
+            let mut same = vec![Compare::mod_revision(self.keys.hands.clone(), CompareOp::Equal, now.hands)];
+            let mut puts = Vec::new();
+            for ((raise, (revision, _)), _) in admitted() {
+                let key = self.keys.ceiling(raise.section);
+                same.push(Compare::mod_revision(key.clone(), CompareOp::Equal, *revision));
+                puts.push(TxnOp::put(key, raise.max.to_be_bytes(), None));
+            }
+            begun = true;
+            match self.members.transact(&Txn::new().when(same).and_then(puts)).await {
+                Ok(done) if done.succeeded() => {
+                    let revision = done.header().map_or(0, |header| header.revision());
+                    let mut seen = lock(&self.seen);
+                    for ((raise, _), _) in admitted() {
+                        seen.ceilings.insert(raise.section, (revision, raise.max));
+                    }
+                    return answers;
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let unknown = |_| Err(RaiseError::Unknown(error.to_string()));
+                    return answers.into_iter().map(|answer| answer.and_then(unknown)).collect();
+                }
+            }
+        }
+        all(raises, begun, &contended())
+    }
+
+    /// What is remembered, if it is of all these sections.
+    fn remembered(&self, raises: &[Ceiling]) -> Option<View> {
+        let seen = lock(&self.seen);
+        let ceilings = raises.iter().map(|raise| seen.ceilings.get(&raise.section).copied());
+        let ceilings = ceilings.collect::<Option<Vec<_>>>()?;
+        Some(View { hands: seen.hands, claims: seen.claims.clone(), ceilings })
+    }
+
+    async fn view(&self, raises: &[Ceiling]) -> Result<View, StoreError> {
+        let mut wanted = vec![self.keys.hands.clone().into_bytes()];
+        wanted.extend(raises.iter().map(|raise| self.keys.ceiling(raise.section)));
+        let (_, found) = self.members.look(&wanted).await?;
+        let claims = claims_of(&found[0])?;
+        let ceiling = |cell: &Cell| {
+            Ok((cell.revision, cell.value().map(keys::number).transpose()?.unwrap_or_default()))
+        };
+        let ceilings = found[1..].iter().map(ceiling).collect::<Result<Vec<_>, StoreError>>()?;
+        let mut seen = lock(&self.seen);
+        // A slow answer may come after a newer one; the transaction would tell, but only by failing.
+        if found[0].revision >= seen.hands {
+            seen.hands = found[0].revision;
+            seen.claims = claims.clone();
+        }
+        seen.ceilings.extend(raises.iter().map(|raise| raise.section).zip(ceilings.iter().copied()));
+        Ok(View { hands: found[0].revision, claims, ceilings })
+    }
+}
+
+/// The same failure for each raise: nothing was written before one was `begun`.
+fn all(raises: &[Ceiling], begun: bool, error: &StoreError) -> Vec<Result<u64, RaiseError>> {
+    let error = error.to_string();
+    let error = if begun { RaiseError::Unknown(error) } else { RaiseError::Unavailable(error) };
+    raises.iter().map(|_| Err(error.clone())).collect()
+}
+
+/// Cuts `raises` into what fits one transaction, which cannot put a key twice.
+fn batches(raises: &[Ceiling]) -> Vec<&[Ceiling]> {
+    let (mut cut, mut begun, mut sections) = (Vec::new(), 0, HashSet::new());
+    for (index, raise) in raises.iter().enumerate() {
+        if index - begun == BATCH || sections.contains(&raise.section) {
+            cut.push(&raises[begun..index]);
+            begun = index;
+            sections.clear();
+        }
+        sections.insert(raise.section);
+    }
+    cut.push(&raises[begun..]);
+    cut.retain(|batch| !batch.is_empty());
+    cut
+}
+
+fn unchanged(key: String, cell: &Cell) -> Compare {
+    Compare::mod_revision(key, CompareOp::Equal, cell.revision)
+}
+
+fn claims_of(hands: &Cell) -> Result<Claims, StoreError> {
+    Ok(hands.value().map(keys::claims).transpose()?.unwrap_or_default())
+}
+
+fn contended() -> StoreError {
+    StoreError::Unavailable(format!("etcd: others changed the same {TRIES} times in between"))
+}
