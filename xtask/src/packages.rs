@@ -8,13 +8,20 @@ use std::process::Command;
 
 use crate::run::{Failure, run};
 
-/// A program, and the Debian package that brings it.
-const NEEDED: &[(&str, &str)] =
-    &[("cc", "gcc"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// A program in the path, or a file with one `*` for a folder's name, and the Debian package that brings it.
+const NEEDED: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+    ("etcd", "etcd-server"),
+    ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    ("protoc", "protobuf-compiler"),
+    ("/usr/include/google/protobuf/descriptor.proto", "libprotobuf-dev"),
+];
 
 /// Installs what is missing, as root on Debian; else says what to install.
 pub(crate) fn install() -> Result<(), Failure> {
-    let packages = missing(found_in_path);
+    let packages = missing(found);
     if packages.is_empty() {
         return Ok(());
     }
@@ -36,6 +43,15 @@ pub(crate) fn install() -> Result<(), Failure> {
 
 fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
     NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+}
+
+fn found(program_or_file: &str) -> bool {
+    match program_or_file.split_once("/*/") {
+        Some((folder, rest)) => fs::read_dir(folder)
+            .is_ok_and(|inside| inside.flatten().any(|one| one.path().join(rest).is_file())),
+        None if program_or_file.starts_with('/') => Path::new(program_or_file).is_file(),
+        None => found_in_path(program_or_file),
+    }
 }
 
 fn found_in_path(program: &str) -> bool {
@@ -62,12 +78,15 @@ mod tests {
     fn only_what_is_missing_is_named() {
         assert_eq!(missing(|_| true), [""; 0]);
         assert_eq!(missing(|program| program != "chromedriver"), ["chromium-driver"]);
-        assert_eq!(missing(|_| false), ["gcc", "chromium", "chromium-driver"]);
+        assert_eq!(missing(|_| false).len(), NEEDED.len());
     }
 
     #[test]
-    fn a_program_is_found_in_the_path() {
-        assert!(found_in_path("sh"));
-        assert!(!found_in_path("no-such-program-anywhere"));
+    fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
+        assert!(found("sh"));
+        assert!(!found("no-such-program-anywhere"));
+        assert!(found("/proc/*/status"));
+        assert!(!found("/proc/*/no-such-file"));
+        assert!(found("/proc/self/status"));
     }
 }
