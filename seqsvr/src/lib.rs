@@ -19,7 +19,6 @@ pub mod config;
 pub mod error;
 
 mod alloc;
-#[allow(dead_code, reason = "the shell around it comes next")]
 mod arbiter;
 pub mod cli;
 pub mod client;

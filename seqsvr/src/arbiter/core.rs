@@ -13,7 +13,7 @@ use super::plan::Policy;
 use super::reign::Reign;
 use crate::clock::Moment;
 use crate::ids::{Epoch, SectionId};
-use crate::routing::Table;
+use crate::routing::{Node, NodeState, Table};
 use crate::store::StoreError;
 use crate::store::tables::{Mark, Reading, WriteError};
 
@@ -331,6 +331,23 @@ impl Arbiter {
 }
 
 impl Seed {
+    /// A table that knows the nodes and assigns nothing.
+    pub(super) fn blank(&self) -> Table {
+        let node = |(name, addr): &(String, String)| Node {
+            name: name.clone(),
+            addr: addr.clone(),
+            state: NodeState::Active,
+        };
+        Table {
+            set: self.set,
+            version: Epoch::default(),
+            section_size: self.section_size,
+            uids: self.uids.clone(),
+            nodes: self.nodes.iter().map(node).collect(),
+            assignments: Vec::new(),
+        }
+    }
+
     /// What differs between this and a stored table, in one line.
     fn misfit(&self, table: &Table) -> Option<String> {
         let same =

@@ -11,13 +11,13 @@ use super::plan::{self, Policy, Status};
 use super::slots::open;
 use crate::clock::Moment;
 use crate::ids::{Epoch, SectionId};
-use crate::routing::{Node, NodeState, Table};
+use crate::routing::{Node, Table};
 use crate::store::tables::WriteError;
 
 /// The most changes of operators that wait at a time.
 const CHANGES: usize = 64;
 /// The most nodes that a Set may know.
-const NODES: usize = 1_024;
+pub(super) const NODES: usize = 1_024;
 
 /// One term of one arbiter.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Reign {
         actions: &mut Vec<Action>,
     ) -> Self {
         let first = adopted.is_none();
-        let table = adopted.unwrap_or_else(|| Arc::new(blank(rules)));
+        let table = adopted.unwrap_or_else(|| Arc::new(rules.seed.blank()));
         let balance_at = match &rules.policy {
             Policy::Spread(balance) if !balance.every.is_zero() => Some(now + balance.every),
             _ => None,
@@ -321,22 +321,6 @@ impl Reign {
 
     fn version(&self) -> Epoch {
         Epoch { term: self.term, version: self.table.version.version + 1 }
-    }
-}
-
-fn blank(rules: &ArbiterRules) -> Table {
-    let node = |(name, addr): &(String, String)| Node {
-        name: name.clone(),
-        addr: addr.clone(),
-        state: NodeState::Active,
-    };
-    Table {
-        set: rules.seed.set,
-        version: Epoch::default(),
-        section_size: rules.seed.section_size,
-        uids: rules.seed.uids.clone(),
-        nodes: rules.seed.nodes.iter().map(node).collect(),
-        assignments: Vec::new(),
     }
 }
 

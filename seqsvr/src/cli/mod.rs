@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+mod arbiter;
 mod fault;
 mod role;
 
@@ -35,7 +36,10 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    /// Decides who serves which sections of a Set, or stands by for the one that does
+    Arbiter(arbiter::ArbiterArgs),
+}
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
@@ -51,6 +55,8 @@ impl Cli {
 
     /// Does what was asked.
     pub async fn run(self) -> Result<(), Fault> {
-        match self.command {}
+        match self.command {
+            Command::Arbiter(args) => arbiter::run(args).await,
+        }
     }
 }

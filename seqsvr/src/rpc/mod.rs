@@ -2,6 +2,7 @@
 //! types; the cores know none.
 
 mod convert;
+pub(crate) mod door;
 pub mod security;
 #[allow(dead_code, reason = "the service that uses it is not there yet")]
 pub(crate) mod store;

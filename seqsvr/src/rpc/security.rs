@@ -139,6 +139,11 @@ impl Listen {
         }
     }
 
+    /// How an address of the server begins.
+    pub fn scheme(&self) -> &'static str {
+        if self.identity.is_some() { "https" } else { "http" }
+    }
+
     /// Lets calls through that bring the token.
     pub fn guard(&self) -> Guard {
         Guard { token: self.token }

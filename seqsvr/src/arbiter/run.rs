@@ -1,0 +1,140 @@
+//! The shell around the arbiter's core: carries out what it decides (calls of the stores, probes) and feeds it what came of it, until it is told to
+//! stop. Owns the core and everything under way; one for each Set that a process arbitrates. `cli::arbiter` runs it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::core::{Action, Arbiter, Change, Event, Outcome};
+use super::probe::Prober;
+use super::view::View;
+use crate::clock;
+use crate::store::tables::TableStore;
+
+/// Operators' changes that wait to be looked at.
+const ORDERS: usize = 16;
+
+/// The way to a running arbiter; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    orders: mpsc::Sender<Order>,
+    view: watch::Receiver<View>,
+}
+
+struct Order {
+    change: Change,
+    answer: oneshot::Sender<Outcome>,
+}
+
+impl Handle {
+    /// Asks for a change, and waits until it is carried out or refused. `None`: the arbiter has stopped.
+    pub(crate) async fn change(&self, change: Change) -> Option<Outcome> {
+        let (answer, outcome) = oneshot::channel();
+        self.orders.send(Order { change, answer }).await.ok()?;
+        outcome.await.ok()
+    }
+
+    /// What the arbiter sees and does, always the newest.
+    pub(crate) fn view(&self) -> watch::Receiver<View> {
+        self.view.clone()
+    }
+}
+
+/// An arbiter that is not running yet.
+pub(crate) struct Shell {
+    arbiter: Arbiter,
+    tables: Arc<dyn TableStore>,
+    prober: Prober,
+    orders: mpsc::Receiver<Order>,
+    view: watch::Sender<View>,
+    under_way: FuturesUnordered<BoxFuture<'static, Event>>,
+    answers: BTreeMap<u64, oneshot::Sender<Outcome>>,
+    asked: u64,
+}
+
+impl Shell {
+    pub(crate) fn new(arbiter: Arbiter, tables: Arc<dyn TableStore>, prober: Prober) -> (Self, Handle) {
+        let (order_to, orders) = mpsc::channel(ORDERS);
+        let (view, seen) = watch::channel(View::default());
+        let shell = Self {
+            arbiter,
+            tables,
+            prober,
+            orders,
+            view,
+            under_way: FuturesUnordered::new(),
+            answers: BTreeMap::new(),
+            asked: 0,
+        };
+        (shell, Handle { orders: order_to, view: seen })
+    }
+
+    /// Arbitrates until `stop`. What is under way then is dropped: whoever acts next completes it.
+    ///
+    /// # Errors
+    ///
+    /// One line: the stores hold a Set of another shape.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
+        let mut event = Event::Start;
+        loop {
+            for action in self.arbiter.on(clock::now(), event) {
+                self.carry_out(action)?;
+            }
+            View::of(&self.arbiter).publish(&self.view);
+            let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));
+            event = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(event) = self.under_way.next() => event,
+                Some(order) = self.orders.recv() => self.take(order),
+                () = sleep(pause.unwrap_or_default()), if pause.is_some() => Event::Wake,
+            };
+        }
+    }
+
+    fn take(&mut self, order: Order) -> Event {
+        self.asked += 1;
+        self.answers.insert(self.asked, order.answer);
+        Event::Change { id: self.asked, change: order.change }
+    }
+
+    fn carry_out(&mut self, action: Action) -> Result<(), String> {
+        let tables = Arc::clone(&self.tables);
+        let work: BoxFuture<'static, Event> = match action {
+            Action::Read { mark, wait } => Box::pin(async move {
+                let outcome = tables.read(&mark, wait).await;
+                outcome.iter().for_each(|reading| debug!(promised = reading.promised, "read"));
+                Event::Read { outcome }
+            }),
+            Action::Promise { term } => Box::pin(async move {
+                let outcome = tables.promise(term).await;
+                Event::Promised { term, outcome }
+            }),
+            Action::Write(table) => Box::pin(async move {
+                let outcome = tables.write(&table).await;
+                if let Err(why) = &outcome {
+                    warn!(version = %table.version, %why, "a table was not written");
+                }
+                Event::Written { version: table.version, outcome }
+            }),
+            Action::Acting { term } => {
+                Box::pin(async move { Event::Acted { outcome: tables.acting(term).await } })
+            }
+            Action::Probe { node, addr } => self.prober.probe(node, &addr),
+            Action::Answer { id, outcome } => {
+                // Who asked may have gone.
+                let _ = self.answers.remove(&id).map(|answer| answer.send(outcome));
+                return Ok(());
+            }
+            Action::Misfit(line) => return Err(line),
+        };
+        self.under_way.push(work);
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What callers of every role find the same way: a gRPC server with health and reflection beside the role's own services, guarded
+//! by tokens and TLS as configured, and a page with metrics. Owns the listeners; the roles under `cli` open and serve it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::NamedService;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::{Router, TcpIncoming};
+use tonic_health::server::HealthReporter;
+
+use super::DESCRIPTORS;
+use super::security::Listen;
+
+/// A bound listener and the services behind it.
+pub(crate) struct Door {
+    listener: TcpListener,
+    router: Router,
+    health: HealthReporter,
+}
+
+impl Door {
+    /// Binds `addr`. Health and reflection are there, the latter for callers with the token.
+    ///
+    /// # Errors
+    ///
+    /// One line: the address cannot be bound, the certificates cannot be used.
+    pub(crate) async fn open(addr: SocketAddr, listen: &Listen) -> Result<Self, String> {
+        let listener = bind(addr).await?;
+        let (reporter, health) = tonic_health::server::health_reporter();
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .build_v1()
+            .map_err(|error| format!("reflection: {error}"))?;
+        let mut server = listen.server().map_err(|error| error.to_string())?;
+        // Who watches over processes has no token, and learns nothing but that they serve.
+        let router =
+            server.add_service(health).add_service(InterceptedService::new(reflection, listen.guard()));
+        Ok(Self { listener, router, health: reporter })
+    }
+
+    /// Where it listens, after port 0 too.
+    ///
+    /// # Errors
+    ///
+    /// One line.
+    pub(crate) fn address(&self) -> Result<SocketAddr, String> {
+        self.listener.local_addr().map_err(|error| error.to_string())
+    }
+
+    /// Tells who asks for health what serves.
+    pub(crate) fn health(&self) -> HealthReporter {
+        self.health.clone()
+    }
+
+    /// With one more service behind it, already guarded.
+    pub(crate) fn with<S>(mut self, service: S) -> Self
+    where
+        S: Service<http::Request<Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
+        S::Response: IntoResponse,
+        S::Future: Send + 'static,
+    {
+        self.router = self.router.add_service(service);
+        self
+    }
+
+    /// Serves until `stop`; calls under way are finished.
+    ///
+    /// # Errors
+    ///
+    /// One line.
+    pub(crate) async fn serve(self, stop: CancellationToken) -> Result<(), String> {
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let served = self.router.serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
+        served.await.map_err(|error| format!("the server ended: {error}"))
+    }
+}
+
+/// Binds `addr`, or says in one line why not.
+pub(crate) async fn bind(addr: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(addr).await.map_err(|error| format!("cannot listen on {addr}: {error}"))
+}
+
+/// Serves `GET /metrics` with what `render` says at each call, until `stop`. Plain HTTP: the page holds counts and names of
+/// nodes, nothing that a token would have to guard.
+///
+/// # Errors
+///
+/// One line.
+pub(crate) async fn serve_metrics(
+    listener: TcpListener,
+    render: impl Fn() -> String + Clone + Send + Sync + 'static,
+    stop: CancellationToken,
+) -> Result<(), String> {
+    const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let page = get(move || {
+        let text = render();
+        async move { ([(CONTENT_TYPE, TEXT)], text) }
+    });
+    let pages = axum::Router::new().route("/metrics", page);
+    let served = axum::serve(listener, pages).with_graceful_shutdown(stop.cancelled_owned());
+    served.await.map_err(|error| format!("the page with metrics ended: {error}"))
+}
