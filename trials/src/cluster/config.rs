@@ -141,6 +141,7 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
         write: None,
         patience_ms: 5_000,
         security: Default::default(),
+        etcd: None,
     };
     Ok(config.open(CLUSTER, 0)?)
 }
