@@ -8,11 +8,10 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 use super::metrics::Metrics;
-use super::raiser::Raiser;
 use super::shared::Shared;
+use super::tenure::{Means, Tenure};
 use crate::config::Options;
 use crate::error::{NextError, OpenError, TryNextError, Unavailable};
 use crate::ids::{Epoch, Granted, Uid};
@@ -24,9 +23,8 @@ use crate::store::{Owner, SectionStore};
 /// Must be opened within a Tokio runtime. Dropping it stops its task; [`shutdown`](Self::shutdown) also
 /// waits for that.
 pub struct Embedded {
-    shared: Arc<Shared>,
+    tenure: Tenure,
     options: Options,
-    stop: CancellationToken,
     raiser: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -42,24 +40,24 @@ impl Embedded {
         options.check()?;
         let epoch = store.newest_epoch().await?.next();
         let owner = Owner { epoch, incarnation: options.incarnation };
-        let claimed = store.claim(&[Shared::all(&options)], owner, options.layout()).await?;
-        let shared = Arc::new(Shared::new(&options, owner, &claimed));
-        let stop = CancellationToken::new();
-        let raiser =
-            Raiser { shared: Arc::clone(&shared), store, options: options.clone(), stop: stop.clone() };
-        let raiser = Mutex::new(Some(tokio::spawn(raiser.run())));
-        Ok(Self { shared, options, stop, raiser })
+        let sections = [Shared::all(&options)];
+        let claimed = store.claim(&sections, owner, options.layout()).await?;
+        // The raiser says in the log what was lost, and callers are told when they ask.
+        let lost = Box::new(|_| {});
+        let means = Means { store, options: options.clone(), counters: Arc::default(), lost };
+        let (tenure, raiser) = Tenure::begin(means, owner, &sections, &claimed);
+        Ok(Self { tenure, options, raiser: Mutex::new(Some(raiser)) })
     }
 
     /// The epoch under which every number of this allocator is handed out.
     pub fn epoch(&self) -> Epoch {
-        self.shared.owner.epoch
+        self.tenure.shared().owner.epoch
     }
 
     /// Stops handing out numbers, for good, and returns when a raise under way has ended. Later calls are
     /// refused with [`Refusal::Stopped`](crate::Refusal::Stopped).
     pub async fn shutdown(&self) {
-        self.stop.cancel();
+        self.tenure.stop();
         if let Some(raiser) = self.raiser.lock().await.take()
             && let Err(error) = raiser.await
         {
@@ -70,14 +68,14 @@ impl Embedded {
     /// The counters. Sums the touched slots (a few milliseconds for a million uids), so call it for a scrape,
     /// not for a request.
     pub fn metrics(&self) -> Metrics {
-        self.shared.metrics()
+        self.tenure.shared().metrics()
     }
 
     /// Repeats `attempt` after each round of raises until it no longer would wait, for a bounded time.
     async fn wait<T>(&self, attempt: impl Fn() -> Result<T, TryNextError>) -> Result<T, NextError> {
         let waited = self.options.raise_wait;
         let deadline = Instant::now() + waited;
-        let mut rounds = self.shared.rounds.subscribe();
+        let mut rounds = self.tenure.shared().rounds.subscribe();
         loop {
             match attempt() {
                 Ok(done) => return Ok(done),
@@ -86,7 +84,7 @@ impl Embedded {
             }
             // The sender lives in `shared`, so only time can end the wait without a round.
             if timeout_at(deadline, rounds.changed()).await.is_err() {
-                self.shared.counters.gave_up();
+                self.tenure.shared().counters.gave_up();
                 let reason = Cow::Borrowed("the ceiling could not be raised");
                 return Err(Unavailable { waited, reason }.into());
             }
@@ -94,28 +92,22 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
 #[async_trait]
 impl Sequencer for Embedded {
     #[inline]
     fn try_next(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
-        self.shared.take(uid, count)
+        self.tenure.shared().take(uid, count)
     }
 
     async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError> {
-        self.wait(|| self.shared.take(uid, count)).await
+        self.wait(|| self.tenure.shared().take(uid, count)).await
     }
 
     async fn current(&self, uid: Uid) -> Result<u64, NextError> {
-        Ok(self.shared.current(uid))
+        Ok(self.tenure.shared().current(uid).expect("every section is here"))
     }
 
     async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), NextError> {
-        self.wait(|| self.shared.advance(uid, at_least)).await
+        self.wait(|| self.tenure.shared().advance(uid, at_least)).await
     }
 }

@@ -36,8 +36,9 @@ pub struct Metrics {
     pub refused_stopped: u64,
 }
 
+/// What tenures count.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     raises: AtomicU64,
     raises_failed: AtomicU64,
     raise_calls: AtomicU64,

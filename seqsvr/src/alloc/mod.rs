@@ -17,10 +17,11 @@ mod raiser;
 #[allow(dead_code, reason = "the process around it follows")]
 mod runs;
 mod section;
-mod shared;
+pub(crate) mod shared;
 mod space;
 mod split;
 mod sync;
+pub(crate) mod tenure;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::hold::Hold;
@@ -133,8 +134,8 @@ pub(crate) struct Node {
     predecessor: Option<Predecessor>,
     lease: Lease,
     mark: Mark,
-    /// The version of the table that is obeyed.
-    version: Option<Epoch>,
+    /// The table that is obeyed.
+    table: Option<Arc<Table>>,
     reads: Reads,
     /// What that table gives to this incarnation, less what was lost to a newer claim.
     holds: BTreeMap<Epoch, Hold>,
@@ -162,7 +163,7 @@ impl Node {
             predecessor,
             lease,
             mark: Mark::default(),
-            version: None,
+            table: None,
             reads: Reads::Stopped,
             holds: BTreeMap::new(),
             recording: None,
@@ -200,6 +201,16 @@ impl Node {
         self.lease.until()
     }
 
+    /// The table that is obeyed.
+    pub(crate) fn table(&self) -> Option<&Arc<Table>> {
+        self.table.as_ref()
+    }
+
+    /// What the table gives to this incarnation, whether it is served already or not.
+    pub(crate) fn held(&self) -> Runs {
+        self.holds.values().fold(Runs::default(), |all, hold| all.union(&hold.sections()))
+    }
+
     /// When to send [`Event::Wake`].
     pub(crate) fn wake_at(&self) -> Option<Moment> {
         let read = match self.reads {
@@ -235,11 +246,12 @@ impl Node {
         };
         self.mark = reading.mark;
         // A table that counted is never followed by an older one; who hears otherwise trusts neither.
-        let newest = reading.table.filter(|table| self.version.is_none_or(|obeyed| obeyed <= table.version));
-        if let Some(table) = newest {
-            if self.version != Some(table.version) {
-                self.version = Some(table.version);
+        let obeyed = self.table.as_ref().map(|table| table.version);
+        if let Some(table) = reading.table.filter(|table| obeyed.is_none_or(|obeyed| obeyed <= table.version))
+        {
+            if obeyed != Some(table.version) {
                 self.obey(now, &table, actions);
+                self.table = Some(table);
             }
             self.lease.renew(asked, now);
             for hold in self.holds.values_mut() {
@@ -344,3 +356,6 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

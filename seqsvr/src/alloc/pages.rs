@@ -3,7 +3,7 @@
 //! TLB misses cost, and half the memory misses less. A uid that comes further than that
 //! goes on in a 64-bit slot. Pages appear at the first touch and stay. Owned and called by `space`.
 
-use super::sync::{AtomicU32, AtomicU64, LEAF_PAGES, LEAVES, OnceLock, Ordering, PAGE_UIDS};
+use super::sync::{AtomicU32, AtomicU64, LEAF_PAGES, OnceLock, Ordering, PAGE_UIDS};
 
 /// The distance that says "look in the wide slot". Distances up to one less are stored as they are.
 pub(crate) const WIDE: u32 = u32::MAX;
@@ -74,10 +74,12 @@ impl Leaf {
 }
 
 impl Leaf {
-    fn moved(&self) -> u64 {
-        let touched = self.pages.iter().enumerate().filter(|(_, page)| page.distances.get().is_some());
-        let uids = touched.flat_map(|(page, _)| page * PAGE_UIDS..(page + 1) * PAGE_UIDS);
-        let lines = uids.filter_map(|uid| self.line(uid as u32));
+    /// How far the uids of the page at `index` have come together.
+    fn moved(&self, index: usize) -> u64 {
+        if self.pages[index].distances.get().is_none() {
+            return 0;
+        }
+        let lines = (index * PAGE_UIDS..(index + 1) * PAGE_UIDS).filter_map(|uid| self.line(uid as u32));
         lines.map(|line| line.seen().distance()).fold(0, u64::wrapping_add)
     }
 }
@@ -143,14 +145,18 @@ impl Line<'_> {
 
 /// Finds the page of a uid by shifting, in two steps.
 pub(crate) struct Directory {
-    leaves: Box<[OnceLock<Box<Leaf>>; LEAVES]>,
+    /// The leaf that comes first.
+    first: usize,
+    leaves: Box<[OnceLock<Box<Leaf>>]>,
 }
 
 impl Directory {
     const LEAF_UIDS: usize = PAGE_UIDS * LEAF_PAGES;
 
-    pub(crate) fn new() -> Self {
-        Self { leaves: Box::new(std::array::from_fn(|_| OnceLock::new())) }
+    /// Room for the uids from `first` to `last`.
+    pub(crate) fn new(first: u32, last: u32) -> Self {
+        let (first, last) = (first as usize / Self::LEAF_UIDS, last as usize / Self::LEAF_UIDS);
+        Self { first, leaves: (first..=last).map(|_| OnceLock::new()).collect() }
     }
 
     /// The page of `uid`, if any of its neighbourhood was touched.
@@ -161,39 +167,55 @@ impl Directory {
 
     #[inline]
     pub(crate) fn leaf(&self, uid: u32) -> Option<&Leaf> {
-        self.leaves[uid as usize / Self::LEAF_UIDS].get().map(|leaf| &**leaf)
+        // Below the first it wraps around to what is not there.
+        let index = (uid as usize / Self::LEAF_UIDS).wrapping_sub(self.first);
+        self.leaves.get(index)?.get().map(|leaf| &**leaf)
     }
 
-    /// The leaf of `uid`, made if need be; `base_of` answers where a uid stood when it was loaded.
+    /// The leaf of `uid`, which there is room for, made if need be; `base_of` answers where a uid stood when it was loaded.
     pub(crate) fn touch(&self, uid: u32, base_of: impl Fn(u32) -> u64) -> &Leaf {
-        let first = uid as usize / Self::LEAF_UIDS * Self::LEAF_UIDS;
+        let leaf = uid as usize / Self::LEAF_UIDS;
         let page = |index: usize| Page {
             room: AtomicU32::new(0),
-            base: base_of((first + index * PAGE_UIDS) as u32),
+            base: base_of((leaf * Self::LEAF_UIDS + index * PAGE_UIDS) as u32),
             distances: OnceLock::new(),
         };
-        self.leaves[uid as usize / Self::LEAF_UIDS]
+        self.leaves[leaf - self.first]
             .get_or_init(|| Box::new(Leaf { pages: std::array::from_fn(page), wide: OnceLock::new() }))
     }
 
     /// Calls `each` with every page that has uids from `first` to `last` and whose neighbourhood was touched.
     pub(crate) fn pages(&self, first: u32, last: u32, mut each: impl FnMut(&Page)) {
         let (first, last) = (first as usize / PAGE_UIDS, last as usize / PAGE_UIDS);
-        let mut page = first;
-        while page <= last {
-            match self.leaves[page / LEAF_PAGES].get() {
-                Some(leaf) => {
-                    each(&leaf.pages[page % LEAF_PAGES]);
-                    page += 1;
-                }
-                None => page = (page / LEAF_PAGES + 1) * LEAF_PAGES,
-            }
-        }
+        self.walk(first, last, |leaf, index| each(&leaf.pages[index]));
     }
 
     /// How far all touched uids have come together, wrapping. Walks every touched page.
     pub(crate) fn moved(&self) -> u64 {
         let leaves = self.leaves.iter().filter_map(OnceLock::get);
-        leaves.map(|leaf| leaf.moved()).fold(0, u64::wrapping_add)
+        let pages = leaves.flat_map(|leaf| (0..LEAF_PAGES).map(move |index| leaf.moved(index)));
+        pages.fold(0, u64::wrapping_add)
+    }
+
+    /// The same for the pages whose first uid lies between `first` and `last`.
+    pub(crate) fn moved_between(&self, first: u32, last: u32) -> u64 {
+        let (first, last) = ((first as usize).div_ceil(PAGE_UIDS), last as usize / PAGE_UIDS);
+        let mut sum = 0_u64;
+        self.walk(first, last, |leaf, index| sum = sum.wrapping_add(leaf.moved(index)));
+        sum
+    }
+
+    /// Calls `each` with the pages from `first` to `last` of the leaves that were touched.
+    fn walk(&self, first: usize, last: usize, mut each: impl FnMut(&Leaf, usize)) {
+        let mut page = first;
+        while page <= last {
+            match self.leaves.get((page / LEAF_PAGES).wrapping_sub(self.first)).and_then(OnceLock::get) {
+                Some(leaf) => {
+                    each(leaf, page % LEAF_PAGES);
+                    page += 1;
+                }
+                None => page = (page / LEAF_PAGES + 1) * LEAF_PAGES,
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use tracing::{error, warn};
 
 use super::shared::Shared;
 use crate::config::Options;
+use crate::ids::SectionId;
 use crate::store::{Ceiling, RaiseError, SectionStore};
 
 pub(super) struct Raiser {
@@ -17,6 +18,8 @@ pub(super) struct Raiser {
     pub(super) store: Arc<dyn SectionStore>,
     pub(super) options: Options,
     pub(super) stop: CancellationToken,
+    /// Called with each section that another owner has claimed, once it is closed.
+    pub(super) lost: Box<dyn Fn(SectionId) + Send + Sync>,
 }
 
 impl Raiser {
@@ -77,7 +80,8 @@ impl Raiser {
         let to = match error {
             RaiseError::NotOwner { newest } => {
                 error!(section = %target.section, mine = %self.shared.owner.epoch, %newest, "section lost to another owner");
-                self.shared.fence(target.section);
+                self.shared.fence(target.section..=target.section);
+                (self.lost)(target.section);
                 return 0;
             }
             // An earlier raise of unknown outcome, or an operator's, went further. It becomes this owner's

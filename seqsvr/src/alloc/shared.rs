@@ -1,7 +1,8 @@
-//! What callers and the raiser share: all sections, and which of them are due to be raised. The due set is a
+//! What callers and the raiser of a tenure share: its sections, and which of them are due to be raised. The due set is a
 //! bit for each section, so it is bounded, needs no lock, and a section stands in it once.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::{Notify, watch};
@@ -9,55 +10,67 @@ use tokio::sync::{Notify, watch};
 use super::metrics::{Counters, Metrics};
 use super::section::Rules;
 use super::space::{Advance, Space, Take};
-use super::split::Split;
+use super::split::{Places, Split};
 use crate::config::Options;
 use crate::error::{Refusal, TryNextError};
 use crate::ids::{Granted, SectionId, Uid};
 use crate::store::{Ceiling, Claimed, Owner};
 
-pub(super) struct Shared {
+/// The memory of one tenure: sections that came under one owner together.
+pub(crate) struct Shared {
     space: Space,
     split: Split,
     limit: u64,
     max_count: u32,
-    pub(super) owner: Owner,
+    pub(crate) owner: Owner,
     due: Box<[AtomicU64]>,
     pub(super) asked: Notify,
     /// Changes after every call of the store, successful or not; waiting callers then look again.
     pub(super) rounds: watch::Sender<u64>,
     stopped: AtomicBool,
-    pub(super) counters: Counters,
+    pub(super) counters: Arc<Counters>,
 }
 
 impl Shared {
-    pub(super) fn new(options: &Options, owner: Owner, claimed: &Claimed) -> Self {
+    /// `sections`, sorted and without overlap, from the ceilings that their claim by `owner` found.
+    pub(crate) fn new(
+        options: &Options,
+        owner: Owner,
+        sections: &[RangeInclusive<SectionId>],
+        claimed: &Claimed,
+        counters: Arc<Counters>,
+    ) -> Self {
         let split = Split::new(options.section_size);
         let rules = Rules { step: u64::from(options.step), limit: options.limit };
-        let mut bases = vec![claimed.floor; split.sections()];
+        let places = Places::new(sections.iter().map(|run| run.start().get()..=run.end().get()));
+        let mut bases = vec![claimed.floor; places.count()];
         for ceiling in &claimed.ceilings {
-            bases[ceiling.section.get() as usize] = ceiling.max.max(claimed.floor);
+            if let Some(place) = places.of(ceiling.section.get() as usize) {
+                bases[place] = ceiling.max.max(claimed.floor);
+            }
         }
         Self {
-            space: Space::new(split, rules, bases),
+            due: (0..places.count().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            space: Space::new(split, rules, places, bases),
             split,
             limit: options.limit,
             max_count: options.max_count,
             owner,
-            due: (0..split.sections().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             asked: Notify::new(),
             rounds: watch::Sender::new(0),
             stopped: AtomicBool::new(false),
-            counters: Counters::default(),
+            counters,
         }
     }
 
     /// All sections of the uid space.
-    pub(super) fn all(options: &Options) -> RangeInclusive<SectionId> {
+    pub(crate) fn all(options: &Options) -> RangeInclusive<SectionId> {
         SectionId::new(0)..=SectionId::new(Split::new(options.section_size).sections() as u32 - 1)
     }
 
+    /// Takes `count` numbers for `uid` from memory.
     #[inline]
-    pub(super) fn take(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
+    pub(crate) fn take(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
         // One comparison: 0 wraps around to the largest.
         if count.wrapping_sub(1) < self.max_count
             && let Some(last) = self.space.take_within_room(uid.get(), count)
@@ -91,11 +104,13 @@ impl Shared {
         Granted { first: last - u64::from(count) + 1, last, epoch: self.owner.epoch }
     }
 
-    pub(super) fn current(&self, uid: Uid) -> u64 {
+    /// The last number handed out for `uid`; `None`: its section is not here.
+    pub(crate) fn current(&self, uid: Uid) -> Option<u64> {
         self.space.current(uid.get())
     }
 
-    pub(super) fn advance(&self, uid: Uid, at_least: u64) -> Result<(), TryNextError> {
+    /// Lets `uid` go on above `at_least`.
+    pub(crate) fn advance(&self, uid: Uid, at_least: u64) -> Result<(), TryNextError> {
         if at_least > self.limit {
             return Err(self.refuse(Refusal::Exhausted { limit: self.limit }));
         }
@@ -107,7 +122,7 @@ impl Shared {
     }
 
     /// Up to `most` sections that are due, with their targets; they leave the due set.
-    pub(super) fn collect_due(&self, most: usize) -> Vec<Ceiling> {
+    pub(crate) fn collect_due(&self, most: usize) -> Vec<Ceiling> {
         let mut batch = Vec::new();
         for (index, word) in self.due.iter().enumerate() {
             let mut bits = word.load(Ordering::Relaxed);
@@ -116,34 +131,44 @@ impl Shared {
                 bits &= !bit;
                 // The bit goes before the target is read: who asks for more afterwards sets it again.
                 word.fetch_and(!bit, Ordering::AcqRel);
-                let section = SectionId::new(index as u32 * 64 + bit.trailing_zeros());
-                let target = self.space.due(section.get() as usize);
-                batch.extend(target.map(|max| Ceiling { section, max }));
+                let place = index * 64 + bit.trailing_zeros() as usize;
+                let section = SectionId::new(self.space.places().section(place) as u32);
+                batch.extend(self.space.due(place).map(|max| Ceiling { section, max }));
             }
         }
         batch
     }
 
     /// The store confirmed a ceiling.
-    pub(super) fn confirm(&self, section: SectionId, ceiling: u64) {
-        self.space.confirm(section.get() as usize, ceiling);
+    pub(crate) fn confirm(&self, section: SectionId, ceiling: u64) {
+        if let Some(place) = self.place(section) {
+            self.space.confirm(place, ceiling);
+        }
     }
 
     /// Asks for a section's ceiling to be at least `to`; the raiser is the caller, so nobody is woken.
-    pub(super) fn ask_again(&self, section: SectionId, to: u64) {
-        self.space.want(section.get() as usize, to);
-        self.mark_due(section);
+    pub(crate) fn ask_again(&self, section: SectionId, to: u64) {
+        if let Some(place) = self.place(section) {
+            self.space.want(place, to);
+            self.mark_due(place);
+        }
     }
 
-    /// Closes a section that was lost to another owner.
-    pub(super) fn fence(&self, section: SectionId) {
-        self.space.close(section.get() as usize, section.get() as usize);
+    /// Closes sections that another owner has or may get: nothing is taken in them afterwards, and who waits hears of it.
+    pub(crate) fn fence(&self, sections: RangeInclusive<SectionId>) {
+        let places = self.place(*sections.start()).zip(self.place(*sections.end()));
+        if let Some((first, last)) = places {
+            self.space.close(first..=last);
+            self.rounds.send_modify(|round| *round += 1);
+        }
     }
 
     /// Closes all sections: nothing is handed out afterwards.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.space.close(0, self.split.sections() - 1);
+        if let Some(last) = self.space.places().count().checked_sub(1) {
+            self.space.close(0..=last);
+        }
         self.rounds.send_modify(|round| *round += 1);
     }
 
@@ -151,15 +176,28 @@ impl Shared {
         self.counters.snapshot(self.space.allocated())
     }
 
-    fn mark_due(&self, section: SectionId) {
-        let bit = 1 << (section.get() % 64);
-        self.due[section.get() as usize / 64].fetch_or(bit, Ordering::AcqRel);
+    /// How many numbers were handed out. Walks every touched page.
+    pub(super) fn allocated(&self) -> u64 {
+        self.space.allocated()
+    }
+
+    /// How many numbers were handed out in `section`, about. Walks its touched pages.
+    pub(super) fn allocated_in(&self, section: SectionId) -> u64 {
+        self.place(section).map_or(0, |place| self.space.allocated_in(place))
+    }
+
+    fn place(&self, section: SectionId) -> Option<usize> {
+        self.space.places().of(section.get() as usize)
+    }
+
+    fn mark_due(&self, place: usize) {
+        self.due[place / 64].fetch_or(1 << (place % 64), Ordering::AcqRel);
     }
 
     fn ask(&self, uid: Uid, to: u64) {
-        let section = self.split.section(uid.get());
-        if self.space.want(section, to) {
-            self.mark_due(SectionId::new(section as u32));
+        let place = self.space.places().of(self.split.section(uid.get()));
+        if let Some(place) = place.filter(|&place| self.space.want(place, to)) {
+            self.mark_due(place);
             self.asked.notify_one();
         }
     }

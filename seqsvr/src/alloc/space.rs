@@ -1,10 +1,13 @@
-//! The whole uid space in memory: the sections with their ceilings, and the pages of touched uids. Any number
+//! Some sections in memory, or all: their ceilings, and the pages of touched uids. Any number
 //! of threads take numbers without a lock; only the raiser moves ceilings, after the store confirmed them.
-//! Wide slots hold distances too, so everything here counts from where the section was loaded.
+//! Wide slots hold distances too, so everything here counts from where the section was loaded. Sections go by their
+//! place among those that are held; the others are as if closed.
+
+use std::ops::RangeInclusive;
 
 use super::pages::{Directory, Line, Page, Seen, WIDE};
 use super::section::{Plan, Rules};
-use super::split::Split;
+use super::split::{Places, Split};
 use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PAGE_UIDS, fence};
 
 /// What a take came to.
@@ -51,11 +54,19 @@ struct Section {
     /// The largest ceiling that was asked for.
     wanted: AtomicU64,
     closed: AtomicBool,
+    /// The part of `Space::skipped` that lies here.
+    skipped: AtomicU64,
 }
 
 impl Section {
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// `numbers` were passed over; `all` is locked.
+    fn skip(&self, all: &mut u64, numbers: u64) {
+        *all = all.wrapping_add(numbers);
+        self.skipped.fetch_add(numbers, Ordering::Relaxed);
     }
 }
 
@@ -63,6 +74,7 @@ impl Section {
 pub(crate) struct Space {
     split: Split,
     rules: Rules,
+    places: Places,
     sections: Box<[Section]>,
     directory: Directory,
     /// Numbers passed over without being handed out. Locked while they are, and while all distances are
@@ -71,19 +83,22 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Sections whose stored ceilings are `bases`: nothing can be taken before a raise.
-    pub(crate) fn new(split: Split, rules: Rules, bases: Vec<u64>) -> Self {
+    /// The sections in `places`, whose stored ceilings are `bases`, one for each: nothing can be taken before a raise.
+    pub(crate) fn new(split: Split, rules: Rules, places: Places, bases: Vec<u64>) -> Self {
         let section = |base| Section {
             ceiling: AtomicU64::new(base),
             base,
             wanted: AtomicU64::new(base),
             closed: AtomicBool::new(false),
+            skipped: AtomicU64::new(0),
         };
+        let uids = places.ends().map_or((0, 0), |(first, last)| (split.first(first), split.last(last)));
         Self {
             split,
             rules,
             sections: bases.into_iter().map(section).collect(),
-            directory: Directory::new(),
+            places,
+            directory: Directory::new(uids.0, uids.1),
             skipped: Mutex::new(0),
         }
     }
@@ -97,13 +112,13 @@ impl Space {
     /// Takes `count` numbers, 1 or more, for `uid`, also where its page gave no room: not touched yet, near the
     /// ceiling, contended, or wide.
     pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
-        let section = self.section(uid);
+        let Some(section) = self.section(uid) else { return Take::Closed };
         let line = self.line(uid);
         loop {
             let ceiling = section.ceiling.load(Ordering::Acquire);
             let seen = line.seen();
             match self.rules.plan(section.base + seen.distance(), count, ceiling) {
-                Plan::Grant { last } if self.step(&line, seen, last - section.base) => {
+                Plan::Grant { last } if self.step(section, &line, seen, last - section.base) => {
                     self.widen_room(section, uid, line.page, ceiling);
                     return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
                 }
@@ -117,7 +132,7 @@ impl Space {
 
     /// Makes everything handed out for `uid` from now on larger than `at_least`, which the limit allows.
     pub(crate) fn advance(&self, uid: u32, at_least: u64) -> Advance {
-        let section = self.section(uid);
+        let Some(section) = self.section(uid) else { return Advance::Closed };
         let line = self.line(uid);
         loop {
             let seen = line.seen();
@@ -132,22 +147,36 @@ impl Space {
                 return Advance::Raise { to: self.rules.target(at_least) };
             }
             if !seen.fits(at_least - section.base) {
-                self.promote(&line, seen);
+                self.promote(section, &line, seen);
                 continue;
             }
             let mut skipped = self.lock_skipped();
             if line.move_to(seen, at_least - section.base) {
-                *skipped = skipped.wrapping_add(at_least - current);
+                section.skip(&mut skipped, at_least - current);
                 return Advance::Done;
             }
         }
     }
 
-    /// The last number handed out for `uid`, or where an untouched one stands.
-    pub(crate) fn current(&self, uid: u32) -> u64 {
-        let base = self.section(uid).base;
+    /// The last number handed out for `uid`, or where an untouched one stands. `None`: its section is not here.
+    pub(crate) fn current(&self, uid: u32) -> Option<u64> {
+        let base = self.section(uid)?.base;
         let line = self.directory.leaf(uid).and_then(|leaf| leaf.line(uid));
-        base + line.map_or(0, |line| line.seen().distance())
+        Some(base + line.map_or(0, |line| line.seen().distance()))
+    }
+
+    /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched pages, of which those that it shares with a
+    /// neighbour count for the section of their first uid.
+    pub(crate) fn allocated_in(&self, place: usize) -> u64 {
+        let section = self.places.section(place);
+        let (first, last) = (self.split.first(section), self.split.last(section));
+        let skipped = self.sections[place].skipped.load(Ordering::Relaxed);
+        self.directory.moved_between(first, last).saturating_sub(skipped)
+    }
+
+    /// The sections that are here, and their places.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// How many numbers were handed out. Walks every touched page.
@@ -157,57 +186,62 @@ impl Space {
         self.directory.moved().wrapping_sub(*skipped)
     }
 
-    /// Notes that the ceiling of `section` should be at `to`. True: nobody had asked for as much, so the
+    /// Notes that the ceiling of the section at `place` should be at `to`. True: nobody had asked for as much, so the
     /// raiser must hear of it.
-    pub(crate) fn want(&self, section: usize, to: u64) -> bool {
-        let wanted = &self.sections[section].wanted;
+    pub(crate) fn want(&self, place: usize, to: u64) -> bool {
+        let wanted = &self.sections[place].wanted;
         // The load spares takers near the ceiling a write to a line that they all read.
         wanted.load(Ordering::Relaxed) < to && wanted.fetch_max(to, Ordering::AcqRel) < to
     }
 
     /// The ceiling to ask the store for; `None`: it is there, or the section is closed.
-    pub(crate) fn due(&self, section: usize) -> Option<u64> {
-        let section = &self.sections[section];
+    pub(crate) fn due(&self, place: usize) -> Option<u64> {
+        let section = &self.sections[place];
         let wanted = section.wanted.load(Ordering::Acquire);
         (wanted > section.ceiling.load(Ordering::Relaxed) && !section.is_closed()).then_some(wanted)
     }
 
     /// The store confirmed `ceiling`. For the raiser alone.
-    pub(crate) fn confirm(&self, section: usize, ceiling: u64) {
-        let section = &self.sections[section];
+    pub(crate) fn confirm(&self, place: usize, ceiling: u64) {
+        let section = &self.sections[place];
         if !section.is_closed() {
             section.ceiling.fetch_max(ceiling.min(self.rules.limit), Ordering::Release);
         }
     }
 
-    /// Ends the sections from `first` to `last` for good. For the raiser alone.
-    pub(crate) fn close(&self, first: usize, last: usize) {
-        for section in &self.sections[first..=last] {
+    /// Ends the sections at `places` for good: whatever is taken after this returned is refused.
+    pub(crate) fn close(&self, places: RangeInclusive<usize>) {
+        for section in &self.sections[places.clone()] {
             section.closed.store(true, Ordering::Release);
             section.ceiling.store(0, Ordering::Release);
         }
         // Pairs with the fence in `widen_room`: either that sees the section closed, or this comes later.
         fence(Ordering::SeqCst);
-        let (first, last) = (self.split.first(first), self.split.last(last));
-        self.directory.pages(first, last, |page| page.room.store(0, Ordering::Release));
+        for place in places {
+            let section = self.places.section(place);
+            let (first, last) = (self.split.first(section), self.split.last(section));
+            self.directory.pages(first, last, |page| page.room.store(0, Ordering::Release));
+        }
     }
 
     fn lock_skipped(&self) -> MutexGuard<'_, u64> {
         self.skipped.lock().expect("nothing panics while it is locked")
     }
 
-    fn section(&self, uid: u32) -> &Section {
-        &self.sections[self.split.section(uid)]
+    fn section(&self, uid: u32) -> Option<&Section> {
+        self.places.of(self.split.section(uid)).map(|place| &self.sections[place])
     }
 
+    /// The line of `uid`, whose section is here.
     fn line(&self, uid: u32) -> Line<'_> {
-        self.directory.touch(uid, |uid| self.section(uid).base).touch(uid)
+        let base = |uid| self.section(uid).map_or(0, |section| section.base);
+        self.directory.touch(uid, base).touch(uid)
     }
 
     /// Moves a line, promoting it first if it has to be; false: look again.
-    fn step(&self, line: &Line<'_>, seen: Seen, to: u64) -> bool {
+    fn step(&self, section: &Section, line: &Line<'_>, seen: Seen, to: u64) -> bool {
         if !seen.fits(to) {
-            self.promote(line, seen);
+            self.promote(section, line, seen);
             return false;
         }
         line.move_to(seen, to)
@@ -215,10 +249,10 @@ impl Space {
 
     /// Lets a line go on in its wide slot, from the largest distance that a narrow one can hold.
     #[cold]
-    fn promote(&self, line: &Line<'_>, seen: Seen) {
+    fn promote(&self, section: &Section, line: &Line<'_>, seen: Seen) {
         let mut skipped = self.lock_skipped();
         if line.widen(seen) {
-            *skipped = skipped.wrapping_add(u64::from(WIDE - 1) - seen.distance());
+            section.skip(&mut skipped, u64::from(WIDE - 1) - seen.distance());
         }
     }
 

@@ -1,5 +1,7 @@
 //! Where a uid lives. The section size is only known at run time, so the division is a multiplication by its
-//! reciprocal: exact for every `u32`, and several times faster.
+//! reciprocal: exact for every `u32`, and several times faster. Which sections are there is known only then, too.
+
+use std::ops::RangeInclusive;
 
 /// Cuts the uid space into sections of one size.
 #[derive(Clone, Copy, Debug)]
@@ -34,5 +36,53 @@ impl Split {
     /// The last uid of `section`.
     pub(crate) fn last(&self, section: usize) -> u32 {
         self.first(section).saturating_add(self.size - 1)
+    }
+}
+
+/// The sections that a space holds, numbered without gaps: the place of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// Sorted; with the place of the first section of each.
+    runs: Box<[(RangeInclusive<u32>, usize)]>,
+    count: usize,
+}
+
+impl Places {
+    /// Places for `sections`, which are sorted and do not overlap.
+    pub(crate) fn new(sections: impl IntoIterator<Item = RangeInclusive<u32>>) -> Self {
+        let mut count = 0;
+        let mut place = |run: RangeInclusive<u32>| {
+            let first = count;
+            count += (run.end() - run.start()) as usize + 1;
+            (run, first)
+        };
+        let runs = sections.into_iter().map(&mut place).collect();
+        Self { runs, count }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The place of `section`, if it is there.
+    pub(crate) fn of(&self, section: usize) -> Option<usize> {
+        let section = section as u32;
+        let after = self.runs.partition_point(|(run, _)| *run.start() <= section);
+        let (run, first) = self.runs[..after].last()?;
+        run.contains(&section).then(|| first + (section - run.start()) as usize)
+    }
+
+    /// The section at `place`, which is one.
+    pub(crate) fn section(&self, place: usize) -> usize {
+        let after = self.runs.partition_point(|&(_, first)| first <= place);
+        let (run, first) = &self.runs[after - 1];
+        *run.start() as usize + (place - first)
+    }
+
+    /// The first and the last section; `None` without any.
+    pub(crate) fn ends(&self) -> Option<(usize, usize)> {
+        let (first, last) = (self.runs.first()?, self.runs.last()?);
+        Some((*first.0.start() as usize, *last.0.end() as usize))
     }
 }

@@ -9,6 +9,3 @@ pub(crate) const PAGE_UIDS: usize = 1024;
 
 /// Pages in a leaf of the directory.
 pub(crate) const LEAF_PAGES: usize = 512;
-
-/// Leaves of the directory, which together hold every uid.
-pub(crate) const LEAVES: usize = (1 << 32) / (PAGE_UIDS * LEAF_PAGES);
