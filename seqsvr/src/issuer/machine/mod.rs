@@ -16,6 +16,7 @@ mod instance;
 mod keeper;
 mod memory;
 mod options;
+mod redis;
 mod registry;
 mod sql;
 #[cfg(test)]
@@ -28,5 +29,7 @@ pub use holder::{Holder, MachineHealth, MachineMetrics, OpenHolderError};
 pub use instance::{BadInstance, Instance, NoOrdinal, ordinal};
 pub use memory::MemoryRegistry;
 pub use options::{BadHolderOption, HolderOptions};
+pub use redis::RedisRegistry;
 pub use registry::{Entry, MAX_VALUE, Registry, RegistryError, Row};
-pub use sql::SqliteRegistry;
+pub(super) use sql::create_table;
+pub use sql::{PostgresRegistry, SqliteRegistry};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::Row as _;
+use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -111,6 +112,40 @@ impl SqliteRegistry {
         sqlx::query(SCHEMA).execute(&database).await.map_err(RegistryError::new)?;
         Ok(Self { pool: pool.to_owned(), database })
     }
+}
+
+/// A [`Registry`] in a PostgreSQL database.
+#[derive(Debug)]
+pub struct PostgresRegistry {
+    pool: String,
+    database: PgPool,
+}
+
+registry!(PostgresRegistry, "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)");
+
+impl PostgresRegistry {
+    /// Connects, and makes the table if there is none; `pool` keeps systems apart that share the database.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError`]: the database cannot be reached or does not allow it.
+    pub async fn open(url: &str, pool: &str) -> Result<Self, RegistryError> {
+        let pools = PgPoolOptions::new().max_connections(2).acquire_timeout(WAIT);
+        let database = pools.connect(url).await.map_err(RegistryError::new)?;
+        create_table(&database, SCHEMA).await.map_err(RegistryError::new)?;
+        Ok(Self { pool: pool.to_owned(), database })
+    }
+}
+
+/// Makes a table of the issuer. PostgreSQL fails one of two sessions that make the same table at once, so they take turns.
+pub(in crate::issuer) async fn create_table(
+    database: &PgPool,
+    schema: &'static str,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = database.begin().await?;
+    sqlx::query("SELECT pg_advisory_xact_lock(7316200)").execute(&mut *transaction).await?;
+    sqlx::query(schema).execute(&mut *transaction).await?;
+    transaction.commit().await
 }
 
 #[cfg(test)]
