@@ -1,4 +1,4 @@
-//! The calendar day of a moment, for logs and errors: pure arithmetic, with years beyond 9999, since the bits of a
+//! The calendar day and time of a moment, for logs and errors: pure arithmetic, with years beyond 9999, since the bits of a
 //! format may last longer than that.
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -17,6 +17,13 @@ pub fn day(unix: u64) -> String {
     format!("{year:04}-{month:02}-{date:02}")
 }
 
+/// The moment (UTC) of `unix` milliseconds since 1970-01-01, as `2025-01-31T23:59:59.999Z`.
+pub fn moment(unix: u64) -> String {
+    let (second, milliseconds) = (unix % DAY / 1_000, unix % 1_000);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("{}T{hour:02}:{minute:02}:{:02}.{milliseconds:03}Z", day(unix), second % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +40,12 @@ mod tests {
         ] {
             assert_eq!(day(unix), name);
         }
+    }
+
+    #[test]
+    fn a_moment_has_its_milliseconds() {
+        assert_eq!(moment(1_795_261_438_042), "2026-11-21T11:43:58.042Z");
+        assert_eq!(moment(DAY - 1), "1970-01-01T23:59:59.999Z");
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod guard;
 mod keeper;
 mod state;
 
-pub use day::day;
+pub use day::{day, moment};
 pub use file::HorizonError;
 pub use guard::{BadClockOption, ClockHealth, ClockMetrics, ClockOptions, Guard, Held, OpenClockError};
 

@@ -1,6 +1,5 @@
 //! What of a codec is stored beside the codes that it wrote: enough to notice that a key, an alphabet or a range
-//! was changed, nothing from which a key could be found. Pure; who keeps fingerprints calls
-//! [`Codec::compare`].
+//! was changed, nothing from which a key could be found. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +7,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::codec::{Codec, CodecOptions, Key};
+use super::codec::{CodecOptions, Key};
 use crate::issuer::Tag;
 
 /// Identifies everything that decides the codes of one key version; 32 hex digits as text.
@@ -64,30 +63,5 @@ impl FromStr for Fingerprint {
         }
         let number = u128::from_str_radix(text, 16).map_err(|_| BadFingerprint)?;
         Ok(Self(number.to_be_bytes()))
-    }
-}
-
-impl Codec {
-    /// Compares with what was `stored` for versions of `tag` that have been used, and answers with what is to be stored
-    /// before the first code is written: the versions that are new.
-    ///
-    /// # Errors
-    ///
-    /// [`Changed`] when a version is configured otherwise than it was. A stored version that is no longer
-    /// configured is none: its codes are merely no longer read.
-    pub fn compare(
-        &self,
-        tag: &Tag,
-        stored: &[(u8, Fingerprint)],
-    ) -> Result<Vec<(u8, Fingerprint)>, Changed> {
-        let mut new = Vec::new();
-        for (version, fingerprint) in self.fingerprints() {
-            match stored.iter().find(|(number, _)| *number == version) {
-                Some((_, known)) if *known == fingerprint => {}
-                Some(_) => return Err(Changed { tag: tag.clone(), version }),
-                None => new.push((version, fingerprint)),
-            }
-        }
-        Ok(new)
     }
 }

@@ -1,6 +1,6 @@
 //! Irregular-looking, short codes for numbers (S21): a keyed permutation of exactly the tag's range, written in an
 //! alphabet. Each number has one code and each code one number, so codes never collide and need no storage;
-//! decoding needs the key. A [`Codec`] owns the keys of one tag; the issuer's plugins and decoders call it.
+//! decoding needs the key. A [`Codec`] owns the keys of one tag; [`Scramble`] is the plugin that uses it.
 //!
 //! What it is not: encryption. It hides order and count from people who look at codes, not from somebody who
 //! can ask for the codes of numbers of his choice, and in a short range codes can simply be tried. A code that
@@ -13,10 +13,14 @@
 mod alphabet;
 mod codec;
 mod fingerprint;
+mod ledger;
 mod permutation;
+mod plugin;
 #[cfg(test)]
 mod tests;
 
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
 pub use codec::{BadCodec, Code, Codec, CodecOptions, DecodeError, EncodeError, Key};
-pub use fingerprint::{Changed, Fingerprint};
+pub use fingerprint::{BadFingerprint, Changed, Fingerprint};
+pub use ledger::{CodeLedger, LedgerError, MemoryLedger, PostgresLedger, SqliteLedger};
+pub use plugin::{OpenScrambleError, Scramble};

@@ -1,11 +1,11 @@
 //! Codes as people meet them: short, irregular, one for each number, and readable after a rotation.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::issuer::{Range, Tag};
+use crate::issuer::{Issued, Plugin as _, Range, Tag};
 
 fn tag(name: &str) -> Tag {
     Tag::new(name).unwrap()
@@ -91,14 +91,14 @@ fn after_a_rotation_old_codes_are_read_and_new_ones_differ() {
     assert_eq!(two.decode(&newest), Err(DecodeError::UnknownVersion { version: 3 }));
 }
 
-#[test]
-fn a_changed_key_or_alphabet_for_existing_codes_is_refused() {
-    let first = codec(&options(0, 999));
-    let invite = tag("invite");
-    let stored = first.compare(&invite, &[]).unwrap();
-    assert_eq!(stored.len(), 1);
-    assert_eq!(first.compare(&invite, &stored), Ok(vec![]));
+async fn open(options: &CodecOptions, ledger: &dyn CodeLedger) -> Result<Scramble, OpenScrambleError> {
+    Scramble::open(BTreeMap::from([(tag("invite"), codec(options))]), ledger).await
+}
 
+async fn changes_are_refused_and_rotations_are_not(ledger: &dyn CodeLedger) {
+    for _ in 0..2 {
+        open(&options(0, 999), ledger).await.unwrap();
+    }
     let other_secret = Key { version: 1, secret: "another secret of mine".to_owned() };
     let other_alphabet = BASE_58.chars().rev().collect();
     for changed in [
@@ -108,13 +108,48 @@ fn a_changed_key_or_alphabet_for_existing_codes_is_refused() {
         options(0, 1_000),
         options(1, 999),
     ] {
-        let error = codec(&changed).compare(&invite, &stored).unwrap_err();
-        assert_eq!(error, Changed { tag: invite.clone(), version: 1 });
+        let error = open(&changed, ledger).await.unwrap_err();
+        assert_eq!(error, OpenScrambleError::Changed(Changed { tag: tag("invite"), version: 1 }));
         assert!(error.to_string().contains("put them back, and add a new key version"), "{error}");
     }
-    let rotated = codec(&CodecOptions { keys: vec![key(1), key(2)], ..options(0, 999) });
-    let new = rotated.compare(&invite, &stored).unwrap();
-    assert_eq!(new.iter().map(|(version, _)| *version).collect::<Vec<_>>(), [2]);
+    let keys = |keys| CodecOptions { keys, ..options(0, 999) };
+    open(&keys(vec![key(1), key(2)]), ledger).await.unwrap();
+    open(&keys(vec![key(2)]), ledger).await.unwrap();
+    let other_second = Key { version: 2, ..key(3) };
+    let error = open(&keys(vec![key(1), other_second]), ledger).await.unwrap_err();
+    assert_eq!(error, OpenScrambleError::Changed(Changed { tag: tag("invite"), version: 2 }));
+}
+
+#[tokio::test]
+async fn a_changed_key_or_alphabet_for_existing_codes_is_refused() {
+    changes_are_refused_and_rotations_are_not(&MemoryLedger::default()).await;
+}
+
+#[tokio::test]
+async fn a_change_is_noticed_by_a_later_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codes.db");
+    open(&options(0, 999), &SqliteLedger::open(&path).await.unwrap()).await.unwrap();
+    changes_are_refused_and_rotations_are_not(&SqliteLedger::open(&path).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn the_plugin_spells_and_reads_the_numbers_of_its_tags() {
+    let plugin = open(&options(100, 199), &MemoryLedger::default()).await.unwrap();
+    let mut issued = Issued::new(vec![Range { first: 100, last: 102 }]);
+    plugin.after(&tag("invite"), &mut issued).unwrap();
+    assert_eq!(issued.codes().len(), 3);
+    for (number, code) in (100..).zip(issued.codes()) {
+        assert_eq!(plugin.decode(&tag("invite"), code), Some(Ok(number)));
+    }
+    assert_eq!(
+        plugin.decode(&tag("invite"), "0"),
+        Some(Err(codec(&options(100, 199)).decode("0").unwrap_err().to_string()))
+    );
+    assert_eq!(plugin.decode(&tag("other"), "11"), None);
+    let mut beyond = Issued::one(200);
+    let refused = plugin.after(&tag("invite"), &mut beyond).unwrap_err();
+    assert!(refused.contains("200 is outside of 100 to 199"), "{refused}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::layout::{Layout, Parts, Step};
 use crate::issuer::Range;
-use crate::issuer::clock::{Guard, Held};
+use crate::issuer::clock::{ClockHealth, Guard, Held};
 
 /// Who this process is in the ids, and until when. Asked once a millisecond.
 pub trait MachineId: Send + Sync {
@@ -67,6 +67,8 @@ impl Default for SnowflakeOptions {
 /// Counts since the generator was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnowflakeMetrics {
+    /// Ids that were made.
+    pub issued: u64,
     /// How often a call found all ids of a millisecond taken.
     pub full: u64,
     /// Milliseconds until the time bits run out.
@@ -81,6 +83,10 @@ pub struct Snowflake {
     machine: Arc<dyn MachineId>,
     /// The last id, or the end of a millisecond in which nothing may be made any more. Only grows.
     last: AtomicU64,
+    /// What `last` was at the start: the end of what earlier runs may have issued.
+    start: u64,
+    /// Ids of the milliseconds before that of `last`.
+    settled: AtomicU64,
     full: AtomicU64,
 }
 
@@ -92,8 +98,9 @@ impl Snowflake {
         guard: Arc<Guard>,
         machine: Arc<dyn MachineId>,
     ) -> Self {
-        let last = AtomicU64::new(layout.end_of(guard.floor()));
-        Self { layout, options, guard, machine, last, full: AtomicU64::new(0) }
+        let start = layout.end_of(guard.floor());
+        let (last, settled, full) = (AtomicU64::new(start), AtomicU64::new(0), AtomicU64::new(0));
+        Self { layout, options, guard, machine, last, start, settled, full }
     }
 
     /// The format.
@@ -126,7 +133,8 @@ impl Snowflake {
             let newest = self.guard.latest();
             let before = self.last.load(Ordering::Acquire);
             let now = self.guard.clock().wall();
-            let (first, last) = match self.layout.step(before, now, count) {
+            let step = self.layout.step(before, now, count);
+            let (first, last) = match step {
                 Step::Within { first, last } => (first, last),
                 Step::Begin => self.begin(newest, now, count)?,
                 Step::Full => {
@@ -138,9 +146,17 @@ impl Snowflake {
             };
             // The last id is the whole state: who advances it owns what lies between.
             if self.last.compare_exchange_weak(before, last, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                if step == Step::Begin {
+                    self.settled.fetch_add(self.used(before), Ordering::Relaxed);
+                }
                 return Ok(Range { first, last });
             }
         }
+    }
+
+    /// How many ids were made in the millisecond of `last`. Counted here and once a millisecond, not with each id.
+    fn used(&self, last: u64) -> u64 {
+        if last == self.start { 0 } else { self.layout.sequence(last) + 1 }
     }
 
     #[cold]
@@ -168,9 +184,21 @@ impl Snowflake {
         }
     }
 
+    /// What keeps this generator from making ids at the moment, if anything does.
+    pub fn trouble(&self) -> Option<String> {
+        let guard = &self.guard;
+        if guard.health() != ClockHealth::Good {
+            let behind_ms = guard.metrics().behind_ms;
+            let held = if behind_ms > 0 { Held::Back { behind_ms } } else { Held::Unwritten };
+            return Some(held.to_string());
+        }
+        self.machine.at(guard.clock().wall()).err().map(|unheld| unheld.to_string())
+    }
+
     /// Counts since the generator was made.
     pub fn metrics(&self) -> SnowflakeMetrics {
         SnowflakeMetrics {
+            issued: self.settled.load(Ordering::Relaxed) + self.used(self.last.load(Ordering::Relaxed)),
             full: self.full.load(Ordering::Relaxed),
             runs_out_in_ms: self.layout.last_ms().saturating_sub(self.guard.clock().wall()),
         }

@@ -202,7 +202,6 @@ impl Layout {
     pub fn worker(&self, data_centre: u64, worker: u64) -> Result<u32, BadLayout> {
         let upper = fits(data_centre, self.bits.data_centre)?;
         let lower = fits(worker, self.bits.worker)?;
-        // Two statements of one shift: `upper` is 0 when `worker` takes the whole of the machine part.
         Ok((upper << self.bits.worker) | lower)
     }
 
@@ -217,8 +216,12 @@ impl Layout {
             machine,
             data_centre: machine >> self.bits.worker,
             worker: machine & mask(self.bits.worker) as u32,
-            sequence: id & mask(self.bits.sequence),
+            sequence: self.sequence(id),
         })
+    }
+
+    pub(super) fn sequence(&self, id: u64) -> u64 {
+        id & mask(self.bits.sequence)
     }
 
     fn time_shift(&self) -> u32 {
@@ -246,7 +249,7 @@ impl Layout {
         if time < last_time {
             return Step::Behind { milliseconds: last_time - time };
         }
-        let free = mask(self.bits.sequence) - (last & mask(self.bits.sequence));
+        let free = mask(self.bits.sequence) - self.sequence(last);
         match free.min(count) {
             0 => Step::Full,
             taken => Step::Within { first: last + 1, last: last + taken },

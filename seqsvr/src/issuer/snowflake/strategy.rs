@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::generator::{NotNow, Snowflake, Unheld};
-use crate::issuer::clock::Held;
-use crate::issuer::{IssueError, Issued, Range, Strategy, TryIssueError};
+use super::generator::{NotNow, Snowflake, SnowflakeMetrics, Unheld};
+use crate::issuer::clock::{Held, moment};
+use crate::issuer::{IssueError, Issued, Part, Range, Status, Strategy, TryIssueError};
 
 impl Snowflake {
     /// Takes exactly `count` ids, waiting through full milliseconds, small steps back of the clock and writes of
@@ -84,5 +84,23 @@ impl Strategy for Snowflake {
 
     async fn issue(&self, count: u32) -> Result<Issued, IssueError> {
         Ok(Issued::new(self.take(count).await?))
+    }
+
+    fn parts(&self, number: u64) -> Vec<Part> {
+        let Some(parts) = self.decode(number) else { return Vec::new() };
+        let part = |name: &str, value: String| Part { name: name.to_owned(), value };
+        let mut named = vec![part("time", moment(parts.unix_ms)), part("machine", parts.machine.to_string())];
+        if self.layout().bits().data_centre > 0 {
+            named.push(part("data_centre", parts.data_centre.to_string()));
+            named.push(part("worker", parts.worker.to_string()));
+        }
+        named.push(part("sequence", parts.sequence.to_string()));
+        named
+    }
+
+    fn status(&self) -> Status {
+        let SnowflakeMetrics { issued, runs_out_in_ms, .. } = self.metrics();
+        let lasts = Some(Duration::from_millis(runs_out_in_ms));
+        Status { issued, left: None, lasts, trouble: self.trouble() }
     }
 }

@@ -239,6 +239,31 @@ async fn threads_never_share_an_id_and_each_sees_them_grow() {
 }
 
 #[tokio::test]
+async fn an_id_is_shown_in_its_parts_and_ids_are_counted() {
+    let hands = Hands::at(NOW);
+    let guard = guard(hands.clock()).await;
+    let split =
+        Layout::new(Bits { data_centre: 2, worker: 8, ..Bits::default() }, DEFAULT_EPOCH, NOW).unwrap();
+    let machine = Arc::new(Fixed(split.worker(1, 7).unwrap()));
+    let tag = Snowflake::new(split, SnowflakeOptions::default(), Arc::clone(&guard), machine);
+    let first = tag.try_next().unwrap();
+    let shown: Vec<_> =
+        tag.parts(first + 2).into_iter().map(|part| format!("{} {}", part.name, part.value)).collect();
+    assert_eq!(
+        shown,
+        ["time 2026-11-26T10:40:00.000Z", "machine 263", "data_centre 1", "worker 7", "sequence 2"]
+    );
+    assert_eq!(tag.status().issued, 1);
+    tag.try_take(9).unwrap();
+    hands.pass(5);
+    tag.try_take(100).unwrap();
+    let status = tag.status();
+    assert_eq!((status.issued, status.trouble), (110, None));
+    hands.set(NOW - 60_000);
+    assert!(tag.status().trouble.unwrap().contains("60005 ms behind the last number"));
+}
+
+#[tokio::test]
 async fn a_batch_spans_milliseconds_and_is_complete() {
     let guard = guard(Clock::system()).await;
     let tag = tag(layout(), &guard);
