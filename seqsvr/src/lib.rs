@@ -31,6 +31,8 @@ pub mod routing;
 pub mod rpc;
 #[cfg(test)]
 mod servers;
+#[cfg(any(test, feature = "simulation"))]
+pub mod sim;
 pub mod store;
 
 pub use alloc::{Embedded, Metrics, RAISE_BUCKETS};

@@ -16,7 +16,7 @@ mod pages;
 mod raiser;
 #[allow(dead_code, reason = "the process around it follows")]
 mod runs;
-mod section;
+pub(crate) mod section;
 pub(crate) mod shared;
 mod space;
 mod split;

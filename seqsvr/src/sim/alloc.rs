@@ -1,0 +1,392 @@
+//! An AllocSvr: the real core, which decides all but the numbers, and a small memory, which hands them out. This shell does what
+//! the real one does: compares the clock with the lease when a request has arrived and before its answer leaves, records what it serves,
+//! raises one call at a time for each assignment, and tells the core when the last answer of what was unloaded has left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::memory::{Memory, Take};
+use super::message::{Input, Packet, Tick, Told, Want};
+use super::quorum::{Access, Outcome, Quorum};
+use super::world::Cx;
+use super::{MICRO, MILLI, Place};
+use crate::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
+use crate::alloc::section::Rules;
+use crate::arbiter::core::Probe;
+use crate::clock::Moment;
+use crate::flaws::Flaw;
+use crate::ids::{Epoch, SectionId};
+use crate::routing::Table;
+use crate::store::{Ceiling, Owner, RaiseError};
+
+/// How an AllocSvr is set up.
+#[derive(Clone)]
+pub(crate) struct AllocSetup {
+    pub(crate) name: String,
+    pub(crate) lease: Duration,
+    pub(crate) poll: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) rules: Rules,
+    pub(crate) access: Access,
+}
+
+/// How long a request waits for a raise.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// See the module.
+pub(crate) struct Alloc {
+    setup: AllocSetup,
+    /// The file in its data directory: which life wrote it, and what that served.
+    file: Option<Predecessor>,
+    /// What is being written to it.
+    writing: Option<(u64, Predecessor)>,
+    life: Option<Life>,
+}
+
+/// What ends with the process.
+struct Life {
+    incarnation: u64,
+    node: Node,
+    quorum: Quorum,
+    memory: Memory,
+    table: Option<Arc<Table>>,
+    wake: Option<Moment>,
+    /// The flag of a flawed one.
+    expired: bool,
+    next: u64,
+    /// Requests that have their numbers and not left yet.
+    leaving: BTreeMap<u64, Leaving>,
+    /// Those of them whose section was unloaded since.
+    draining: BTreeSet<u64>,
+    /// Requests that wait for a raise.
+    waiting: BTreeMap<u64, Request>,
+    raising: BTreeSet<Epoch>,
+    /// Since the core asked to be told.
+    drain_asked: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    from: Place,
+    id: u64,
+    uid: u32,
+    want: Want,
+    known: Option<Epoch>,
+}
+
+#[derive(Clone, Debug)]
+struct Leaving {
+    request: Request,
+    told: Told,
+    /// For unloaded sections: the lease that they were served under.
+    until: Option<Option<Moment>>,
+}
+
+impl Alloc {
+    pub(crate) fn new(setup: AllocSetup) -> Self {
+        Self { setup, file: None, writing: None, life: None }
+    }
+
+    pub(crate) fn crash(&mut self, chance: &mut Chance) {
+        self.life = None;
+        // The file is replaced as a whole: the old one or the new one is there.
+        if let Some((_, new)) = self.writing.take()
+            && chance.permille(500)
+        {
+            self.file = Some(new);
+        }
+    }
+
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
+        match input {
+            Input::Start => self.start(cx),
+            Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
+            Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
+            Input::Packet(from, Packet::Ask { id, uid, want, known }) => {
+                self.ask(cx, Request { from, id, uid, want, known });
+            }
+            Input::Packet(from, Packet::Probe { id }) => self.probe(cx, from, id),
+            Input::Tick(Tick::Wake) => {
+                let now = cx.now;
+                if let Some(life) = &mut self.life {
+                    life.wake = None;
+                    if life.node.wake_at().is_some_and(|at| at <= now) {
+                        self.feed(cx, Event::Wake);
+                    } else {
+                        self.set_wake(cx);
+                    }
+                }
+            }
+            Input::Tick(Tick::Recorded(number)) => {
+                if let Some((_, new)) = self.writing.take_if(|(written, _)| *written == number) {
+                    self.file = Some(new);
+                    self.feed(cx, Event::Recorded);
+                }
+            }
+            Input::Tick(Tick::Leave(number)) => self.leave(cx, number),
+            Input::Tick(Tick::GiveUp(number)) => {
+                if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
+                    self.tell(cx, &request, Told::Unavailable);
+                }
+            }
+            Input::Tick(Tick::Raise(owner)) => {
+                if let Some(life) = &mut self.life {
+                    life.raising.remove(&owner.epoch);
+                }
+                self.raise(cx);
+            }
+            Input::Tick(Tick::LeaseOver) => {
+                if let Some(life) = &mut self.life {
+                    life.expired = life.node.lease_until().is_none_or(|until| until <= cx.now);
+                }
+            }
+            Input::Packet(..) | Input::Tick(_) => {}
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        let AllocSetup { name, lease, poll, retry, rules, access } = self.setup.clone();
+        let incarnation = cx.chance.number();
+        let node =
+            NodeRules { name, incarnation, lease, poll, retry, layout: access.layout, flaws: access.flaws };
+        self.life = Some(Life {
+            incarnation,
+            node: Node::new(node, self.file.clone()),
+            memory: Memory::new(rules, access.layout.section_size, access.flaws),
+            quorum: Quorum::new(access, cx.chance.number() >> 8),
+            table: None,
+            wake: None,
+            expired: true,
+            next: 0,
+            leaving: BTreeMap::new(),
+            draining: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            raising: BTreeSet::new(),
+            drain_asked: false,
+        });
+        self.feed(cx, Event::Start);
+    }
+
+    fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<crate::replica::Answer>) {
+        let Some(life) = &mut self.life else { return };
+        match life.quorum.on(cx, id, answer) {
+            Some(Outcome::Read { asked, outcome }) => {
+                if let Some(table) = outcome.as_ref().ok().and_then(|reading| reading.table.clone())
+                    && life.table.as_ref().is_none_or(|known| known.version < table.version)
+                {
+                    life.table = Some(table);
+                }
+                self.feed(cx, Event::Read { asked, outcome });
+            }
+            Some(Outcome::Claim { standing, outcome }) => {
+                self.feed(cx, Event::Claimed { owner: standing.owner, outcome });
+            }
+            Some(Outcome::Release { owner, outcome }) => self.feed(cx, Event::Released { owner, outcome }),
+            Some(Outcome::Raise { owner, targets, outcomes }) => self.raised(cx, owner, &targets, outcomes),
+            _ => {}
+        }
+    }
+
+    /// Gives the core an event, and carries out what it says.
+    fn feed(&mut self, cx: &mut Cx<'_>, event: Event) {
+        let Some(life) = &mut self.life else { return };
+        let before = life.node.lease_until();
+        for action in life.node.on(cx.now, event) {
+            self.carry_out(cx, before, action);
+        }
+        let Some(life) = &mut self.life else { return };
+        if life.node.lease_until() != before
+            && let Some(until) = life.node.lease_until()
+        {
+            life.expired = until <= cx.now;
+            cx.tick(until, Tick::LeaseOver);
+        }
+        self.set_wake(cx);
+        self.drained(cx);
+    }
+
+    fn set_wake(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if let Some(at) = life.node.wake_at()
+            && life.wake.is_none_or(|set| at < set)
+        {
+            life.wake = Some(at);
+            cx.tick(at, Tick::Wake);
+        }
+    }
+
+    fn carry_out(&mut self, cx: &mut Cx<'_>, before: Option<Moment>, action: Action) {
+        let Some(life) = &mut self.life else { return };
+        match action {
+            Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
+            Action::Claim { sections, owner } => life.quorum.claim(cx, sections, owner),
+            Action::Release { owner, sections } => life.quorum.release(cx, sections, owner),
+            Action::Record(serving) => {
+                life.next += 1;
+                cx.tick_in(100 * MICRO..5 * MILLI, Tick::Recorded(life.next));
+                self.writing = Some((life.next, record(life.incarnation, serving)));
+            }
+            Action::Serve { owner, sections, claimed } => life.memory.serve(owner, &sections, &claimed),
+            Action::Unload { owner, sections } => {
+                life.memory.unload(owner, &sections);
+                let size = self.setup.access.layout.section_size;
+                let gone = |uid: u32| {
+                    let section = SectionId::new(uid / size);
+                    sections.iter().any(|range| range.contains(&section))
+                };
+                for (number, leaving) in &mut life.leaving {
+                    if gone(leaving.request.uid) && leaving.until.is_none() {
+                        leaving.until = Some(before);
+                        life.draining.insert(*number);
+                    }
+                }
+                life.drain_asked = true;
+                let refused: Vec<u64> = life
+                    .waiting
+                    .iter()
+                    .filter(|(_, request)| gone(request.uid))
+                    .map(|(number, _)| *number)
+                    .collect();
+                for number in refused {
+                    if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
+                        self.tell(cx, &request, Told::NotOwner);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells the core once everything that was unloaded has left.
+    fn drained(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.drain_asked && life.draining.is_empty() {
+            life.drain_asked = false;
+            self.feed(cx, Event::Drained);
+        }
+    }
+
+    fn has_lease(&self, now: Moment) -> bool {
+        let Some(life) = &self.life else { return false };
+        if self.setup.access.flaws.has(Flaw::NoDeadlineCheck) {
+            return !life.expired;
+        }
+        life.node.lease_until().is_some_and(|until| now < until)
+    }
+
+    fn ask(&mut self, cx: &mut Cx<'_>, request: Request) {
+        if !self.has_lease(cx.now) {
+            self.tell(cx, &request, Told::Unavailable);
+            return;
+        }
+        let Some(life) = &mut self.life else { return };
+        let told = match request.want {
+            Want::Current => match life.memory.bound(request.uid) {
+                Some((_, bound)) => Told::Bound(bound),
+                None => Told::NotOwner,
+            },
+            Want::Next(count) => match life.memory.take(request.uid, count) {
+                Take::Granted(granted) => granted.into(),
+                Take::NotServed => Told::NotOwner,
+                Take::Raise(_) => {
+                    life.next += 1;
+                    life.waiting.insert(life.next, request);
+                    cx.tick(cx.now + PATIENCE, Tick::GiveUp(life.next));
+                    self.raise(cx);
+                    return;
+                }
+            },
+        };
+        life.next += 1;
+        life.leaving.insert(life.next, Leaving { request, told, until: None });
+        let takes = if cx.chance.permille(30) { 20 * MILLI } else { 200 * MICRO };
+        cx.tick_in(0..takes, Tick::Leave(life.next));
+        self.raise(cx);
+    }
+
+    /// The handler comes to its answer.
+    fn leave(&mut self, cx: &mut Cx<'_>, number: u64) {
+        let has_lease = self.has_lease(cx.now);
+        let Some(life) = &mut self.life else { return };
+        let Some(Leaving { request, told, until }) = life.leaving.remove(&number) else { return };
+        let allowed = match until {
+            Some(until) if !self.setup.access.flaws.has(Flaw::NoDeadlineCheck) => {
+                until.is_some_and(|until| cx.now < until)
+            }
+            _ => has_lease,
+        };
+        life.draining.remove(&number);
+        self.tell(cx, &request, if allowed { told } else { Told::Unavailable });
+        self.drained(cx);
+    }
+
+    fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, told: Told) {
+        let Some(life) = &self.life else { return };
+        let table = life.table.clone().filter(|table| request.known < Some(table.version));
+        cx.send(request.from, Packet::Told { id: request.id, told, table });
+    }
+
+    fn raise(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        for owner in life.memory.owners_due() {
+            if life.raising.insert(owner.epoch) {
+                let targets = life.memory.due(owner);
+                life.quorum.raise(cx, owner, targets);
+            }
+        }
+    }
+
+    fn raised(
+        &mut self,
+        cx: &mut Cx<'_>,
+        owner: Owner,
+        targets: &[Ceiling],
+        outcomes: Vec<Result<u64, RaiseError>>,
+    ) {
+        let mut lost = Vec::new();
+        let mut failed = false;
+        let Some(life) = &mut self.life else { return };
+        for (target, outcome) in targets.iter().zip(outcomes) {
+            match outcome {
+                Ok(max) => life.memory.confirm(owner, Ceiling { max, ..*target }),
+                Err(RaiseError::NotOwner { .. }) => lost.push(target.section),
+                Err(RaiseError::Smaller { stored }) => {
+                    life.memory.want(owner, Ceiling { max: stored, ..*target });
+                    failed = true;
+                }
+                Err(RaiseError::Unavailable(_) | RaiseError::Unknown(_)) => failed = true,
+            }
+        }
+        for section in lost {
+            self.feed(cx, Event::Lost { owner, section });
+        }
+        let Some(life) = &mut self.life else { return };
+        if failed {
+            cx.tick_in(10 * MILLI..200 * MILLI, Tick::Raise(owner));
+        } else {
+            life.raising.remove(&owner.epoch);
+        }
+        // Waiting requests look again, each as if it had come now.
+        for (_, request) in std::mem::take(&mut life.waiting) {
+            self.ask(cx, request);
+        }
+        self.raise(cx);
+    }
+
+    fn probe(&mut self, cx: &mut Cx<'_>, from: Place, id: u64) {
+        let Some(life) = &self.life else { return };
+        let probe = Probe {
+            node: self.setup.name.clone(),
+            incarnation: life.incarnation,
+            version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
+            lapsed: !self.has_lease(cx.now),
+            rates: Vec::new(),
+        };
+        cx.send(from, Packet::Probed { id, probe });
+    }
+}
+
+fn record(incarnation: u64, serving: Vec<Serving>) -> Predecessor {
+    Predecessor { incarnation, serving }
+}

@@ -1,0 +1,237 @@
+//! A whole cluster in one world: replicas, AllocSvrs, arbiters and callers, each on a machine of its own, of a shape that is drawn
+//! from the seed. Owns the world and knows who is where.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::alloc::{Alloc, AllocSetup};
+use super::arbiter::{Arbiter, ArbiterSetup, address};
+use super::chance::Chance;
+use super::client::{Client, ClientSetup};
+use super::clock::{Clock, RATES, Shows};
+use super::history::History;
+use super::quorum::Access;
+use super::replica::Replica;
+use super::role::Role;
+use super::wild::{Wild, WildSetup, empty_table};
+use super::world::World;
+use super::{At, MILLI, Place, SECOND};
+use crate::alloc::section::Rules;
+use crate::arbiter::core::{ArbiterRules, Seed};
+use crate::arbiter::health::HealthRules;
+use crate::arbiter::plan::{Balance, Policy};
+use crate::flaws::{Flaw, Flaws};
+use crate::store::quorum::Sizes;
+use crate::store::{Layout, MAX_CEILING};
+
+/// Who decides on tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arbiters {
+    /// Arbiters without judgement, which only keep to the rules of terms.
+    Wild,
+    /// The real ones, which spread sections over the nodes that live.
+    Real,
+}
+
+/// What a cluster is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) sizes: Sizes,
+    pub(crate) allocs: usize,
+    /// Whether a second process has the name of the first AllocSvr.
+    pub(crate) twin: bool,
+    pub(crate) arbiters: Arbiters,
+    /// The mean time between two ideas of a wild arbiter.
+    pub(crate) restless: At,
+    pub(crate) callers: usize,
+    pub(crate) sections: u32,
+    /// Small, so that ceilings are raised often.
+    pub(crate) step: u32,
+    pub(crate) lease: Duration,
+    pub(crate) clocks: Shows,
+    pub(crate) flaws: Flaws,
+}
+
+/// Uids in a section.
+const SECTION_SIZE: u32 = 8;
+
+impl Shape {
+    /// A shape as the seed has it.
+    pub(crate) fn drawn(chance: &mut Chance, flaws: Flaws) -> Self {
+        let sizes = [(3, 2, 2), (3, 2, 2), (5, 3, 3), (5, 2, 4)];
+        let (n, r, w) = *chance.pick(&sizes);
+        let mut sizes = Sizes::new(n, r, w).expect("these quorums meet");
+        if flaws.has(Flaw::SmallQuorum) {
+            sizes = Sizes::unsound(4, 3, 2);
+        }
+        Self {
+            sizes,
+            allocs: 2 + chance.index(2),
+            twin: chance.permille(250),
+            arbiters: if chance.permille(500) { Arbiters::Wild } else { Arbiters::Real },
+            restless: *chance.pick(&[400 * MILLI, 2 * SECOND, 5 * SECOND]),
+            callers: 3,
+            sections: 1 + chance.index(4) as u32,
+            step: *chance.pick(&[2, 6, 40]),
+            lease: Duration::from_millis(1_000),
+            clocks: Shows::Boot,
+            flaws,
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Cluster {
+    pub(crate) world: World,
+    pub(crate) shape: Shape,
+    pub(crate) replicas: Vec<Place>,
+    pub(crate) allocs: Vec<Place>,
+    pub(crate) arbiters: Vec<Place>,
+    pub(crate) callers: Vec<Place>,
+    /// The names of the AllocSvrs.
+    pub(crate) names: Vec<String>,
+}
+
+impl Cluster {
+    /// Everything is there and starts, one after the other.
+    pub(crate) fn new(shape: Shape, chance: Chance, history: History) -> Self {
+        let world = World::new(chance, history);
+        let none = Vec::new;
+        let mut new = Self {
+            world,
+            shape,
+            replicas: none(),
+            allocs: none(),
+            arbiters: none(),
+            callers: none(),
+            names: Vec::new(),
+        };
+        new.replicas = (0..new.shape.sizes.n())
+            .map(|_| new.add(Role::Replica(Box::new(Replica::new(new.shape.flaws)))))
+            .collect();
+        let nodes = new.add_allocs();
+        new.add_arbiters(&nodes);
+        new.names = nodes.iter().map(|(name, _)| name.clone()).collect();
+        let setup = ClientSetup {
+            nodes,
+            uids: new.shape.sections * SECTION_SIZE,
+            hot: vec![0, SECTION_SIZE * new.shape.sections - 1],
+            count: new.shape.step * 2,
+            pause: 60 * MILLI,
+        };
+        new.callers = (0..new.shape.callers)
+            .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))
+            .collect();
+        for place in 0..new.all() {
+            new.world.start(place);
+        }
+        new
+    }
+
+    /// How many processes there are; their places are 0 and up.
+    pub(crate) fn all(&self) -> usize {
+        self.replicas.len() + self.allocs.len() + self.arbiters.len() + self.callers.len()
+    }
+
+    /// Numbers of all sections, by one uid of each.
+    pub(crate) fn one_of_each(&self) -> Vec<u32> {
+        (0..self.shape.sections).map(|section| section * SECTION_SIZE).collect()
+    }
+
+    /// A clock of a machine that has just started.
+    pub(crate) fn fresh_clock(&mut self, shown: At) -> Clock {
+        let rate = self.rate();
+        Clock::new(self.shape.clocks, self.world.now(), shown, rate)
+    }
+
+    /// A rate that a clock may have, often one of the two ends.
+    pub(crate) fn rate(&mut self) -> u64 {
+        let chance = &mut self.world.chance;
+        match chance.index(5) {
+            0 | 1 => RATES.0,
+            2 | 3 => RATES.1,
+            _ => chance.between(RATES.0..RATES.1 + 1),
+        }
+    }
+
+    fn add(&mut self, role: Role) -> Place {
+        // Beyond what a wall clock may jump back.
+        let shown = self.world.chance.between(10_000 * SECOND..100_000 * SECOND);
+        let clock = self.fresh_clock(shown);
+        self.world.add(clock, role)
+    }
+
+    fn access(&self) -> Access {
+        Access {
+            replicas: self.replicas.clone(),
+            sizes: self.shape.sizes,
+            layout: Layout { section_size: SECTION_SIZE, step: self.shape.step },
+            patience: self.shape.lease / 3,
+            flaws: self.shape.flaws,
+        }
+    }
+
+    fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
+        ArbiterRules {
+            number,
+            takeover: self.shape.lease,
+            retry: self.shape.lease / 20,
+            probe_every: self.shape.lease / 10,
+            // A run is short: calm times are, too.
+            health: HealthRules { calm: self.shape.lease * 5, ..HealthRules::default() },
+            policy: Policy::Spread(Balance { every: Duration::ZERO, ..Balance::default() }),
+            seed: Seed {
+                set: 0,
+                uids: 0..=self.shape.sections * SECTION_SIZE - 1,
+                section_size: SECTION_SIZE,
+                nodes: nodes.iter().map(|(name, _)| (name.clone(), address(name))).collect(),
+            },
+        }
+    }
+
+    fn add_allocs(&mut self) -> Vec<(String, Vec<Place>)> {
+        let mut nodes: Vec<(String, Vec<Place>)> = Vec::new();
+        let twins = usize::from(self.shape.twin);
+        for number in 0..self.shape.allocs + twins {
+            let number = number % self.shape.allocs;
+            let setup = AllocSetup {
+                name: format!("a{number}"),
+                lease: self.shape.lease,
+                poll: self.shape.lease / 4,
+                retry: self.shape.lease / 20,
+                rules: Rules { step: u64::from(self.shape.step), limit: MAX_CEILING },
+                access: self.access(),
+            };
+            let name = setup.name.clone();
+            let place = self.add(Role::Alloc(Box::new(Alloc::new(setup))));
+            self.allocs.push(place);
+            match nodes.get_mut(number) {
+                Some((_, places)) => places.push(place),
+                None => nodes.push((name, vec![place])),
+            }
+        }
+        nodes
+    }
+
+    fn add_arbiters(&mut self, nodes: &[(String, Vec<Place>)]) {
+        let empty = Arc::new(empty_table(nodes, SECTION_SIZE, self.shape.sections));
+        for number in 0..2 {
+            let role = match self.shape.arbiters {
+                Arbiters::Wild => Role::Wild(Box::new(Wild::new(WildSetup {
+                    number,
+                    nodes: nodes.to_vec(),
+                    empty: (*empty).clone(),
+                    access: self.access(),
+                    pause: self.shape.restless,
+                }))),
+                Arbiters::Real => Role::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
+                    rules: self.rules(number as u8, nodes),
+                    nodes: nodes.to_vec(),
+                    access: self.access(),
+                }))),
+            };
+            let place = self.add(role);
+            self.arbiters.push(place);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to be healed.
+
+use super::arbiter::address;
+use super::cluster::Cluster;
+use super::message::Packet;
+use super::network::Network;
+use super::world::Run;
+use super::{At, MILLI, Place, SECOND};
+use crate::arbiter::core::Change;
+
+/// How often each fault is drawn, compared with the others, and what the network does all the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Mix {
+    /// The mean time between two faults.
+    pub(crate) gap: At,
+    /// A process ends and comes back in a new life, now and then on a machine that has started anew.
+    pub(crate) crash: u64,
+    /// A process stands still, often for longer than a lease, or a machine is suspended.
+    pub(crate) pause: u64,
+    /// One process is cut off from some of the others.
+    pub(crate) part: u64,
+    /// The same in one direction.
+    pub(crate) one_way: u64,
+    /// A process is cut off from callers only, or from all but callers.
+    pub(crate) callers: u64,
+    /// A boot clock runs at another rate.
+    pub(crate) drift: u64,
+    /// A wall clock jumps by up to an hour, back or forth.
+    pub(crate) jump: u64,
+    /// The network loses, doubles and delays more for a while.
+    pub(crate) storm: u64,
+    /// People drain, add or rebalance.
+    pub(crate) whim: u64,
+    /// Packets lost, doubled, delayed, of a thousand, outside storms.
+    pub(crate) packets: (u64, u64, u64),
+}
+
+impl Mix {
+    /// Everything.
+    pub(crate) fn all() -> Self {
+        Self {
+            gap: 400 * MILLI,
+            crash: 4,
+            pause: 6,
+            part: 3,
+            one_way: 2,
+            callers: 1,
+            drift: 2,
+            jump: 1,
+            storm: 2,
+            whim: 2,
+            packets: (5, 5, 20),
+        }
+    }
+}
+
+type Fault = fn(&mut Faults, &mut Cluster);
+
+enum Heal {
+    Start(Place),
+    Resume(Place),
+    Mend(Vec<(Place, Place)>),
+    Calm,
+}
+
+/// See the module.
+pub(crate) struct Faults {
+    mix: Mix,
+    heals: Vec<(At, Heal)>,
+}
+
+impl Faults {
+    pub(crate) fn new(mix: Mix) -> Self {
+        Self { mix, heals: Vec::new() }
+    }
+
+    /// Lets things go wrong until `until`, and then heals everything.
+    pub(crate) fn run(&mut self, cluster: &mut Cluster, until: At) {
+        self.calm(cluster);
+        while cluster.world.checker.broken().is_none() {
+            let gap = cluster.world.chance.between(1..2 * self.mix.gap);
+            let next = cluster.world.now() + gap;
+            self.wait(cluster, next.min(until));
+            if next >= until {
+                break;
+            }
+            self.one(cluster);
+        }
+        for (_, heal) in std::mem::take(&mut self.heals) {
+            self.heal(cluster, heal);
+        }
+        cluster.world.network = Network::calm();
+        if cluster.shape.twin {
+            cluster.world.replace(cluster.allocs[cluster.shape.allocs], cluster.allocs[0]);
+        }
+        // What people have drained they take back, so that there is somebody to serve.
+        for &arbiter in &cluster.arbiters {
+            for name in cluster.names.clone() {
+                let change = Change::Add { addr: address(&name), name };
+                cluster.world.post(arbiter, Packet::Change { id: 0, change });
+            }
+        }
+    }
+
+    /// Carries on until `until`, healing what is due.
+    fn wait(&mut self, cluster: &mut Cluster, until: At) {
+        while let Some(first) = (0..self.heals.len()).min_by_key(|&index| self.heals[index].0) {
+            if self.heals[first].0 > until {
+                break;
+            }
+            let (at, heal) = self.heals.swap_remove(first);
+            cluster.world.run_until(at);
+            self.heal(cluster, heal);
+        }
+        cluster.world.run_until(until);
+    }
+
+    fn heal(&mut self, cluster: &mut Cluster, heal: Heal) {
+        match heal {
+            Heal::Start(place) => cluster.world.start(place),
+            Heal::Resume(place) => cluster.world.resume(place),
+            Heal::Mend(ways) => {
+                for (from, to) in ways {
+                    cluster.world.network.mend(from, to);
+                }
+            }
+            Heal::Calm => self.calm(cluster),
+        }
+    }
+
+    fn calm(&self, cluster: &mut Cluster) {
+        let network = &mut cluster.world.network;
+        (network.lost, network.doubled, network.delayed) = self.mix.packets;
+        network.late = 100 * MILLI;
+    }
+
+    fn one(&mut self, cluster: &mut Cluster) {
+        let Mix { crash, pause, part, one_way, callers, drift, jump, storm, whim, .. } = self.mix;
+        let kinds: [(u64, Fault); 9] = [
+            (crash, Self::crash),
+            (pause, Self::pause),
+            (part, Self::part),
+            (one_way, Self::one_way),
+            (callers, Self::callers),
+            (drift, Self::drift),
+            (jump, Self::jump),
+            (storm, Self::storm),
+            (whim, Self::whim),
+        ];
+        let total: u64 = kinds.iter().map(|(weight, _)| weight).sum();
+        if total == 0 {
+            return;
+        }
+        let mut drawn = cluster.world.chance.between(0..total);
+        for (weight, fault) in kinds {
+            if drawn < weight {
+                return fault(self, cluster);
+            }
+            drawn -= weight;
+        }
+    }
+
+    fn later(&mut self, cluster: &mut Cluster, longest: At, heal: Heal) {
+        let at = cluster.world.now() + cluster.world.chance.between(MILLI..longest);
+        self.heals.push((at, heal));
+    }
+
+    /// Any process but a caller; AllocSvrs more often than the rest.
+    fn server(cluster: &mut Cluster) -> Place {
+        let some: Vec<Place> = if cluster.world.chance.permille(600) {
+            cluster.allocs.clone()
+        } else {
+            [&cluster.replicas[..], &cluster.arbiters].concat()
+        };
+        *cluster.world.chance.pick(&some)
+    }
+
+    fn crash(&mut self, cluster: &mut Cluster) {
+        let place = Self::server(cluster);
+        if cluster.world.run_of(place) == Run::Down {
+            return;
+        }
+        cluster.world.crash(place);
+        if cluster.world.chance.permille(300) {
+            *cluster.world.clock(place) = cluster.fresh_clock(0);
+        }
+        let longest = if cluster.world.chance.permille(500) { 200 * MILLI } else { 4 * SECOND };
+        self.later(cluster, longest, Heal::Start(place));
+    }
+
+    fn pause(&mut self, cluster: &mut Cluster) {
+        let place = Self::server(cluster);
+        if cluster.world.run_of(place) == Run::Up {
+            cluster.world.pause(place);
+            let longest = if cluster.world.chance.permille(300) { 300 * MILLI } else { 5 * SECOND };
+            self.later(cluster, longest, Heal::Resume(place));
+        }
+    }
+
+    fn cut(&mut self, cluster: &mut Cluster, ways: Vec<(Place, Place)>) {
+        for &(from, to) in &ways {
+            cluster.world.network.cut(from, to);
+        }
+        self.later(cluster, 4 * SECOND, Heal::Mend(ways));
+    }
+
+    fn part(&mut self, cluster: &mut Cluster) {
+        let place = Self::server(cluster);
+        let share = *cluster.world.chance.pick(&[300, 600, 1000]);
+        let others: Vec<Place> =
+            (0..cluster.all()).filter(|_| cluster.world.chance.permille(share)).collect();
+        self.cut(cluster, others.iter().flat_map(|&other| [(place, other), (other, place)]).collect());
+    }
+
+    fn one_way(&mut self, cluster: &mut Cluster) {
+        let place = Self::server(cluster);
+        let out = cluster.world.chance.permille(500);
+        let others: Vec<Place> = (0..cluster.all()).filter(|_| cluster.world.chance.permille(600)).collect();
+        let way = |&other: &Place| if out { (place, other) } else { (other, place) };
+        self.cut(cluster, others.iter().map(way).collect());
+    }
+
+    fn callers(&mut self, cluster: &mut Cluster) {
+        let place = *cluster.world.chance.pick(&cluster.allocs.clone());
+        let only_callers = cluster.world.chance.permille(500);
+        let first_caller = cluster.callers[0];
+        let others = (0..cluster.all()).filter(|&other| (other >= first_caller) == only_callers);
+        self.cut(cluster, others.flat_map(|other| [(place, other), (other, place)]).collect());
+    }
+
+    fn drift(&mut self, cluster: &mut Cluster) {
+        let (place, rate, now) = (Self::server(cluster), cluster.rate(), cluster.world.now());
+        cluster.world.note("drift", place);
+        cluster.world.clock(place).drift(now, rate);
+    }
+
+    fn jump(&mut self, cluster: &mut Cluster) {
+        let place = Self::server(cluster);
+        let by = cluster.world.chance.between(0..7_200 * SECOND) as i64 - 3_600 * SECOND as i64;
+        cluster.world.note("jump", place);
+        cluster.world.clock(place).jump(by);
+    }
+
+    fn storm(&mut self, cluster: &mut Cluster) {
+        let chance = &mut cluster.world.chance;
+        let (lost, doubled) = (chance.between(0..300), chance.between(0..300));
+        let (delayed, late) = (chance.between(0..500), chance.between(MILLI..3 * SECOND));
+        let network = &mut cluster.world.network;
+        (network.lost, network.doubled, network.delayed, network.late) = (lost, doubled, delayed, late);
+        self.later(cluster, 3 * SECOND, Heal::Calm);
+    }
+
+    fn whim(&mut self, cluster: &mut Cluster) {
+        let chance = &mut cluster.world.chance;
+        let (name, arbiter) = (chance.pick(&cluster.names).clone(), *chance.pick(&cluster.arbiters));
+        let change = match chance.index(3) {
+            0 => Change::Drain(name),
+            1 => Change::Add { addr: address(&name), name },
+            _ => Change::Rebalance,
+        };
+        cluster.world.post(arbiter, Packet::Change { id: 0, change });
+    }
+}

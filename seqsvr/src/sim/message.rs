@@ -1,0 +1,95 @@
+//! What travels between the simulated processes, and what a process sets itself to wake for. Plain values, hashed into the
+//! history.
+
+use super::Place;
+use crate::arbiter::core::{Change, Probe};
+use crate::ids::{Epoch, Granted};
+use crate::replica::{Answer, Question};
+use crate::routing::Table;
+use crate::store::Owner;
+use std::sync::Arc;
+
+/// What happens to a process.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Input {
+    /// A new life begins.
+    Start,
+    /// Something came over the network, from there.
+    Packet(Place, Packet),
+    /// The time came that it had set.
+    Tick(Tick),
+}
+
+/// What travels; `id`s are the asker's.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Packet {
+    /// To a replica.
+    Question { id: u64, question: Question },
+    /// From a replica.
+    Answer { id: u64, answer: Answer },
+    /// From a caller to an AllocSvr.
+    Ask { id: u64, uid: u32, want: Want, known: Option<Epoch> },
+    /// From an AllocSvr to a caller, with the table when the caller's is older.
+    Told { id: u64, told: Told, table: Option<Arc<Table>> },
+    /// From an arbiter to an AllocSvr.
+    Probe { id: u64 },
+    /// From an AllocSvr to an arbiter.
+    Probed { id: u64, probe: Probe },
+    /// From people to an arbiter.
+    Change { id: u64, change: Change },
+}
+
+/// What a caller wants for a uid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Want {
+    /// So many numbers.
+    Next(u32),
+    /// An upper bound of what was handed out.
+    Current,
+}
+
+/// What a caller is told.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Told {
+    /// Numbers.
+    Granted { first: u64, last: u64, epoch: Epoch },
+    /// An upper bound.
+    Bound(u64),
+    /// Somebody else owns the uid.
+    NotOwner,
+    /// Not now: no lease, a gained section still waits, or the ceiling cannot be raised.
+    Unavailable,
+}
+
+impl From<Granted> for Told {
+    fn from(Granted { first, last, epoch }: Granted) -> Self {
+        Self::Granted { first, last, epoch }
+    }
+}
+
+/// What a process sets itself to wake for.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Tick {
+    /// A core's own moment.
+    Wake,
+    /// A question was not answered in time.
+    Late(u64),
+    /// A replica: everything written up to here is durable.
+    Synced(u64),
+    /// A replica: a reader has waited long enough.
+    Held(u64),
+    /// An AllocSvr: the record is durable.
+    Recorded(u64),
+    /// An AllocSvr: a handler reaches its answer.
+    Leave(u64),
+    /// An AllocSvr: a request has waited long enough for a raise.
+    GiveUp(u64),
+    /// An AllocSvr: raise again what was not confirmed.
+    Raise(Owner),
+    /// An AllocSvr: the timer that a flawed one relies on.
+    LeaseOver,
+    /// A caller: ask for something.
+    Next,
+    /// An arbiter: a probe was not answered in time.
+    Missed(u64),
+}

@@ -1,0 +1,135 @@
+//! A StoreSvr: the real state and its rules over a simulated disk. As the real shell does, it changes memory at once, makes the
+//! changes of a while durable together, and lets no answer leave before everything is durable that was written before it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::disk::Disk;
+use super::message::{Input, Packet, Tick};
+use super::world::Cx;
+use super::{MICRO, MILLI, Place};
+use crate::flaws::Flaws;
+use crate::replica::state::{Change, State};
+use crate::replica::{Answer, Question};
+
+/// What a record of the log holds.
+#[derive(Clone, Debug)]
+enum Record {
+    /// The first: what the replica begins with.
+    Start(State),
+    /// A change since.
+    Change(Change),
+}
+
+/// See the module.
+pub(crate) struct Replica {
+    disk: Disk<Record>,
+    life: Option<Life>,
+    flaws: Flaws,
+}
+
+/// What ends with the process.
+struct Life {
+    state: State,
+    /// Answers that wait for the disk: until so much is durable.
+    leaving: Vec<(usize, Place, u64, Answer)>,
+    /// Readers that wait for news.
+    held: BTreeMap<u64, (Place, u64)>,
+    next: u64,
+    syncing: bool,
+}
+
+impl Replica {
+    /// Initialised.
+    pub(crate) fn new(flaws: Flaws) -> Self {
+        let mut disk = Disk::default();
+        disk.write(Record::Start(State::new(flaws)));
+        disk.sync(1);
+        Self { disk, life: None, flaws }
+    }
+
+    pub(crate) fn crash(&mut self, chance: &mut Chance) {
+        self.life = None;
+        self.disk.crash(chance);
+    }
+
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
+        match input {
+            Input::Start => self.start(),
+            Input::Packet(from, Packet::Question { id, question }) => self.question(cx, from, id, &question),
+            Input::Tick(Tick::Synced(until)) => self.synced(cx, until as usize),
+            Input::Tick(Tick::Held(number)) => self.let_go(cx, number),
+            Input::Packet(..) | Input::Tick(_) => {}
+        }
+    }
+
+    fn start(&mut self) {
+        let mut state = State::new(self.flaws);
+        for record in self.disk.read() {
+            match record {
+                Record::Start(start) => state = start.clone(),
+                Record::Change(change) => state.apply(change),
+            }
+        }
+        self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
+    }
+
+    fn question(&mut self, cx: &mut Cx<'_>, from: Place, id: u64, question: &Question) {
+        let Some(life) = &mut self.life else { return };
+        let revision = life.state.revision();
+        let decision = life.state.ask(cx.now, question);
+        if let Some(change) = decision.change {
+            self.disk.write(Record::Change(change));
+        }
+        match (decision.answer, question) {
+            (Some(answer), _) => life.leaving.push((self.disk.written(), from, id, answer)),
+            (None, Question::Read { wait, .. }) => {
+                life.next += 1;
+                life.held.insert(life.next, (from, id));
+                cx.tick(cx.now + *wait, Tick::Held(life.next));
+            }
+            (None, _) => {}
+        }
+        if life.state.revision() != revision {
+            let held: Vec<u64> = life.held.keys().copied().collect();
+            for number in held {
+                self.let_go(cx, number);
+            }
+        }
+        self.flush(cx);
+    }
+
+    /// Answers a reader that was kept waiting.
+    fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
+        let Some(life) = &mut self.life else { return };
+        let Some((from, id)) = life.held.remove(&number) else { return };
+        let question = Question::Read { revision: 0, wait: Duration::ZERO };
+        if let Some(answer) = life.state.ask(cx.now, &question).answer {
+            life.leaving.push((self.disk.written(), from, id, answer));
+        }
+        self.flush(cx);
+    }
+
+    fn synced(&mut self, cx: &mut Cx<'_>, until: usize) {
+        self.disk.sync(until);
+        if let Some(life) = &mut self.life {
+            life.syncing = false;
+        }
+        self.flush(cx);
+    }
+
+    /// Lets out what may go, and syncs what must be durable for the rest.
+    fn flush(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        let ready = life.leaving.partition_point(|(needs, ..)| *needs <= self.disk.synced());
+        for (_, to, id, answer) in life.leaving.drain(..ready) {
+            cx.send(to, Packet::Answer { id, answer });
+        }
+        if !life.syncing && self.disk.written() > self.disk.synced() {
+            life.syncing = true;
+            let takes = if cx.chance.permille(20) { 60 * MILLI } else { 2 * MILLI };
+            cx.tick_in(100 * MICRO..takes, Tick::Synced(self.disk.written() as u64));
+        }
+    }
+}

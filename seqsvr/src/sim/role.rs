@@ -1,0 +1,43 @@
+//! What a process is: each kind behind the same three calls.
+
+use super::alloc::Alloc;
+use super::arbiter::Arbiter;
+use super::chance::Chance;
+use super::client::Client;
+use super::message::Input;
+use super::replica::Replica;
+use super::wild::Wild;
+use super::world::Cx;
+
+/// See the module.
+pub(crate) enum Role {
+    Replica(Box<Replica>),
+    Alloc(Box<Alloc>),
+    Arbiter(Box<Arbiter>),
+    Wild(Box<Wild>),
+    Client(Box<Client>),
+}
+
+impl Role {
+    /// Something happens to it.
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
+        match self {
+            Self::Replica(role) => role.on(cx, input),
+            Self::Alloc(role) => role.on(cx, input),
+            Self::Arbiter(role) => role.on(cx, input),
+            Self::Wild(role) => role.on(cx, input),
+            Self::Client(role) => role.on(cx, input),
+        }
+    }
+
+    /// It ends: only what is on its disk stays, and not all of that.
+    pub(crate) fn crash(&mut self, chance: &mut Chance) {
+        match self {
+            Self::Replica(role) => role.crash(chance),
+            Self::Alloc(role) => role.crash(chance),
+            Self::Arbiter(role) => role.crash(),
+            Self::Wild(role) => role.crash(),
+            Self::Client(role) => role.crash(),
+        }
+    }
+}
