@@ -8,10 +8,22 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::rpc::security::CallConfig;
+
 /// What the client must know before it has a routing table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
+    /// The cluster's name: `[a-z0-9_.-]{1,64}`. Tells the shared files of several clusters apart.
+    #[serde(default = "cluster")]
+    pub cluster: String,
+    /// Directory through which all processes of this machine and user share routing tables, best one in memory such as
+    /// `/dev/shm/seqsvr-USER`. Without it each process finds the owners by itself.
+    #[serde(default)]
+    pub cache_dir: Option<PathBuf>,
+    /// TLS and tokens.
+    #[serde(default)]
+    pub security: CallConfig,
     /// The uid space, cut into Sets (S6); uids in none are refused.
     pub sets: Vec<SetConfig>,
     /// How much, and how long.
@@ -34,9 +46,29 @@ pub struct SetConfig {
     pub last_uid: u32,
     /// Where to ask first: some AllocSvrs, `http://host:port` or `https://host:port`. The others are in the routing table.
     pub allocators: Vec<String>,
+    /// How the cluster is told to fail over.
+    #[serde(default)]
+    pub policy: Policy,
     /// Where the commands `drain`, `add` and `rebalance` find the arbiters.
     #[serde(default)]
     pub arbiters: Vec<String>,
+}
+
+/// Whom to ask while there is no table, or its owner does not answer. The same as the arbiters' policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Anybody: every process stands by for every other (S11).
+    #[default]
+    Spread,
+    /// One after the other as `allocators` lists them: the first is the primary, the others stand by (S10).
+    Standby,
+    /// As `standby`, each slice of the Set in an order of its own, by consistent hash of its number and the addresses (S10's variant).
+    StandbyByHash,
+}
+
+fn cluster() -> String {
+    "seqsvr".to_owned()
 }
 
 fn last_uid() -> u32 {
@@ -113,6 +145,15 @@ pub enum ClientConfigError {
         /// What is wrong there.
         why: String,
     },
+    /// Certificates or tokens cannot be used.
+    #[error("[security] {0}")]
+    Security(String),
+    /// The name of the cluster cannot be one.
+    #[error("cluster = \"{0}\" is no name; use 1 to 64 of a-z, 0-9, `_`, `.` and `-`")]
+    Cluster(String),
+    /// The shared file cannot be used.
+    #[error("{0}; or leave cache_dir out")]
+    Cache(String),
     /// There are no Sets.
     #[error("no Set is configured; add a [[sets]] section with `allocators`")]
     NoSets,
@@ -151,8 +192,20 @@ pub enum ClientConfigError {
 impl ClientConfig {
     /// One Set of all uids, found at `allocators`.
     pub fn single_set(allocators: Vec<String>) -> Self {
-        let set = SetConfig { number: 0, first_uid: 0, last_uid: u32::MAX, allocators, arbiters: Vec::new() };
-        Self { sets: vec![set], limits: LimitsConfig::default() }
+        Self::of(vec![SetConfig {
+            number: 0,
+            first_uid: 0,
+            last_uid: u32::MAX,
+            allocators,
+            policy: Policy::Spread,
+            arbiters: Vec::new(),
+        }])
+    }
+
+    /// These Sets, and defaults.
+    pub fn of(sets: Vec<SetConfig>) -> Self {
+        let (limits, security) = (LimitsConfig::default(), CallConfig::default());
+        Self { cluster: cluster(), cache_dir: None, security, sets, limits }
     }
 
     /// Reads and checks a file.
@@ -180,6 +233,10 @@ impl ClientConfig {
     ///
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ClientConfigError> {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+        if !(1..=64).contains(&self.cluster.len()) || !self.cluster.chars().all(fits) {
+            return Err(ClientConfigError::Cluster(self.cluster.clone()));
+        }
         if self.sets.is_empty() {
             return Err(ClientConfigError::NoSets);
         }

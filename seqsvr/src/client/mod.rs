@@ -21,12 +21,13 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub use config::{ClientConfig, ClientConfigError, LimitsConfig, SetConfig};
+pub use config::{ClientConfig, ClientConfigError, LimitsConfig, Policy, SetConfig};
 pub use error::{CallError, EachError};
 pub use metrics::ClientMetrics;
 pub use sequencer::ClusterSequencer;
@@ -38,6 +39,8 @@ use set::{Deadline, SetClient};
 
 use crate::ids::{Granted, Uid};
 use crate::routing::Table;
+use crate::routing::cache::Cache;
+use crate::rpc::security::Call;
 
 /// A handle on a cluster; cheap to clone. Must be made and used within a Tokio runtime.
 ///
@@ -61,13 +64,21 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What [`ClientConfig::check`] finds.
+    /// What [`ClientConfig::check`] finds; certificates, tokens or the shared file cannot be used.
     pub fn new(config: &ClientConfig) -> Result<Self, ClientConfigError> {
         config.check()?;
         let limits = config.limits.limits();
         let counters = Arc::new(Counters::default());
-        let mut sets: Vec<_> =
-            config.sets.iter().map(|set| (set.uids(), SetClient::new(set, &limits, &counters))).collect();
+        let call =
+            Call::load(&config.security).map_err(|why| ClientConfigError::Security(why.to_string()))?;
+        let call = Arc::new(call);
+        let mut sets = Vec::new();
+        for set in &config.sets {
+            let open = |directory: &PathBuf| Cache::open(directory, &config.cluster, set.number);
+            let cache = config.cache_dir.as_ref().map(open).transpose();
+            let cache = cache.map_err(|why| ClientConfigError::Cache(why.to_string()))?;
+            sets.push((set.uids(), SetClient::new(set, cache, &limits, &counters, &call)));
+        }
         sets.sort_by_key(|(uids, _)| *uids.start());
         let patience = limits.call;
         Ok(Self { inner: Arc::new(Inner { sets, limits, counters }), patience })

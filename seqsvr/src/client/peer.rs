@@ -23,22 +23,21 @@ use super::metrics::{Counters, add};
 use super::outbox::{Ask, Bounds, Next, Outbox, Told, Waiting};
 use super::seen::Seen;
 use crate::ids::Granted;
+use crate::rpc::security::{Call as CallWith, SecurityError};
 use crate::rpc::v1::sequence_client::SequenceClient;
 use crate::rpc::v1::{StreamReply, StreamRequest};
 
-/// Bytes of answers that may be under way on a connection.
-const WINDOW: u32 = 1 << 20;
 /// Ticks in the time that one answer may take.
 const TICKS: u32 = 4;
 
-/// Whether it is worth asking.
+/// Whether it is worth asking, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Health {
-    /// The first connection is being made: questions wait for it.
-    Fresh,
     /// Answers come.
     Up,
+    /// The first connection is being made: questions wait for it.
+    Fresh,
     /// It is connected but answers do not come in time.
     Silent,
     /// There is no connection: questions fail at once.
@@ -52,6 +51,7 @@ pub(super) struct Surroundings {
     pub(super) seen: Arc<Mutex<Seen>>,
     pub(super) counters: Arc<Counters>,
     pub(super) limits: Limits,
+    pub(super) call: Arc<CallWith>,
 }
 
 pub(super) struct Peer {
@@ -108,8 +108,8 @@ impl Peer {
 impl Link {
     fn health(&self) -> Health {
         match self.health.load(Ordering::Acquire) {
-            0 => Health::Fresh,
-            1 => Health::Up,
+            0 => Health::Up,
+            1 => Health::Fresh,
             2 => Health::Silent,
             _ => Health::Down,
         }
@@ -183,26 +183,23 @@ impl Link {
         let channel = endpoint.connect().await.map_err(|error| text(&error))?;
         let era = locked(&self.outbox).begin();
         let frames = Frames { link: Arc::clone(self), era };
-        let replies = SequenceClient::new(channel)
+        let replies = SequenceClient::with_interceptor(channel, self.around.call.pass())
             .stream(Request::new(frames))
             .await
             .map_err(|status| status.message().to_owned())?;
         Ok((replies.into_inner(), era))
     }
 
-    fn endpoint(&self) -> Result<Endpoint, tonic::transport::Error> {
+    fn endpoint(&self) -> Result<Endpoint, SecurityError> {
+        // A process that is gone without a word is noticed by its silence.
         let answer = self.around.limits.answer;
-        Ok(Endpoint::from_shared(self.addr.to_string())?
-            .tcp_nodelay(true)
-            .initial_stream_window_size(WINDOW)
-            .initial_connection_window_size(WINDOW)
-            .http2_keep_alive_interval(answer)
-            .keep_alive_timeout(answer))
+        let endpoint = self.around.call.endpoint(&self.addr)?;
+        Ok(endpoint.http2_keep_alive_interval(answer).keep_alive_timeout(answer))
     }
 
     /// Hands out answers until the stream ends, and says why it did.
     async fn listen(&self, mut replies: Streaming<StreamReply>, era: u32) -> String {
-        let Surroundings { board, seen, counters, limits } = &self.around;
+        let Surroundings { board, seen, counters, limits, .. } = &self.around;
         let teller =
             Teller { addr: Arc::clone(&self.addr), seen: Arc::clone(seen), counters: Arc::clone(counters) };
         let mut ticks = interval(limits.answer / TICKS);

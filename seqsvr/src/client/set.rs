@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::board::Board;
-use super::config::{Limits, SetConfig};
+use super::config::{Limits, Policy, SetConfig};
 use super::error::{CallError, EachError, Fault};
 use super::locked;
 use super::metrics::{Counters, add};
@@ -18,7 +18,9 @@ use super::peer::{Health, Peer, Surroundings};
 use super::seen::Seen;
 use super::split;
 use crate::ids::{Granted, SectionId, Uid};
-use crate::routing::Table;
+use crate::routing::cache::Cache;
+use crate::routing::{Order, Table};
+use crate::rpc::security::Call;
 
 /// Sections remembered as in trouble.
 const TROUBLED: usize = 4_096;
@@ -33,6 +35,7 @@ pub(super) struct Deadline {
 pub(super) struct SetClient {
     around: Surroundings,
     seeds: Vec<String>,
+    policy: Policy,
     view: RwLock<Arc<View>>,
     /// The connections, by address.
     peers: Mutex<BTreeMap<String, Arc<Peer>>>,
@@ -50,14 +53,22 @@ struct View {
 }
 
 impl SetClient {
-    pub(super) fn new(config: &SetConfig, limits: &Limits, counters: &Arc<Counters>) -> Self {
-        let board = Arc::new(Board::new(config.number, config.uids(), Arc::clone(counters)));
+    pub(super) fn new(
+        config: &SetConfig,
+        cache: Option<Cache>,
+        limits: &Limits,
+        counters: &Arc<Counters>,
+        call: &Arc<Call>,
+    ) -> Self {
+        let board = Arc::new(Board::new(config.number, config.uids(), Arc::clone(counters), cache));
         let seen = Arc::new(Mutex::new(Seen::new(limits.remembered_uids)));
-        let around = Surroundings { board, seen, counters: Arc::clone(counters), limits: limits.clone() };
+        let (counters, limits, call) = (Arc::clone(counters), limits.clone(), Arc::clone(call));
+        let around = Surroundings { board, seen, counters, limits, call };
         let view = View { changes: u64::MAX, table: None, peers: Vec::new() };
         Self {
             around,
             seeds: config.allocators.clone(),
+            policy: config.policy,
             view: RwLock::new(Arc::new(view)),
             peers: Mutex::default(),
             troubled: Troubled::default(),
@@ -74,11 +85,8 @@ impl SetClient {
     pub(super) async fn next(&self, uid: u32, count: u32, deadline: Deadline) -> Result<Granted, CallError> {
         let ask = Ask::Next { uid, count };
         if count == 1 && !self.troubled.has(self.place(uid)) {
-            let asked = async {
-                let Some(peer) = self.owner_or_any(uid) else { return Err(Fault::NotOwner) };
-                peer.single(uid).await
-            };
-            return match self.first(asked, deadline).await {
+            let peer = self.pick(uid, 0);
+            return match self.first(peer.single(uid), deadline).await {
                 Ok(granted) => Ok(granted),
                 Err(fault) => granted(self.again(uid, ask, fault, deadline).await?),
             };
@@ -118,11 +126,8 @@ impl SetClient {
         deadline: Deadline,
     ) -> Result<Vec<u64>, EachError> {
         let uids: Arc<[u32]> = uids.into();
-        let asked = async {
-            let Some(peer) = self.owner_or_any(uids[0]) else { return Err(Fault::NotOwner) };
-            peer.ask(make(Arc::clone(&uids))).await
-        };
-        match self.first(asked, deadline).await {
+        let peer = self.pick(uids[0], 0);
+        match self.first(peer.ask(make(Arc::clone(&uids))), deadline).await {
             Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
             Err(fault) => {
                 if let Some(error) = fault.lasting() {
@@ -168,14 +173,13 @@ impl SetClient {
         let mut pause = limits.pause_first;
         let mut version = self.around.board.changes();
         let mut elsewhere = false;
+        let mut attempt = 0;
+        let mut why = Fault::NotOwner;
         let place = self.place(uid);
         loop {
-            let asked = async {
-                let picked = if elsewhere { self.other(uid) } else { self.owner_or_any(uid) };
-                let Some(peer) = picked else { return Err(Fault::NotOwner) };
-                peer.ask(ask.clone()).await
-            };
-            let fault = match timeout_at(deadline.at, asked).await {
+            let peer = if elsewhere { self.other(uid, attempt) } else { self.pick(uid, attempt) };
+            attempt += 1;
+            let fault = match timeout_at(deadline.at, peer.ask(ask.clone())).await {
                 Ok(Ok(told)) => {
                     self.troubled.clear(place);
                     return Ok(told);
@@ -204,10 +208,14 @@ impl SetClient {
                 Fault::Unavailable { after, .. } => pause.max(*after).min(limits.pause_longest),
                 _ => pause,
             };
+            // What the owner says tells more than that somebody else is not the owner.
+            if !matches!(fault, Fault::NotOwner) {
+                why = fault;
+            }
             let until = Instant::now() + wait.mul_f64(rand::random_range(0.5..1.0));
             if until >= deadline.at {
                 sleep_until(deadline.at).await;
-                return Err(CallError::late(deadline.patience, fault.to_string()));
+                return Err(CallError::late(deadline.patience, why.to_string()));
             }
             sleep_until(until).await;
             pause = (pause * 2).min(limits.pause_longest);
@@ -220,32 +228,59 @@ impl SetClient {
         view.table.as_ref().map_or(SectionId::new(0), |table| table.section(Uid::new(uid)))
     }
 
-    fn owner_or_any(&self, uid: u32) -> Option<Arc<Peer>> {
+    /// Who serves `uid`, if it answers; else somebody who may know who does.
+    fn pick(&self, uid: u32, attempt: usize) -> Arc<Peer> {
         let view = self.view();
         let owner = view.owner_index(uid).map(|index| &view.peers[index]);
         match owner {
-            Some(owner) if matches!(owner.health(), Health::Up | Health::Fresh) => Some(Arc::clone(owner)),
-            Some(owner) => self.other(uid).or_else(|| Some(Arc::clone(owner))),
-            None => self.other(uid),
+            Some(owner) if matches!(owner.health(), Health::Up | Health::Fresh) => Arc::clone(owner),
+            _ => self.other(uid, attempt),
         }
     }
 
-    /// Somebody who is not known to own `uid`, and may know who does: one that answers if there is any.
-    fn other(&self, uid: u32) -> Option<Arc<Peer>> {
+    /// Somebody else than the owner of `uid`: one that answers if there is any. Who comes first is the policy's matter, and each
+    /// attempt begins one further.
+    fn other(&self, uid: u32, attempt: usize) -> Arc<Peer> {
         let view = self.view();
         let owner = view.owner_index(uid);
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let count = view.peers.len();
-        let others = (0..count).map(|step| (turn + step) % count).filter(|&index| Some(index) != owner);
-        let best = others.min_by_key(|&index| view.peers[index].health() as u8);
-        match best {
-            Some(index) if view.peers[index].health() != Health::Down => Some(Arc::clone(&view.peers[index])),
-            // All that the table names are gone: perhaps the configured ones are not.
-            _ => {
-                let seed = &self.seeds[turn % self.seeds.len()];
-                Some(self.peer(seed))
-            }
+        let mut order = self.order(&view, uid);
+        if let Some(after) = order.iter().position(|&index| Some(index) == owner) {
+            order.rotate_left(after);
+            order.remove(0);
         }
+        if !order.is_empty() {
+            let turn = attempt % order.len();
+            order.rotate_left(turn);
+        }
+        let best = order.into_iter().min_by_key(|&index| view.peers[index].health() as u8);
+        match best.map(|index| &view.peers[index]) {
+            Some(best) if best.health() != Health::Down => Arc::clone(best),
+            // All that the table names are gone: perhaps the configured ones are not.
+            _ => self.peer(&self.seeds[attempt % self.seeds.len()]),
+        }
+    }
+
+    /// The indexes of all processes, in the order in which they may know most about `uid`.
+    fn order(&self, view: &View, uid: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..view.peers.len()).collect();
+        match (self.policy, &view.table) {
+            (Policy::Spread, _) => {
+                let turn = self.turn.fetch_add(1, Ordering::Relaxed) % order.len().max(1);
+                order.rotate_left(turn);
+            }
+            (Policy::StandbyByHash, Some(table)) => {
+                let names: Vec<&str> = table.nodes.iter().map(|node| node.name.as_str()).collect();
+                order = Order::Hash.of(Order::slice(&table.sections(), table.section(Uid::new(uid))), &names);
+            }
+            (Policy::Standby, Some(table)) => {
+                let listed =
+                    |&index: &usize| self.seeds.iter().position(|seed| *seed == table.nodes[index].addr);
+                order.sort_by_key(|index| listed(index).unwrap_or(usize::MAX));
+            }
+            // Without a table they are in the order of the configuration.
+            (Policy::Standby | Policy::StandbyByHash, None) => {}
+        }
+        order
     }
 
     fn peer(&self, addr: &str) -> Arc<Peer> {

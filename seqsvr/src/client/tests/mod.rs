@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use self::server::{Process, SECTION, World};
-use super::{CallError, Client, ClientConfig, SetConfig, locked};
+use super::{CallError, Client, ClientConfig, Policy, SetConfig, locked};
 use crate::ids::{SectionId, Uid};
+use crate::routing::Order;
 
 fn uids(uids: impl IntoIterator<Item = u32>) -> Vec<Uid> {
     uids.into_iter().map(Uid::new).collect()
@@ -157,10 +158,11 @@ async fn a_dead_set_leaves_the_others_untouched() {
         first_uid: *uids.start(),
         last_uid: *uids.end(),
         allocators: vec![process.addr.clone()],
+        policy: Policy::Spread,
         arbiters: Vec::new(),
     };
     let sets = vec![set(4, high.clone(), &b), set(3, low, &a)];
-    let client = quick(ClientConfig { sets, limits: Default::default() });
+    let client = quick(ClientConfig::of(sets));
     let mixed = uids([1, *high.start(), 2]);
     assert_eq!(client.next_each(&mixed).await, Ok(vec![1, 1, 1]));
     b.die();
@@ -185,4 +187,46 @@ async fn counts_out_of_range_are_refused_before_anything_is_sent() {
     assert!(client.next_each(&[]).await.is_err());
     assert!(client.next_each(&vec![Uid::new(1); 4_097]).await.is_err());
     assert_eq!(*locked(&a.questions), 0);
+}
+
+#[tokio::test]
+async fn a_standby_is_found_with_at_most_one_wasted_question() {
+    for policy in [Policy::Standby, Policy::StandbyByHash] {
+        let world = World::new(0).await;
+        let (mut a, b, c) = (world.start("a").await, world.start("b").await, world.start("c").await);
+        let order = match policy {
+            Policy::StandbyByHash => Order::Hash.of(0, &["a", "b", "c"]),
+            _ => vec![0, 1, 2],
+        };
+        let standby = *order.iter().cycle().skip_while(|&&index| index != 0).nth(1).expect("three");
+        world.assign(1, ALL, &[&a, &b, &c], &[(0..=9, 0)]);
+        let mut config = config(&[&a, &b, &c]);
+        config.sets[0].policy = policy;
+        let client = quick(config);
+        client.next(Uid::new(1), 1).await.expect("the primary serves");
+        assert_eq!(*locked(&a.questions), 1);
+        // Whoever comes next serves from now on, as the arbiter decides by the same order.
+        a.die();
+        world.assign(2, ALL, &[&a, &b, &c], &[(0..=9, standby as u32)]);
+        client.next(Uid::new(1), 1).await.expect("the standby serves");
+        assert_eq!(client.metrics().not_owner, 0, "{policy:?}");
+        let asked = *locked(&[&a, &b, &c][standby].questions);
+        assert_eq!(asked, 1, "{policy:?}");
+    }
+}
+
+#[tokio::test]
+async fn processes_of_a_machine_share_what_one_of_them_learnt() {
+    let (world, a, b, _) = two().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = config(&[&a]);
+    config.cache_dir = Some(directory.path().to_owned());
+    let (one, other) = (quick(config.clone()), quick(config));
+    one.next(Uid::new(7 * SECTION), 1).await.expect("b serves it");
+    other.next(Uid::new(7 * SECTION), 1).await.expect("b serves it");
+    assert_eq!((one.metrics().not_owner, other.metrics().not_owner), (1, 0));
+    world.assign(2, ALL, &[&a, &b], &[(0..=9, 0)]);
+    other.next(Uid::new(7 * SECTION), 1).await.expect("a serves it");
+    one.next(Uid::new(7 * SECTION), 1).await.expect("a serves it");
+    assert_eq!((one.metrics().not_owner, other.metrics().not_owner), (1, 1));
 }
