@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::health::HealthRules;
 use super::plan::Policy;
-use super::reign::Reign;
+use super::reign::{Beat, Reign};
 use crate::clock::Moment;
 use crate::ids::{Epoch, SectionId};
 use crate::routing::{Node, NodeState, Table};
@@ -248,7 +248,17 @@ impl Arbiter {
                 // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
                 actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
             }
-            Role::Acting(reign) => reign.go_on(now, &self.rules, actions),
+            Role::Acting(reign) => {
+                match reign.beat(now, &self.rules) {
+                    Some(Beat::Act) => actions.push(Action::Acting { term: self.own }),
+                    Some(Beat::Listen) if !self.reading => {
+                        self.reading = true;
+                        actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+                    }
+                    _ => {}
+                }
+                reign.go_on(now, &self.rules, actions);
+            }
             _ => {}
         }
     }
@@ -256,7 +266,10 @@ impl Arbiter {
     fn read(&mut self, now: Moment, outcome: Result<Reading, StoreError>, actions: &mut Vec<Action>) {
         self.reading = false;
         let pause = self.rules.takeover / 8;
-        let Role::Watching { since, read_at } = &mut self.role else { return };
+        let Role::Watching { since, read_at } = &mut self.role else {
+            outcome.iter().for_each(|reading| self.promised = self.promised.max(reading.promised));
+            return;
+        };
         *read_at = now + pause;
         // Who cannot read could not act either.
         let Ok(reading) = outcome else { return };

@@ -75,6 +75,11 @@ impl Health {
         }
     }
 
+    /// Whether it answered the last probe.
+    pub(crate) fn answers(&self) -> bool {
+        self.answers > 0
+    }
+
     /// What the plan may count on.
     pub(crate) fn status(&self) -> Status {
         match self.state {

@@ -34,6 +34,8 @@ pub(crate) struct Reign {
     balance_at: Option<Moment>,
     /// Something changed since the plan was last asked.
     stale: bool,
+    /// Some node answered in this reign.
+    heard: bool,
     moves: u64,
 }
 
@@ -53,6 +55,15 @@ struct Member {
     rates: Vec<(SectionId, u64)>,
     probing: bool,
     probe_at: Moment,
+}
+
+/// A sign of life, or the opposite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beat {
+    /// Tell that this arbiter acts.
+    Act,
+    /// Only look whether another does.
+    Listen,
 }
 
 /// The stores follow another arbiter.
@@ -85,6 +96,7 @@ impl Reign {
             beat_at: now,
             balance_at,
             stale: true,
+            heard: false,
             moves: 0,
         };
         reign.meet(now);
@@ -113,6 +125,7 @@ impl Reign {
             // Before the first table nobody has a lease.
             Ok(probe) if probe.node == node && (self.first || !probe.lapsed) => {
                 member.health.answered(now, &rules.health, probe.incarnation);
+                self.heard = true;
                 member.rates = probe.rates;
             }
             _ => {
@@ -172,12 +185,19 @@ impl Reign {
         written.into_iter().chain(self.changes.drain(..).map(|(id, _)| id)).collect()
     }
 
-    pub(super) fn go_on(&mut self, now: Moment, rules: &ArbiterRules, actions: &mut Vec<Action>) {
-        if !self.beating && now >= self.beat_at {
-            self.beating = true;
-            self.beat_at = now + rules.takeover / 4;
-            actions.push(Action::Acting { term: self.term });
+    /// What to tell the stores of oneself by now.
+    pub(super) fn beat(&mut self, now: Moment, rules: &ArbiterRules) -> Option<Beat> {
+        if self.beating || now < self.beat_at {
+            return None;
         }
+        self.beat_at = now + rules.takeover / 4;
+        // Who has lost every node is more likely cut off itself: silence lets another try.
+        let lost = self.heard && self.members.values().all(|one| one.health.status() == Status::Dead);
+        self.beating = !lost;
+        Some(if lost { Beat::Listen } else { Beat::Act })
+    }
+
+    pub(super) fn go_on(&mut self, now: Moment, rules: &ArbiterRules, actions: &mut Vec<Action>) {
         for (name, member) in &mut self.members {
             if !member.probing && now >= member.probe_at {
                 member.probing = true;
@@ -235,7 +255,9 @@ impl Reign {
                 Err(line) => actions.push(Action::Answer { id, outcome: Outcome::Refused(line) }),
             }
         }
-        if self.writing.is_none() && self.stale && (judged || !self.first) {
+        // Deaths that come together, when this arbiter loses its network, are noticed one by one.
+        let someone = self.members.values().any(|member| member.health.answers());
+        if self.writing.is_none() && self.stale && someone && (judged || !self.first) {
             self.stale = false;
             if let Some(table) = plan::next(&self.table, &statuses, &rules.policy, self.version()) {
                 self.write(table, None, actions);

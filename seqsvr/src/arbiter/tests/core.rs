@@ -30,6 +30,8 @@ struct World {
     answers: BTreeMap<u64, Outcome>,
     misfits: Vec<String>,
     tables: Vec<Arc<Table>>,
+    /// The arbiter that no node can be reached by.
+    cut: Option<usize>,
 }
 
 fn rules(number: u8) -> ArbiterRules {
@@ -57,6 +59,7 @@ impl World {
             answers: BTreeMap::new(),
             misfits: Vec::new(),
             tables: Vec::new(),
+            cut: None,
         };
         (0..arbiters.into()).for_each(|index| world.tell(index, Event::Start));
         world
@@ -117,7 +120,7 @@ impl World {
                 let rates = self.rates.get(&node).cloned().unwrap_or_default();
                 let version = Epoch::default();
                 let outcome = match self.nodes.get(&node) {
-                    Some(&Some(incarnation)) => {
+                    Some(&Some(incarnation)) if self.cut != Some(index) => {
                         Ok(Probe { node: node.clone(), incarnation, version, lapsed: false, rates })
                     }
                     _ => Err(()),
@@ -257,6 +260,23 @@ fn an_arbiter_that_slept_through_a_takeover_steps_down_and_harms_nothing() {
     assert_eq!(world.acting(), [1]);
     assert_eq!(world.answers[&1], Outcome::NotActing(table.version.term));
     assert_eq!(world.table(), table);
+}
+
+#[test]
+fn an_arbiter_that_is_cut_off_from_every_node_lets_another_try() {
+    let mut world = World::new(2);
+    world.run(300);
+    let table = world.table();
+    world.cut = Some(0);
+    world.run(4_000);
+    assert_eq!(world.acting(), [1]);
+    assert_eq!(world.table().assignments, table.assignments, "nothing moved meanwhile");
+    world.nodes.values_mut().for_each(|node| *node = None);
+    world.run(20_000);
+    assert_eq!(world.acting(), [0], "and once all nodes are gone, it does not matter who");
+    let written = world.tables.len();
+    world.run(20_000);
+    assert_eq!(world.tables.len(), written, "but there is peace");
 }
 
 #[test]
