@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 mod arbiter;
 mod fault;
 mod role;
+mod store;
 
 pub use fault::Fault;
 pub(crate) use role::{Signals, load};
@@ -39,6 +40,8 @@ pub struct Cli {
 enum Command {
     /// Decides who serves which sections of a Set, or stands by for the one that does
     Arbiter(arbiter::ArbiterArgs),
+    /// Keeps one replica of the durable state of a Set
+    Store(store::StoreArgs),
 }
 
 impl Cli {
@@ -57,6 +60,7 @@ impl Cli {
     pub async fn run(self) -> Result<(), Fault> {
         match self.command {
             Command::Arbiter(args) => arbiter::run(args).await,
+            Command::Store(args) => store::run(args).await,
         }
     }
 }

@@ -1,10 +1,29 @@
 //! One replica of the durable state of a Set: what it is asked, what it answers, what it keeps. The state and its rules
 //! are pure; the shell around them makes each change durable before the answer leaves (S5).
+//!
+//! ```text
+//!  service ──▶ asker ──▶ writer (one thread): state.ask ──▶ files.keep (one sync) ──▶ answers
+//! ```
 
+mod config;
+mod directory;
+mod frame;
+mod identity;
+mod journal;
+mod mark;
+mod merge;
 pub mod message;
-#[allow(dead_code, reason = "the shell that asks is not all there yet")]
+mod metrics;
+mod rejoin;
 mod runs;
-#[allow(dead_code, reason = "the shell that asks is not all there yet")]
+mod serve;
+mod service;
 pub(crate) mod state;
+mod writer;
 
+pub use config::{ConfigError, LimitsConfig, PeersConfig, StoreConfig};
+pub use identity::{Identity, OpenError, Place};
+pub use merge::LayoutsDiffer;
 pub use message::{Answer, Earlier, Question};
+pub use rejoin::PeersError;
+pub use serve::{Replica, ServeError, Start};

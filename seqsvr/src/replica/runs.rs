@@ -139,6 +139,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         #[test]
         fn runs_say_what_an_array_says(
             changes in prop::collection::vec((0u32..20, 0u32..20, 0u8..4, any::<bool>()), 0..30)

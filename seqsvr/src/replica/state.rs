@@ -80,7 +80,8 @@ impl From<Answer> for Decision {
 }
 
 impl State {
-    /// A replica that was just initialised.
+    /// A replica that was just made, without a layout: the first claim fixes it.
+    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn new(flaws: Flaws) -> State {
         State::restored(Copy::default(), 1, flaws)
     }
@@ -113,6 +114,11 @@ impl State {
     /// Grows with each change of the table and each release that is noted.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// What the numbers of sections mean, once it is fixed.
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        self.layout
     }
 
     /// Answers a question, and changes as the answer says.

@@ -4,7 +4,6 @@
 mod convert;
 pub(crate) mod door;
 pub mod security;
-#[allow(dead_code, reason = "the service that uses it is not there yet")]
 pub(crate) mod store;
 
 pub use convert::WireError;

@@ -259,6 +259,8 @@ fn spread(copy: &Copy) -> BTreeMap<u32, SectionState> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn nothing_ever_goes_back(asked in prop::collection::vec(questions(), 1..60)) {
         let mut state = fresh();

@@ -1,0 +1,172 @@
+//! The role StoreSvr: opens the files as it is told to, serves until it is asked to stop, and ends when its storage fails.
+
+use std::fs;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::service::interceptor::InterceptedService;
+
+use super::config::{ConfigError, StoreConfig};
+use super::directory::{Directory, Files};
+use super::identity::OpenError;
+use super::metrics::Metrics;
+use super::rejoin::{Peers, PeersError};
+use super::service::Service;
+use super::state::State;
+use super::writer::Writer;
+use crate::rpc::door::{Door, bind, serve_metrics};
+use crate::rpc::security::{Listen, SecurityError};
+use crate::rpc::store::{LARGEST_ANSWER, LARGEST_QUESTION};
+use crate::rpc::v1::store_server::StoreServer;
+
+/// How long calls in flight may take to end when the replica stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a replica begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the files that are there.
+    Open,
+    /// As an empty one, of a Set in which all others are empty too.
+    Init,
+    /// With what the others have, after its own was lost, damaged, or put back from a copy.
+    Rejoin,
+}
+
+/// Why a replica did not start, or stopped by itself.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Certificates or tokens are wrong.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// The files cannot be served from, or failed.
+    #[error(transparent)]
+    Files(#[from] OpenError),
+    /// The other replicas were needed.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
+    /// An address cannot be listened on, or the server ended.
+    #[error("{0}")]
+    Server(String),
+}
+
+/// A replica with its files open and its addresses bound, not yet serving.
+pub struct Replica {
+    config: StoreConfig,
+    listen: Listen,
+    door: Door,
+    /// Where metrics are served.
+    page: Option<TcpListener>,
+    state: State,
+    files: Files,
+}
+
+impl Replica {
+    /// Checks the configuration and opens the files. A rejoin waits for the other replicas, however long that takes.
+    ///
+    /// # Errors
+    ///
+    /// Every [`ServeError`]: nothing is served then.
+    pub async fn open(config: StoreConfig, start: Start) -> Result<Self, ServeError> {
+        config.check()?;
+        let listen = Listen::load(&config.security, config.listen, false)?;
+        let peers = config.peers.as_ref().map(|peers| Peers::new(peers, &config.identity())).transpose()?;
+        if start != Start::Open {
+            fs::create_dir_all(&config.directory).map_err(OpenError::io(&config.directory))?;
+        }
+        let mut directory =
+            Directory::lock(&config.directory, config.identity(), config.layout(), config.file_bytes)?;
+        let (state, files) = match start {
+            Start::Open => directory.open()?,
+            Start::Init => {
+                if let Some(peers) = peers {
+                    peers.all_new().await?;
+                }
+                directory.init()?
+            }
+            Start::Rejoin => {
+                let (peers, section) = peers.zip(config.peers.as_ref()).ok_or(PeersError::Missing)?;
+                let kept = directory.rejoin()?;
+                tracing::info!("waiting {} ms until no caller counts on the lost state", section.settle_ms);
+                sleep(Duration::from_millis(section.settle_ms)).await;
+                directory.rejoined(peers.copy(kept).await?)?
+            }
+        };
+        let door = Door::open(config.listen, &listen).await.map_err(ServeError::Server)?;
+        let page = match config.metrics_listen {
+            Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
+            None => None,
+        };
+        Ok(Self { config, listen, door, page, state, files })
+    }
+
+    /// Where callers reach it: `http://host:port` or `https://host:port`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Server`].
+    pub fn address(&self) -> Result<String, ServeError> {
+        let addr = self.door.address().map_err(ServeError::Server)?;
+        Ok(format!("{}://{addr}", self.listen.scheme()))
+    }
+
+    /// Serves until `shutdown`, then lets the calls in flight end and closes the files.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Files`] when the storage failed: nothing was answered since. [`ServeError::Server`].
+    pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
+        let Self { config, listen, door, page, state, files } = self;
+        let identity = Arc::new(config.identity());
+        let stop = CancellationToken::new();
+        let metrics = Metrics::new();
+        let (mut writer, asker) = Writer::start(state, files, config.limits(), stop.clone(), metrics.clone());
+        let store = StoreServer::new(Service { identity: Arc::clone(&identity), asker })
+            .max_decoding_message_size(LARGEST_QUESTION)
+            .max_encoding_message_size(LARGEST_ANSWER);
+        let health = door.health();
+        health.set_serving::<StoreServer<Service>>().await;
+        let door = door.with(InterceptedService::new(store, listen.guard()));
+        tracing::info!("{identity} serves");
+        let halt = async {
+            tokio::select! {
+                () = shutdown => {}
+                () = writer.ended() => {}
+                () = stop.cancelled() => {}
+            }
+            health.set_not_serving::<StoreServer<Service>>().await;
+            stop.cancel();
+        };
+        let served = async {
+            let served = tokio::select! {
+                served = door.serve(stop.clone()) => served,
+                () = late(&stop) => Ok(()),
+            };
+            stop.cancel();
+            served
+        };
+        let shown = async {
+            let Some(page) = page else { return Ok(()) };
+            serve_metrics(page, move || metrics.text(), stop.clone()).await
+        };
+        let (served, shown, ()) = tokio::join!(served, shown, halt);
+        writer.stop().await?;
+        served.and(shown).map_err(ServeError::Server)?;
+        tracing::info!("{identity} has stopped");
+        Ok(())
+    }
+}
+
+/// Calls that do not end after a stop are cut off.
+async fn late(stop: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(GRACE).await;
+}

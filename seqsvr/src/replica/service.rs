@@ -1,0 +1,40 @@
+//! The gRPC face of a replica: one call for all questions. Callers that mean another cluster or Set are refused.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use super::identity::Identity;
+use super::message::Question;
+use super::writer::Asker;
+use crate::rpc::v1;
+use v1::store_reply::Reply;
+
+pub(super) struct Service {
+    pub(super) identity: Arc<Identity>,
+    pub(super) asker: Asker,
+}
+
+#[tonic::async_trait]
+impl v1::store_server::Store for Service {
+    async fn call(&self, request: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
+        let v1::StoreRequest { cluster, set, request } = request.into_inner();
+        let refused = |why: String| Ok(Response::new(v1::StoreReply { reply: Some(Reply::Refused(why)) }));
+        let mine = &self.identity;
+        if (&cluster, set) != (&mine.cluster, mine.set) {
+            return refused(format!("the caller means Set {set} of cluster {cluster}, but this is {mine}"));
+        }
+        let request = request.ok_or_else(|| Status::invalid_argument("the request is empty"))?;
+        let question =
+            Question::try_from(request).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        if let Question::Write(table) = &question
+            && table.set != set
+        {
+            return Err(Status::invalid_argument(format!("the table is of Set {}, not {set}", table.set)));
+        }
+        match self.asker.ask(question).await {
+            Ok(answer) => Ok(Response::new(v1::StoreReply { reply: Some((&answer).into()) })),
+            Err(why) => refused(why.to_string()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The role `seqsvr store` as a process: what it confirmed survives SIGKILL, and it says clearly what it refuses.
+
+mod process;
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use process::{Place, refusal};
+use seqsvr::replica::message::Raised;
+use seqsvr::replica::{Answer, Question};
+use seqsvr::store::quorum::Link;
+use seqsvr::store::{Ceiling, Layout, Owner};
+use seqsvr::{Epoch, SectionId};
+
+const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
+
+fn owner(version: u64) -> Owner {
+    Owner { epoch: Epoch { term: 1, version }, incarnation: version }
+}
+
+fn sections(last: u32) -> Vec<RangeInclusive<SectionId>> {
+    vec![SectionId::new(0)..=SectionId::new(last)]
+}
+
+async fn claim(link: &dyn Link, last: u32, owner: Owner) -> Vec<Ceiling> {
+    match link.ask(Question::Claim { sections: sections(last), owner, layout: LAYOUT }).await {
+        Ok(Answer::Claimed { ceilings, .. }) => ceilings,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Raises one section on and on until the replica no longer answers; `confirmed` is what it answered for.
+async fn raise_until_it_dies(link: &dyn Link, owner: Owner, section: u32, from: u64, confirmed: &AtomicU64) {
+    for max in from.. {
+        let ceilings = vec![Ceiling { section: SectionId::new(section), max }];
+        match link.ask(Question::Raise { owner, ceilings }).await {
+            Ok(Answer::Raised(raised)) => assert_eq!(raised, [Raised::Confirmed(max)]),
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => return,
+        }
+        confirmed.store(max, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn confirmed_raises_survive_being_killed() {
+    let place = Place::new("s1", "file_bytes = 65536");
+    let mut replica = place.start(&["--init"]);
+    let confirmed: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
+    for life in 1..=6 {
+        let link = replica.link();
+        let found = claim(&link, 7, owner(life)).await;
+        let at_least: Vec<u64> = confirmed.iter().map(|one| one.load(Ordering::SeqCst)).collect();
+        for (section, &at_least) in at_least.iter().enumerate() {
+            let stored = found.iter().find(|one| one.section.get() as usize == section);
+            let stored = stored.map_or(0, |one| one.max);
+            assert!(stored >= at_least, "life {life}: {stored} of {at_least} in section {section}");
+            // One raise more may have been written without being answered.
+            assert!(stored <= at_least + 1, "life {life}: {stored}, but {at_least} was asked for");
+        }
+        let raising = found.iter().map(|one| one.max + 1).chain(std::iter::repeat(1)).zip(0u32..8);
+        let raising = raising.map(|(from, section)| {
+            raise_until_it_dies(&link, owner(life), section, from, &confirmed[section as usize])
+        });
+        let killing = async {
+            while confirmed[0].load(Ordering::SeqCst) < at_least[0] + 40 + 7 * life {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            replica.kill();
+        };
+        tokio::join!(futures_util::future::join_all(raising), killing);
+        replica = place.start(&[]);
+    }
+    assert!(replica.stop().success());
+}
+
+#[tokio::test]
+async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
+    let place = Place::new("s1", "");
+    let replica = place.start(&["--init"]);
+    let link = replica.link();
+    claim(&link, 9, owner(1)).await;
+    let Ok(Answer::Table { revision, .. }) =
+        link.ask(Question::Read { revision: 0, wait: Duration::ZERO }).await
+    else {
+        panic!("a read is answered")
+    };
+    let held = link.ask(Question::Read { revision, wait: Duration::from_secs(10) });
+    let stop = async { tokio::task::spawn_blocking(move || replica.stop()).await.unwrap() };
+    let (_, status) = tokio::join!(held, stop);
+    assert!(status.success());
+    let replica = place.start(&[]);
+    assert_eq!(claim(&replica.link(), 9, owner(1)).await, []);
+}
+
+#[tokio::test]
+async fn callers_of_another_cluster_or_set_are_refused() {
+    let place = Place::new("s1", "");
+    let replica = place.start(&["--init"]);
+    for (cluster, set) in [("other", 0), ("test", 1)] {
+        let why = replica.link_as(cluster, set).ask(Question::Copy).await.unwrap_err();
+        let mine = "but this is replica s1 of Set 0 of cluster test";
+        assert!(why.contains(&format!("Set {set} of cluster {cluster}")) && why.contains(mine), "{why}");
+    }
+    assert!(matches!(replica.link().ask(Question::Copy).await, Ok(Answer::Copy(_))));
+}
+
+#[test]
+fn an_empty_directory_and_a_second_process_are_refused() {
+    let place = Place::new("s1", "");
+    let line = refusal(&place, &[]);
+    assert!(line.contains("start once with --init"), "{line}");
+    let _replica = place.start(&["--init"]);
+    let line = refusal(&place, &[]);
+    assert!(line.contains("used by another process"), "{line}");
+    let other = Place::new("s1", "step = 1");
+    let line = refusal(&other, &["--init"]);
+    assert!(line.contains("step = 1 is wrong"), "{line}");
+}
+
+#[tokio::test]
+async fn a_lost_replica_comes_back_with_what_the_others_have() {
+    let places = [Place::new("s1", ""), Place::new("s2", "")];
+    let others = places.each_ref().map(|place| place.start(&["--init"]));
+    for (version, replica) in (1..).zip(&others) {
+        let link = replica.link();
+        claim(&link, 9, owner(version)).await;
+        let ceilings = vec![Ceiling { section: SectionId::new(version as u32), max: 1_000 * version }];
+        link.ask(Question::Raise { owner: owner(version), ceilings }).await.unwrap();
+    }
+    let addrs = others.each_ref().map(|replica| format!("\"{}\"", replica.addr)).join(", ");
+    let lost = Place::new("s3", &format!("[peers]\nreplicas = [{addrs}]\nsettle_ms = 1000"));
+    let line = refusal(&lost, &["--init"]);
+    assert!(line.contains("start with --rejoin instead of --init"), "{line}");
+    let replica = lost.start(&["--rejoin"]);
+    let link = replica.link();
+    let to = |section, max| Ceiling { section: SectionId::new(section), max };
+    let older = link.ask(Question::Raise { owner: owner(1), ceilings: vec![to(1, 2_000)] }).await;
+    assert_eq!(older, Ok(Answer::Raised(vec![Raised::NotOwner(owner(2).epoch)])));
+    assert_eq!(claim(&link, 9, owner(3)).await, [to(1, 1_000), to(2, 2_000)]);
+}
