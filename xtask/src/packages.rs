@@ -15,6 +15,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("chromedriver", "chromium-driver"),
     ("etcd", "etcd-server"),
     ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    ("redis-server", "redis-server"),
     ("protoc", "protobuf-compiler"),
     ("/usr/include/google/protobuf/descriptor.proto", "libprotobuf-dev"),
 ];

@@ -143,7 +143,7 @@ macro_rules! conformance {
         #[tokio::test]
         async fn $rule() {
             let (registry, _kept) = $fresh().await;
-            super::super::conformance::$rule(&registry).await;
+            $crate::issuer::machine::conformance::$rule(&registry).await;
         }
     )* };
     ($fresh:path) => {

@@ -10,6 +10,8 @@ mod cache;
 mod claim;
 #[cfg(test)]
 mod conformance;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod fixed;
 mod holder;
 mod instance;
@@ -24,6 +26,8 @@ mod tests;
 
 pub use cache::CacheError;
 pub use claim::ClaimError;
+#[cfg(feature = "etcd")]
+pub use etcd::EtcdRegistry;
 pub use fixed::Fixed;
 pub use holder::{Holder, MachineHealth, MachineMetrics, OpenHolderError};
 pub use instance::{BadInstance, Instance, NoOrdinal, ordinal};

@@ -92,7 +92,7 @@ pub struct SqliteRegistry {
     database: SqlitePool,
 }
 
-registry!(SqliteRegistry, "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)");
+registry!(SqliteRegistry, "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)");
 
 impl SqliteRegistry {
     /// Opens the file, making it if there is none; `pool` keeps systems apart that share it.
@@ -158,6 +158,26 @@ mod tests {
     }
 
     super::super::conformance::conformance!(fresh);
+
+    mod postgres {
+        use super::super::PostgresRegistry;
+        use crate::servers::postgres::{fresh_schema, url};
+
+        /// A pool of its own is all that a test needs of the shared server.
+        async fn fresh() -> (PostgresRegistry, ()) {
+            let pool = fresh_schema();
+            (PostgresRegistry::open(url(), &pool).await.unwrap(), ())
+        }
+
+        super::super::super::conformance::conformance!(fresh);
+
+        #[tokio::test]
+        async fn processes_that_begin_at_once_all_find_the_table() {
+            let open = |_| PostgresRegistry::open(url(), "begin");
+            let opened = futures_util::future::join_all((0..8).map(open)).await;
+            assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+        }
+    }
 
     #[tokio::test]
     async fn pools_of_one_file_do_not_touch_each_other() {

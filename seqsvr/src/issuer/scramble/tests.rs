@@ -134,6 +134,13 @@ async fn a_change_is_noticed_by_a_later_process() {
 }
 
 #[tokio::test]
+async fn a_change_is_noticed_by_another_machine() {
+    let url = crate::servers::postgres::url();
+    open(&options(0, 999), &PostgresLedger::open(url).await.unwrap()).await.unwrap();
+    changes_are_refused_and_rotations_are_not(&PostgresLedger::open(url).await.unwrap()).await;
+}
+
+#[tokio::test]
 async fn the_plugin_spells_and_reads_the_numbers_of_its_tags() {
     let plugin = open(&options(100, 199), &MemoryLedger::default()).await.unwrap();
     let mut issued = Issued::new(vec![Range { first: 100, last: 102 }]);
