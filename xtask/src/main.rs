@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use run::{Failure, Stages, cargo};
+use run::{Failure, Stages, become_cargo, cargo};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "One way to do each thing", version)]
@@ -36,6 +36,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// A whole sequence service on this machine until Ctrl-C: `cluster --help` for its options
+    #[command(disable_help_flag = true)]
+    Cluster {
+        /// Passed on.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Formats and mends what can be mended by itself
     Fix,
 }
@@ -45,6 +52,7 @@ fn main() -> ExitCode {
         Task::Test => test(),
         Task::Bench { arguments } => trial("bench", &arguments),
         Task::Chaos { arguments } => trial("chaos", &arguments),
+        Task::Cluster { arguments } => cluster(&arguments),
         Task::Fix => fix(),
     };
     match done {
@@ -61,7 +69,7 @@ fn main() -> ExitCode {
 /// The last one is the tests: whoever reads only the closing line reads cargo's own verdict.
 fn test() -> Result<(), Failure> {
     let mut stages = Stages::begin();
-    stages.run("packages", packages::install)?;
+    stages.run("packages", || packages::install(packages::ALL))?;
     stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
     stages.run("lints (cargo xtask fix mends some)", || {
         everything(&["clippy", "--all-targets"], &["--", "--deny", "warnings"])
@@ -80,22 +88,34 @@ fn everything(task: &[&str], rest: &[&str]) -> Result<(), Failure> {
 
 /// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
 fn trial(name: &str, arguments: &[String]) -> Result<(), Failure> {
-    cargo(&[
-        "build",
-        "--locked",
-        "--release",
-        "--package",
-        "tidemark-server",
-        "--package",
-        "seqsvr",
-        "--package",
-        "tidemark-trials",
-    ])?;
+    let mut build = vec!["build", "--locked", "--release", "--package", "tidemark-server"];
+    build.extend(["--package", "seqsvr", "--package", "tidemark-trials"]);
+    // Without its compiler there is no etcd in the program, and the runs that would use it say so.
+    if packages::missing(packages::ETCD).is_empty() {
+        build.extend(["--features", "seqsvr/etcd"]);
+    }
+    cargo(&build)?;
+    cargo(&program(name, arguments))
+}
+
+/// Builds a cluster's programs, and becomes the one that runs it: so Ctrl-C and exit codes are its own.
+fn cluster(arguments: &[String]) -> Result<(), Failure> {
+    let mut build =
+        vec!["build", "--locked", "--release", "--package", "seqsvr", "--package", "tidemark-trials"];
+    if arguments.iter().any(|word| word == "etcd" || word == "--store=etcd") {
+        packages::install(packages::ETCD)?;
+        build.extend(["--features", "seqsvr/etcd"]);
+    }
+    cargo(&build)?;
+    become_cargo(&program("cluster", arguments))
+}
+
+/// Runs a program of the trials that was just built, which `cargo run` would build anew with fewer features.
+fn program<'a>(name: &'a str, arguments: &'a [String]) -> Vec<&'a str> {
     let mut words =
-        vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials", "--bin", name];
-    words.push("--");
+        vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials", "--bin", name, "--"];
     words.extend(arguments.iter().map(String::as_str));
-    cargo(&words)
+    words
 }
 
 fn fix() -> Result<(), Failure> {

@@ -9,32 +9,42 @@ use std::process::Command;
 use crate::run::{Failure, run};
 
 /// A program in the path, or a file with one `*` for a folder's name, and the Debian package that brings it.
-const NEEDED: &[(&str, &str)] = &[
+pub(crate) type Needed = (&'static str, &'static str);
+
+/// What the tests need.
+pub(crate) const ALL: &[Needed] = &[
     ("cc", "gcc"),
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
-    ("etcd", "etcd-server"),
+    ETCD[0],
+    ETCD[1],
+    ETCD[2],
     ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
     ("redis-server", "redis-server"),
+];
+
+/// What the stores in etcd need, to be built and to run.
+pub(crate) const ETCD: &[Needed] = &[
+    ("etcd", "etcd-server"),
     ("protoc", "protobuf-compiler"),
     ("/usr/include/google/protobuf/descriptor.proto", "libprotobuf-dev"),
 ];
 
 /// Installs what is missing, as root on Debian; else says what to install.
-pub(crate) fn install() -> Result<(), Failure> {
-    let packages = missing(found);
+pub(crate) fn install(needed: &[Needed]) -> Result<(), Failure> {
+    let packages = missing(needed);
     if packages.is_empty() {
         return Ok(());
     }
     let by_hand = format!("apt-get install {}", packages.join(" "));
     if !found_in_path("apt-get") {
         return Err(Failure(format!(
-            "the tests need the programs of these Debian packages: {}",
+            "this needs the programs of these Debian packages: {}",
             packages.join(" ")
         )));
     }
     if !is_root() {
-        return Err(Failure(format!("the tests need more programs; as root run: {by_hand}")));
+        return Err(Failure(format!("this needs more programs; as root run: {by_hand}")));
     }
     apt_get(&["update", "--quiet"])?;
     let mut words = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
@@ -42,8 +52,9 @@ pub(crate) fn install() -> Result<(), Failure> {
     apt_get(&words)
 }
 
-fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
-    NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+/// The packages that bring what is not there.
+pub(crate) fn missing(needed: &[Needed]) -> Vec<&'static str> {
+    needed.iter().filter(|(program, _)| !found(program)).map(|(_, package)| *package).collect()
 }
 
 fn found(program_or_file: &str) -> bool {
@@ -77,9 +88,8 @@ mod tests {
 
     #[test]
     fn only_what_is_missing_is_named() {
-        assert_eq!(missing(|_| true), [""; 0]);
-        assert_eq!(missing(|program| program != "chromedriver"), ["chromium-driver"]);
-        assert_eq!(missing(|_| false).len(), NEEDED.len());
+        let needed = [("sh", "dash"), ("no-such-program-anywhere", "nowhere")];
+        assert_eq!(missing(&needed), ["nowhere"]);
     }
 
     #[test]

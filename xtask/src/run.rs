@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Instant;
 
@@ -41,11 +42,21 @@ impl Stages {
 
 /// Runs the cargo that runs this program, in the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<(), Failure> {
+    run(command(arguments), &format!("cargo {}", arguments.join(" ")))
+}
+
+/// The same in the place of this process; returns only when that fails.
+pub(crate) fn become_cargo(arguments: &[&str]) -> Result<(), Failure> {
+    let error = command(arguments).exec();
+    Err(Failure(format!("`cargo {}` could not be started: {error}", arguments.join(" "))))
+}
+
+fn command(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     // The folder of the workspace: this program may be called from any folder below it.
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).args(arguments);
-    run(command, &format!("cargo {}", arguments.join(" ")))
+    command
 }
 
 /// Runs a program to its end; `shown` is what people could type.

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use seqsvr::store::{Stores, StoresConfig};
 
+use super::etcd::EtcdMember;
+use super::links::Link;
 use super::member::{Member, Role};
 use crate::{Failure, Result};
 
@@ -22,6 +24,10 @@ pub struct Shape {
     pub allocators: usize,
     /// Arbiters.
     pub arbiters: usize,
+    /// What keeps ceilings and tables.
+    pub keeper: Keeper,
+    /// Whether the processes speak over wires that can be cut.
+    pub wired: bool,
     /// How quickly the cluster notices.
     pub timing: Timing,
 }
@@ -29,8 +35,24 @@ pub struct Shape {
 impl Shape {
     /// Three stores and these.
     pub fn new(allocators: usize, arbiters: usize) -> Shape {
-        Shape { stores: 3, allocators, arbiters, timing: Timing::default() }
+        Shape {
+            stores: 3,
+            allocators,
+            arbiters,
+            keeper: Keeper::Quorum,
+            wired: false,
+            timing: Timing::default(),
+        }
     }
+}
+
+/// What keeps ceilings and tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// StoreSvrs.
+    Quorum,
+    /// An etcd cluster; needs the program `etcd`, and `seqsvr` built with the feature `etcd`.
+    Etcd,
 }
 
 /// What detection and takeover hang on; the defaults are those of the programs.
@@ -62,19 +84,21 @@ pub(super) struct Plan {
     pub(super) stores: Vec<Member>,
     pub(super) allocators: Vec<Member>,
     pub(super) arbiters: Vec<Member>,
+    pub(super) links: Vec<Link>,
     pub(super) client_config: PathBuf,
 }
 
 impl Plan {
     pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<Plan> {
-        let mut ports = free_ports(shape.stores + 2 * shape.allocators + shape.arbiters)?.into_iter();
+        let mut ports = free_ports(2 * shape.stores + 2 * shape.allocators + shape.arbiters)?.into_iter();
         let mut next = || ports.next().ok_or_else(|| Failure::new("a port is missing"));
         let mut named = |word: &str, count: usize| -> Result<Vec<(String, String)>> {
             (1..=count)
                 .map(|index| Ok((format!("{word}{index}"), format!("127.0.0.1:{}", next()?))))
                 .collect()
         };
-        let stores = named("store", shape.stores)?;
+        let stores = named(if shape.keeper == Keeper::Etcd { "etcd" } else { "store" }, shape.stores)?;
+        let peers = named("peer", shape.stores)?;
         let allocators = named("alloc", shape.allocators)?;
         let metrics = named("metrics", shape.allocators)?;
         let arbiters = named("arbiter", shape.arbiters)?;
@@ -86,50 +110,113 @@ impl Plan {
         let member = |role, name: &str, addr: &str, text: String| -> Result<Member> {
             Ok(Member::new(name.to_owned(), role, addr.to_owned(), binary, write(name, text)?))
         };
-        let addresses = stores_section(&stores);
+        let mut wires = Wires { wired: shape.wired, links: Vec::new() };
         let Timing { lease, probe_every, dead_after } = shape.timing;
         let mut plan = Plan {
-            stores: Vec::new(),
+            stores: match shape.keeper {
+                Keeper::Quorum => Vec::new(),
+                Keeper::Etcd => etcd_members(&stores, &peers, folder, &mut wires)?,
+            },
             allocators: Vec::new(),
             arbiters: Vec::new(),
+            links: Vec::new(),
             client_config: PathBuf::new(),
         };
-        for (name, addr) in &stores {
-            let directory = folder.join(name);
-            let peers = others(&stores, name);
-            let text = format!(
-                "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
-                 [peers]\nreplicas = {peers}\n"
-            );
-            plan.stores.push(member(Role::Store, name, addr, text)?);
+        if shape.keeper == Keeper::Quorum {
+            for (name, addr) in &stores {
+                let directory = folder.join(name);
+                let peers = others(&stores, name);
+                let text = format!(
+                    "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
+                     [peers]\nreplicas = {peers}\n"
+                );
+                plan.stores.push(member(Role::Store, name, addr, text)?);
+            }
         }
+        // A store that cannot be reached must cost less than a lease.
+        let patience = (lease / 4).as_millis();
         for ((name, addr), (_, metrics)) in allocators.iter().zip(&metrics) {
             let directory = folder.join(name);
+            let keeper = keeper_keys(shape.keeper, &wires.lay_all(name, &stores)?);
             let text = format!(
                 "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\
-                 directory = {directory:?}\n\n[[sets]]\nlease_ms = {}\n\n[sets.stores]\n{addresses}",
+                 directory = {directory:?}\n\n[[sets]]\nlease_ms = {}\n\n\
+                 [sets.stores]\npatience_ms = {patience}\n{keeper}",
                 lease.as_millis()
             );
             let alloc = member(Role::Alloc, name, addr, text)?;
             plan.allocators.push(alloc.with_metrics(metrics.clone()));
         }
+        // Callers and probes find an AllocSvr by the same address, that in the table.
+        let allocators = wires.lay_all("callers", &allocators)?;
         let known: String = allocators
             .iter()
             .map(|(name, addr)| format!("\n[[allocators]]\nname = {name:?}\naddr = \"http://{addr}\"\n"))
             .collect();
         for (number, (name, addr)) in arbiters.iter().enumerate() {
+            let keeper = keeper_keys(shape.keeper, &wires.lay_all(name, &stores)?);
             let text = format!(
-                "cluster = {CLUSTER:?}\nnumber = {number}\nlisten = {addr:?}\n\n[set]\n\n[stores]\n{addresses}\n\
-                 [timing]\nprobe_every_ms = {}\ndead_after = {dead_after}\n{known}",
+                "cluster = {CLUSTER:?}\nnumber = {number}\nlisten = {addr:?}\n\n[set]\n\n\
+                 [timing]\nprobe_every_ms = {}\ndead_after = {dead_after}\n\n\
+                 [stores]\npatience_ms = {patience}\n{keeper}{known}",
                 probe_every.as_millis()
             );
             plan.arbiters.push(member(Role::Arbiter, name, addr, text)?);
         }
+        plan.links = wires.links;
         let urls = |members: &[(String, String)]| quoted(members.iter().map(|(_, addr)| addr));
         let client =
             format!("[[sets]]\nallocators = {}\narbiters = {}\n", urls(&allocators), urls(&arbiters));
         plan.client_config = write("client", client)?;
         Ok(plan)
+    }
+}
+
+/// Lays wires, or does not.
+struct Wires {
+    wired: bool,
+    links: Vec<Link>,
+}
+
+impl Wires {
+    /// Where `from` finds the process called `to` that listens on `addr`.
+    fn lay(&mut self, from: &str, to: &str, addr: &str) -> Result<String> {
+        if !self.wired {
+            return Ok(addr.to_owned());
+        }
+        let link = Link::lay(from, to, addr)?;
+        let addr = link.addr();
+        self.links.push(link);
+        Ok(addr)
+    }
+
+    fn lay_all(&mut self, from: &str, all: &[(String, String)]) -> Result<Vec<(String, String)>> {
+        all.iter().map(|(name, addr)| Ok((name.clone(), self.lay(from, name, addr)?))).collect()
+    }
+}
+
+fn etcd_members(
+    members: &[(String, String)],
+    peers: &[(String, String)],
+    folder: &Path,
+    wires: &mut Wires,
+) -> Result<Vec<Member>> {
+    let mut all = Vec::new();
+    for ((name, addr), (_, peer)) in members.iter().zip(peers) {
+        let peer_seen = wires.lay("members", name, peer)?;
+        all.push(EtcdMember { name: name.clone(), addr: addr.clone(), peer: peer.clone(), peer_seen });
+    }
+    let member =
+        |one: &EtcdMember| Member::etcd(one.name.clone(), one.addr.clone(), one.words(&all, folder), folder);
+    Ok(all.iter().map(member).collect())
+}
+
+/// The keys of a section that names the stores.
+fn keeper_keys(keeper: Keeper, stores: &[(String, String)]) -> String {
+    let urls = quoted(stores.iter().map(|(_, addr)| addr));
+    match keeper {
+        Keeper::Quorum => format!("replicas = {urls}\n"),
+        Keeper::Etcd => format!("etcd = {{ endpoints = {urls} }}\n"),
     }
 }
 
@@ -144,10 +231,6 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
         etcd: None,
     };
     Ok(config.open(CLUSTER, 0)?)
-}
-
-fn stores_section(stores: &[(String, String)]) -> String {
-    format!("replicas = {}\n", quoted(stores.iter().map(|(_, addr)| addr)))
 }
 
 fn others(stores: &[(String, String)], but: &str) -> String {

@@ -1,5 +1,6 @@
 //! One process of a cluster: started on its own port, found by the line that it prints, told to stop, killed, paused.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,8 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use super::etcd;
 use crate::{Failure, Result};
 
 /// How long a start or a stop may take.
@@ -20,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Role {
     /// Keeps ceilings and tables.
     Store,
+    /// The same, a member of an etcd cluster.
+    Etcd,
     /// Hands out numbers.
     Alloc,
     /// Decides who serves what.
@@ -27,9 +31,11 @@ pub enum Role {
 }
 
 impl Role {
-    fn word(self) -> &'static str {
+    /// What the program calls it.
+    pub(super) fn word(self) -> &'static str {
         match self {
             Role::Store => "store",
+            Role::Etcd => "etcd",
             Role::Alloc => "alloc",
             Role::Arbiter => "arbiter",
         }
@@ -43,14 +49,38 @@ pub struct Member {
     role: Role,
     addr: String,
     binary: PathBuf,
-    config: PathBuf,
+    words: Vec<String>,
+    log: PathBuf,
     metrics: Option<String>,
     process: Option<Child>,
 }
 
 impl Member {
+    /// A process that runs `seqsvr` with this configuration file.
     pub(super) fn new(name: String, role: Role, addr: String, binary: &Path, config: PathBuf) -> Member {
-        Member { name, role, addr, binary: binary.to_owned(), config, metrics: None, process: None }
+        let words = [role.word(), "--config", &config.display().to_string()].map(str::to_owned).to_vec();
+        let log = config.with_extension("log");
+        Member { name, role, addr, binary: binary.to_owned(), words, log, metrics: None, process: None }
+    }
+
+    /// A process that runs `etcd` with these words.
+    pub(super) fn etcd(name: String, addr: String, words: Vec<String>, folder: &Path) -> Member {
+        let log = folder.join(format!("{name}.log"));
+        Member {
+            name,
+            role: Role::Etcd,
+            addr,
+            binary: "etcd".into(),
+            words,
+            log,
+            metrics: None,
+            process: None,
+        }
+    }
+
+    /// What it does.
+    pub fn role(&self) -> Role {
+        self.role
     }
 
     pub(super) fn with_metrics(self, addr: String) -> Member {
@@ -84,37 +114,55 @@ impl Member {
 
     /// The same with more words on the command line.
     pub async fn start_with(&mut self, words: &[&str]) -> Result<()> {
-        let log_path = self.config.with_extension("log");
-        let log = std::fs::File::options().create(true).append(true).open(&log_path)?;
+        let log = std::fs::File::options().create(true).append(true).open(&self.log)?;
         let mut process = Command::new(&self.binary)
-            .arg(self.role.word())
-            .arg("--config")
-            .arg(&self.config)
+            .args(&self.words)
             .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
+            // Ctrl-C is for whoever started the cluster, who stops it in good order.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(|e| Failure::new(format!("{} does not start: {e}", self.binary.display())))?;
         let output = process.stdout.take().ok_or_else(|| Failure::new("the process has no output"))?;
         let mut lines = BufReader::new(output).lines();
-        let listening = async {
-            while let Some(line) = lines.next_line().await? {
-                if line.contains("listening on") {
-                    return Ok(());
-                }
-            }
-            let log = std::fs::read_to_string(&log_path).unwrap_or_default();
-            let last = log.lines().last().unwrap_or("no word").to_owned();
-            Err(Failure::new(format!("{} ended before it listened: {last}", self.name)))
-        };
         let late = |_| Failure::new(format!("{} does not listen within {PATIENCE:?}", self.name));
-        timeout(PATIENCE, listening).await.map_err(late)??;
+        if self.role == Role::Etcd {
+            // It is well only when most members are there; the caller waits for that.
+            self.process = Some(process);
+        } else {
+            let listening = async {
+                while let Some(line) = lines.next_line().await? {
+                    if line.contains("listening on") {
+                        return Ok(());
+                    }
+                }
+                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+                let last = log.lines().last().unwrap_or("no word").to_owned();
+                Err(Failure::new(format!("{} ended before it listened: {last}", self.name)))
+            };
+            timeout(PATIENCE, listening).await.map_err(late)??;
+            self.process = Some(process);
+        }
         // A full pipe would stop the process, so somebody has to go on reading.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        self.process = Some(process);
         Ok(())
+    }
+
+    /// Waits until it is well, which StoreSvrs and the others are as soon as they listen.
+    pub(super) async fn is_well(&self) -> Result<()> {
+        if self.role != Role::Etcd {
+            return Ok(());
+        }
+        let well = async {
+            while !etcd::is_well(&self.addr).await {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let late = |_| Failure::new(format!("{} is not well within {PATIENCE:?}", self.name));
+        timeout(PATIENCE, well).await.map_err(late)
     }
 
     /// Ends it as a power cut would end the process: SIGKILL.
@@ -131,7 +179,9 @@ impl Member {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         let late = |_| Failure::new(format!("{} does not stop within {PATIENCE:?}", self.name));
         let status = timeout(PATIENCE, process.wait()).await.map_err(late)??;
-        if !status.success() {
+        // etcd ends in good order by the signal that asked it to.
+        let asked = self.role == Role::Etcd && status.signal() == Some(Signal::TERM.as_raw());
+        if !status.success() && !asked {
             return Err(Failure::new(format!("{} did not stop in good order: {status}", self.name)));
         }
         Ok(())

@@ -2,6 +2,8 @@
 //! configuration files and data, all in one folder. Used by `cargo xtask cluster`, by the fault runs and by the measurements.
 
 mod config;
+mod etcd;
+mod links;
 mod member;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ use seqsvr::store::Stores;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-pub use config::{Shape, Timing};
+pub use config::{Keeper, Shape, Timing};
+pub use links::{Flow, Link};
 pub use member::{Member, Role};
 
 use crate::{Failure, Result};
@@ -31,6 +34,8 @@ pub struct Cluster {
     pub allocators: Vec<Member>,
     /// The arbiters.
     pub arbiters: Vec<Member>,
+    /// The wires between them, when there are any.
+    pub links: Vec<Link>,
     client_config: PathBuf,
     binary: PathBuf,
 }
@@ -43,11 +48,16 @@ impl Cluster {
             stores: plan.stores,
             allocators: plan.allocators,
             arbiters: plan.arbiters,
+            links: plan.links,
             client_config: plan.client_config,
             binary: binary.to_owned(),
         };
         for store in &mut cluster.stores {
-            store.start_with(&["--init"]).await?;
+            let words: &[&str] = if store.role() == Role::Store { &["--init"] } else { &[] };
+            store.start_with(words).await?;
+        }
+        for store in &cluster.stores {
+            store.is_well().await?;
         }
         for member in cluster.allocators.iter_mut().chain(&mut cluster.arbiters) {
             member.start().await?;

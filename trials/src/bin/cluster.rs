@@ -1,0 +1,98 @@
+//! `cluster`: a whole sequence service on this machine until it is interrupted. `cargo xtask cluster` builds what it needs and
+//! becomes it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use serde_json::{Value, json};
+use tidemark_trials::cluster::{Cluster, Keeper, Member, Shape};
+use tidemark_trials::{Failure, Result};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs 3 stores, 3 AllocSvrs and 2 arbiters on free ports of the loopback, until Ctrl-C
+#[derive(Parser)]
+#[command(name = "cluster")]
+struct Arguments {
+    /// What keeps ceilings and tables
+    #[arg(long, value_enum, default_value_t = Store::Quorum)]
+    store: Store,
+    /// Where configuration, data and logs go: a new or empty folder, which is kept. Else a temporary one
+    #[arg(long, value_name = "D")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Store {
+    /// StoreSvrs
+    Quorum,
+    /// An etcd cluster
+    Etcd,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("cluster: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<()> {
+    // From now on a signal ends nothing by itself.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let asked = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    tokio::pin!(asked);
+    let keeper = match arguments.store {
+        Store::Quorum => Keeper::Quorum,
+        Store::Etcd => Keeper::Etcd,
+    };
+    let temporary;
+    let folder = match &arguments.dir {
+        Some(folder) => empty(folder)?,
+        None => {
+            temporary = tempfile::Builder::new().prefix("seqsvr-cluster-").tempdir()?;
+            temporary.path().to_owned()
+        }
+    };
+    let binary = std::env::current_exe()?.with_file_name("seqsvr");
+    let shape = Shape { keeper, ..Shape::new(3, 2) };
+    let cluster = tokio::select! {
+        cluster = Cluster::start(&binary, &folder, &shape) => cluster?,
+        () = &mut asked => return Ok(()),
+    };
+    println!("{}", described(&cluster));
+    asked.await;
+    cluster.stop().await
+}
+
+fn empty(folder: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    if std::fs::read_dir(folder)?.next().is_some() {
+        return Err(Failure::new(format!("{} is not empty; name a new folder", folder.display())));
+    }
+    Ok(folder.canonicalize()?)
+}
+
+/// One line for programs.
+fn described(cluster: &Cluster) -> Value {
+    let all = |members: &[Member]| -> Vec<Value> {
+        let one =
+            |member: &Member| json!({"name": member.name(), "addr": member.addr(), "pid": member.pid()});
+        members.iter().map(one).collect()
+    };
+    json!({
+        "store": all(&cluster.stores),
+        "alloc": all(&cluster.allocators),
+        "arbiter": all(&cluster.arbiters),
+        "client_config": cluster.client_config(),
+    })
+}

@@ -1,0 +1,57 @@
+//! The command lines of etcd members in the place of StoreSvrs, and whether one is well.
+
+use std::path::Path;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Votes are called early, so that a dead leader costs less than a lease.
+const TIMING: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+
+/// One member, before the others are known.
+#[derive(Clone, Debug)]
+pub(super) struct EtcdMember {
+    pub(super) name: String,
+    /// Where clients find it: `host:port`.
+    pub(super) addr: String,
+    /// Where it listens for the other members.
+    pub(super) peer: String,
+    /// Where the other members find it.
+    pub(super) peer_seen: String,
+}
+
+impl EtcdMember {
+    /// The words that start it among `all`.
+    pub(super) fn words(&self, all: &[EtcdMember], folder: &Path) -> Vec<String> {
+        let url = |addr: &str| format!("http://{addr}");
+        let cluster: Vec<String> =
+            all.iter().map(|one| format!("{}={}", one.name, url(&one.peer_seen))).collect();
+        let data = folder.join(&self.name).display().to_string();
+        let options = [
+            ("--name", self.name.clone()),
+            ("--data-dir", data),
+            ("--listen-client-urls", url(&self.addr)),
+            ("--advertise-client-urls", url(&self.addr)),
+            ("--listen-peer-urls", url(&self.peer)),
+            ("--initial-advertise-peer-urls", url(&self.peer_seen)),
+            ("--initial-cluster", cluster.join(",")),
+            ("--initial-cluster-state", "new".to_owned()),
+            ("--logger", "zap".to_owned()),
+            ("--log-level", "warn".to_owned()),
+        ];
+        let words = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
+        words.chain(TIMING.map(str::to_owned)).collect()
+    }
+}
+
+/// Whether the member at `addr` has a leader.
+pub(super) async fn is_well(addr: &str) -> bool {
+    let ask = async {
+        let mut connection = TcpStream::connect(addr).await?;
+        connection.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    ask.await.is_ok_and(|answer| answer.contains(r#""health":"true""#))
+}
