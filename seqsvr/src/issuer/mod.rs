@@ -6,6 +6,7 @@
 
 mod builder;
 pub mod clock;
+pub mod config;
 mod error;
 pub mod machine;
 pub mod plugins;
@@ -21,6 +22,7 @@ pub mod strategy;
 mod tag;
 
 pub use builder::{Builder, MAX_COUNT};
+pub use config::{IssuerConfig, Running};
 pub use error::{NextError, OpenError};
 pub use plugins::{History, Plugin, Rate, Registry, Verdict};
 pub use range::Range;

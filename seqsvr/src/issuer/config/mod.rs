@@ -1,0 +1,199 @@
+//! The issuer's configuration: where numbers are durable, and one section for each tag. Checks itself, and opens what it
+//! describes; used by the role and by whoever embeds an issuer.
+
+mod machine;
+mod tag;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+pub use machine::{MachineConfig, SplitConfig};
+pub use tag::{CodeConfig, Kind, RejectedConfig, TagConfig, WhenDatabaseDown};
+
+use super::builder::Builder;
+use super::clock::{Clock, Guard};
+use super::error::OpenError;
+use super::machine::Holder;
+use super::plugins::{History, Plugin, Rate};
+use super::repository::{MemoryRepository, PostgresRepository, Repository, SqliteRepository};
+use super::scramble::{CodeLedger, Codec, MemoryLedger, PostgresLedger, Scramble, SqliteLedger};
+use super::segment::Journal;
+use super::service::Issuer;
+use super::tag::Tag;
+
+/// The section `[issuer]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IssuerConfig {
+    /// Where segments are durable: `sqlite:PATH`, `postgres://…`, or `memory`, the default, which forgets.
+    pub database: String,
+    /// Where Redis may be, primary and replicas; for tags with `strategy = "redis"`.
+    pub redis: Vec<String>,
+    /// The file in which ranges are noted that were taken ahead; for tags with `when_database_down = "extend"`.
+    pub journal: Option<PathBuf>,
+    /// Who this process is in snowflakes.
+    pub machine: MachineConfig,
+    /// Calls that the plugin `history` keeps. Default 1,000.
+    pub history: usize,
+    /// The tags, by name.
+    pub tags: BTreeMap<String, TagConfig>,
+}
+
+impl Default for IssuerConfig {
+    fn default() -> Self {
+        Self {
+            database: "memory".to_owned(),
+            redis: Vec::new(),
+            journal: None,
+            machine: MachineConfig::default(),
+            history: 1_000,
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
+/// An open issuer, and what it was opened with.
+pub struct Running {
+    /// The issuer.
+    pub issuer: Issuer,
+    /// What the plugin `history` keeps.
+    pub history: Arc<History>,
+    /// What the plugin `rate` counts.
+    pub rate: Arc<Rate>,
+    /// What watches the clock, when there are snowflakes.
+    pub guard: Option<Arc<Guard>>,
+    /// What holds the machine id, when it is registered.
+    pub holder: Option<Arc<Holder>>,
+}
+
+impl Running {
+    /// Ends all background work and gives the machine id back.
+    pub async fn shutdown(&self) {
+        self.issuer.shutdown().await;
+        let Some(guard) = &self.guard else { return };
+        guard.close().await;
+        if let Some(holder) = &self.holder {
+            holder.close(guard.latest()).await;
+        }
+    }
+}
+
+impl IssuerConfig {
+    /// Opens the issuer that this describes.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: the first thing that is wrong, with what to do. A database or a Redis that is away is none, unless
+    /// there are codes: their key must be compared with what is stored.
+    pub async fn open(&self, clock: Clock) -> Result<Running, OpenError> {
+        if self.tags.is_empty() {
+            return Err(OpenError::Bad(
+                "no tags are configured; add a section [issuer.tags.NAME]".to_owned(),
+            ));
+        }
+        let mut builder = Builder::new().repository(self.repository()?);
+        if let Some(path) = &self.journal {
+            builder = builder.journal(Journal::open(path, clock.clone())?);
+        }
+        let (history, rate) = (Arc::new(History::new(self.history)), Arc::new(Rate::new()));
+        let has_snowflakes = self.tags.values().any(|tag| tag.strategy == Kind::Snowflake);
+        let identity = match has_snowflakes {
+            true => Some(self.machine.open(clock, &self.database).await?),
+            false => None,
+        };
+        let mut codecs = BTreeMap::new();
+        for (name, tag) in &self.tags {
+            builder = self.add(builder, name, tag, identity.as_ref()).map_err(|error| named(name, error))?;
+            if let Some(code) = &tag.code {
+                let codec = Codec::new(&Tag::new(name)?, &code.options()?);
+                codecs.insert(
+                    Tag::new(name)?,
+                    codec.map_err(|error| OpenError::Bad(format!("tag {name}: {error}")))?,
+                );
+            }
+            for plugin in &tag.plugins {
+                let plugin: Arc<dyn Plugin> = match plugin.as_str() {
+                    "history" => Arc::<History>::clone(&history),
+                    "rate" => Arc::<Rate>::clone(&rate),
+                    other => {
+                        let problem =
+                            format!("tag {name}: unknown plugin {other:?}; there are history and rate");
+                        return Err(OpenError::Bad(problem));
+                    }
+                };
+                builder = builder.plugin(plugin, &[name])?;
+            }
+        }
+        if !codecs.is_empty() {
+            let tags: Vec<String> = codecs.keys().map(Tag::to_string).collect();
+            let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+            builder = builder.plugin(Arc::new(self.scramble(codecs).await?), &tags)?;
+        }
+        let issuer = builder.open().await?;
+        let (guard, holder) =
+            identity.map_or((None, None), |identity| (Some(identity.guard), identity.holder));
+        Ok(Running { issuer, history, rate, guard, holder })
+    }
+
+    fn add(
+        &self,
+        builder: Builder,
+        name: &str,
+        tag: &TagConfig,
+        identity: Option<&machine::Identity>,
+    ) -> Result<Builder, OpenError> {
+        tag.check().map_err(OpenError::Bad)?;
+        let builder = match (tag.strategy, identity) {
+            (Kind::Segment, _) => builder.segment(name, tag.segment())?,
+            (Kind::Redis, _) => builder.redis(name, tag.redis(&self.redis))?,
+            (Kind::Snowflake, Some(identity)) => {
+                builder.strategy(name, "snowflake", Arc::new(identity.snowflake(tag)?))?
+            }
+            (Kind::Snowflake, None) => return Err(OpenError::Bad("no machine id".to_owned())),
+        };
+        builder.max_count(name, tag.max_count)?.rejected(name, tag.rejected()?)
+    }
+
+    /// The codes, once they agree with those that exist.
+    async fn scramble(&self, codecs: BTreeMap<Tag, Codec>) -> Result<Scramble, OpenError> {
+        let ledger: Result<Arc<dyn CodeLedger>, _> = match self.database.strip_prefix("sqlite:") {
+            Some(path) => {
+                SqliteLedger::open(path).await.map(|ledger| Arc::new(ledger) as Arc<dyn CodeLedger>)
+            }
+            None if self.database == "memory" => Ok(Arc::new(MemoryLedger::default())),
+            None => PostgresLedger::open(&self.database)
+                .await
+                .map(|ledger| Arc::new(ledger) as Arc<dyn CodeLedger>),
+        };
+        let ledger = ledger.map_err(|error| OpenError::Bad(format!("codes: {error}")))?;
+        Scramble::open(codecs, &*ledger).await.map_err(|error| OpenError::Bad(error.to_string()))
+    }
+
+    fn repository(&self) -> Result<Arc<dyn Repository>, OpenError> {
+        if self.database == "memory" {
+            return Ok(Arc::new(MemoryRepository::new()));
+        }
+        if let Some(path) = self.database.strip_prefix("sqlite:") {
+            return Ok(Arc::new(SqliteRepository::new(path)));
+        }
+        if self.database.starts_with("postgres://") {
+            let opened = PostgresRepository::new(&self.database);
+            return opened
+                .map(|repository| Arc::new(repository) as Arc<dyn Repository>)
+                .map_err(|error| OpenError::Bad(format!("database: {error}")));
+        }
+        // Not repeated: it may hold a password.
+        Err(OpenError::Bad("database: write sqlite:PATH, postgres://USER@HOST/NAME or memory".to_owned()))
+    }
+}
+
+/// Says which tag it is about, unless that is said already.
+fn named(tag: &str, error: OpenError) -> OpenError {
+    let text = error.to_string();
+    if text.contains(tag) { error } else { OpenError::Bad(format!("tag {tag}: {text}")) }
+}

@@ -1,0 +1,128 @@
+//! A configuration opens what it says, and every mistake has one clear error.
+
+use super::*;
+
+const GOOD: &str = r#"
+    history = 10
+    [machine]
+    id = 7
+    [tags.order]
+    start = 100
+    step = 50
+    plugins = ["history", "rate"]
+    [tags.trace]
+    strategy = "snowflake"
+    bits = { time = 41, data_centre = 2, worker = 8, sequence = 12 }
+    fall_back_to = "order"
+"#;
+
+async fn open(text: &str) -> Result<Running, String> {
+    let config: IssuerConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    config.open(Clock::system()).await.map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn tags_are_opened_as_configured() {
+    let running = open(GOOD).await.unwrap();
+    assert_eq!(running.issuer.next("order", 3).await.unwrap().first(), 100);
+    assert_eq!(running.history.records().len(), 1);
+    let trace = running.issuer.next("trace", 1).await.unwrap().first();
+    let parts = running.issuer.decode("trace", &trace.to_string()).unwrap().parts;
+    let machine = parts.iter().find(|part| part.name == "machine").map(|part| part.value.as_str());
+    assert_eq!(machine, Some("7"));
+    let tags: Vec<_> =
+        running.issuer.tags().into_iter().map(|info| (info.tag.to_string(), info.strategy)).collect();
+    assert_eq!(
+        tags,
+        [("order".to_owned(), "segment".to_owned()), ("trace".to_owned(), "snowflake".to_owned())]
+    );
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn codes_are_made_and_read_and_a_changed_key_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str, secret: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, secret).unwrap();
+        path.display().to_string()
+    };
+    let database = folder.path().join("issuer.db").display().to_string();
+    let config = |key: &str, alphabet: &str| {
+        format!(
+            "database = \"sqlite:{database}\"\n[tags.invite.code]\nlast = 999999\nkey_files = [\"{key}\"]\n{alphabet}"
+        )
+    };
+    let first = key("first", "a secret that is long enough");
+    let running = open(&config(&first, "")).await.unwrap();
+    let issued = running.issuer.next("invite", 2).await.unwrap();
+    assert_eq!(issued.codes().len(), 2);
+    for (number, code) in issued.numbers().zip(issued.codes()) {
+        assert_eq!(running.issuer.decode("invite", code).unwrap().number, number);
+    }
+    running.shutdown().await;
+    open(&config(&first, "")).await.unwrap();
+    let second = key("second", "another secret, long enough too");
+    for changed in [config(&second, ""), config(&first, "alphabet = \"abcdefgh\"")] {
+        let error = open(&changed).await.err().expect("it is refused");
+        assert!(error.contains("invite") && error.contains("version 1"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn each_mistake_has_one_clear_error() {
+    let tag = |keys: &str| format!("[tags.order]\n{keys}");
+    for (text, told) in [
+        (String::new(), "no tags are configured; add a section [issuer.tags.NAME]"),
+        ("[tags.Order]".to_owned(), "bad tag name \"Order\""),
+        (
+            "database = \"mysql://x\"\n[tags.order]".to_owned(),
+            "write sqlite:PATH, postgres://USER@HOST/NAME or memory",
+        ),
+        (tag("colour = 1"), "unknown field `colour`"),
+        (tag("strategy = \"magic\""), "unknown variant `magic`"),
+        (tag("max_count = 0"), "tag order: max_count = 0 would refuse every call"),
+        (tag("step = 0"), "order: step_min = 0, step = 0"),
+        (tag("step = 100\nstep_max = 50"), "step_max = 50"),
+        (tag("start = 0"), "order: start = 0 is not within"),
+        (tag("prepare_at = 100"), "prepare_at = 100"),
+        (tag("epoch = 1"), "tag order: epoch does not belong to the tag's strategy"),
+        (tag("when_redis_down = \"refuse\""), "when_redis_down does not belong"),
+        (tag("extend_segments = 2"), "extend_segments goes with when_database_down = \"extend\""),
+        (
+            tag("when_database_down = \"extend\""),
+            "order: to extend while the database is away, name a journal file",
+        ),
+        (tag("plugins = [\"magic\"]"), "tag order: unknown plugin \"magic\"; there are history and rate"),
+        (tag("fall_back_to = \"other\""), "tag order falls back to other: name another, configured tag"),
+        (tag("strategy = \"redis\""), "order: name at least one URL of Redis"),
+        (
+            format!("redis = [\"nonsense\"]\n{}", tag("strategy = \"redis\"")),
+            "a URL of Redis cannot be understood",
+        ),
+        (
+            format!("redis = [\"redis://h\"]\n{}", tag("strategy = \"redis\"\nlimit = 9007199254740993")),
+            "2^53 - 1",
+        ),
+        (tag("strategy = \"snowflake\"\nstart = 5"), "start does not belong"),
+        (tag("strategy = \"snowflake\"\nepoch = 99999999999999"), "later than now"),
+        (
+            tag("strategy = \"snowflake\"\nbits = { time = 41, worker = 10, sequence = 13 }"),
+            "tag order: bits: time 41 + data_centre 0 + worker 10 + sequence 13 is 64; make it 63",
+        ),
+        (
+            format!("[machine]\nid = 1024\n{}", tag("strategy = \"snowflake\"")),
+            "machine id 1024 is out of range",
+        ),
+        (format!("[machine]\nid = 1\nhost = \"h-1\"\n{}", tag("strategy = \"snowflake\"")), "give one of"),
+        (format!("[machine]\nhost = \"h\"\n{}", tag("strategy = \"snowflake\"")), "does not end in -N"),
+        (tag("[tags.order.code]\nlast = 9\nkey_files = []"), "tag order: no key is configured"),
+        (
+            tag("[tags.order.code]\nlast = 9\nkey_files = [\"/no/such/key\"]"),
+            "cannot read the key /no/such/key",
+        ),
+    ] {
+        let error = open(&text).await.err().unwrap_or_else(|| panic!("refused: {text}"));
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
