@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use prost::Message;
 
-const FILES: [&str; 1] = ["proto/seqsvr.proto"];
+const FILES: [&str; 2] = ["proto/seqsvr.proto", "proto/issuer.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -27,6 +27,7 @@ pub(crate) const ALL: &[Needed] = &[
 pub(crate) const ETCD: &[Needed] = &[
     ("etcd", "etcd-server"),
     ("protoc", "protobuf-compiler"),
+    ("redis-server", "redis-server"),
     ("/usr/include/google/protobuf/descriptor.proto", "libprotobuf-dev"),
 ];
 

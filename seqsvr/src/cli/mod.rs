@@ -8,6 +8,8 @@ use tracing_subscriber::EnvFilter;
 
 mod arbiter;
 mod fault;
+mod issue;
+mod issuer;
 mod role;
 mod store;
 
@@ -20,6 +22,8 @@ Examples:
   seqsvr store --config store1.toml            serve it again
   seqsvr alloc --config alloc1.toml
   seqsvr arbiter --config arbiter1.toml
+  seqsvr issuer --config issuer.toml
+  seqsvr issue order --count 10
   seqsvr next 42 --count 10 --config client.toml
   seqsvr route --config client.toml            who holds what
 
@@ -42,6 +46,12 @@ enum Command {
     Arbiter(arbiter::ArbiterArgs),
     /// Keeps one replica of the durable state of a Set
     Store(store::StoreArgs),
+    /// Issues numbers for business tags: order numbers, user ids, invite codes
+    Issuer(issuer::IssuerArgs),
+    /// Takes numbers of a business tag from a running issuer
+    Issue(issue::IssueArgs),
+    /// Shows the business tags of a running issuer
+    Tags(issue::TagsArgs),
 }
 
 impl Cli {
@@ -61,6 +71,9 @@ impl Cli {
         match self.command {
             Command::Arbiter(args) => arbiter::run(args).await,
             Command::Store(args) => store::run(args).await,
+            Command::Issuer(args) => issuer::run(args).await,
+            Command::Issue(args) => issue::issue(args).await,
+            Command::Tags(args) => issue::tags(args).await,
         }
     }
 }

@@ -90,7 +90,11 @@ impl Issuer {
         };
         match counter.setup.rejected.rejected(&counter.tag, &error) {
             // Opening has made sure that the other tag exists.
-            Instead::Tag(other) => self.find(other.as_str())?.next(count).await,
+            Instead::Tag(other) => {
+                let mut issued = self.find(other.as_str())?.next(count).await?;
+                issued.set_instead(other);
+                Ok(issued)
+            }
             Instead::Error => Err(error),
         }
     }

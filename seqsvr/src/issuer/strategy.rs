@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::range::Range;
+use super::tag::Tag;
 
 /// What one call handed out: ranges in increasing order that belong to the caller alone. Usually one; a count
 /// that spans two segments gives two or more.
@@ -14,13 +15,14 @@ use super::range::Range;
 pub struct Issued {
     ranges: Vec<Range>,
     codes: Vec<String>,
+    instead: Option<Tag>,
 }
 
 impl Issued {
     /// What was handed out: one range or more.
     pub fn new(ranges: Vec<Range>) -> Self {
         debug_assert!(!ranges.is_empty(), "who has nothing to hand out answers an error");
-        Self { ranges, codes: Vec::new() }
+        Self { ranges, codes: Vec::new(), instead: None }
     }
 
     /// A single number.
@@ -51,6 +53,16 @@ impl Issued {
     /// How a plugin spells each number, in their order; empty where none does.
     pub fn codes(&self) -> &[String] {
         &self.codes
+    }
+
+    /// The tag that the numbers are of, where it is another than was asked for.
+    pub fn instead(&self) -> Option<&Tag> {
+        self.instead.as_ref()
+    }
+
+    /// Says that the numbers are of another tag.
+    pub(super) fn set_instead(&mut self, tag: Tag) {
+        self.instead = Some(tag);
     }
 
     /// Spells every number.

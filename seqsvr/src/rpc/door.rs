@@ -12,8 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
+use tonic::service::Routes;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::{Router, TcpIncoming};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tonic_health::server::HealthReporter;
 
 use super::DESCRIPTORS;
@@ -22,7 +24,8 @@ use super::security::Listen;
 /// A bound listener and the services behind it.
 pub(crate) struct Door {
     listener: TcpListener,
-    router: Router,
+    server: Server,
+    routes: Routes,
     health: HealthReporter,
 }
 
@@ -39,11 +42,10 @@ impl Door {
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .build_v1()
             .map_err(|error| format!("reflection: {error}"))?;
-        let mut server = listen.server().map_err(|error| error.to_string())?;
+        let server = listen.server().map_err(|error| error.to_string())?;
         // Who watches over processes has no token, and learns nothing but that they serve.
-        let router =
-            server.add_service(health).add_service(InterceptedService::new(reflection, listen.guard()));
-        Ok(Self { listener, router, health: reporter })
+        let routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
+        Ok(Self { listener, server, routes, health: reporter })
     }
 
     /// Where it listens, after port 0 too.
@@ -67,7 +69,15 @@ impl Door {
         S::Response: IntoResponse,
         S::Future: Send + 'static,
     {
-        self.router = self.router.add_service(service);
+        self.routes = self.routes.add_service(service);
+        self
+    }
+
+    /// With pages beside the services, already guarded, for callers that speak plain HTTP.
+    pub(crate) fn with_pages(mut self, pages: axum::Router) -> Self {
+        let router = self.routes.axum_router_mut();
+        *router = std::mem::take(router).merge(pages);
+        self.server = self.server.accept_http1(true);
         self
     }
 
@@ -76,9 +86,12 @@ impl Door {
     /// # Errors
     ///
     /// One line.
-    pub(crate) async fn serve(self, stop: CancellationToken) -> Result<(), String> {
+    pub(crate) async fn serve(mut self, stop: CancellationToken) -> Result<(), String> {
         let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
-        let served = self.router.serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
+        let served = self
+            .server
+            .add_routes(self.routes)
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         served.await.map_err(|error| format!("the server ended: {error}"))
     }
 }

@@ -3,6 +3,7 @@
 
 mod convert;
 pub(crate) mod door;
+pub mod issuer;
 pub mod security;
 pub(crate) mod store;
 

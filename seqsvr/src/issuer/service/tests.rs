@@ -160,7 +160,8 @@ async fn a_tag_without_numbers_refuses_or_falls_back_as_configured() {
     assert_eq!((error.to_string().as_str(), error.is_retryable()), ("sold out", true));
     let spare = FallBack(Tag::new("spare").unwrap());
     let falling = never().rejected("ticket", Arc::new(spare)).unwrap().open().await.unwrap();
-    assert_eq!(falling.next("ticket", 1).await.unwrap().first(), 1);
+    let issued = falling.next("ticket", 1).await.unwrap();
+    assert_eq!((issued.first(), issued.instead().map(Tag::as_str)), (1, Some("spare")));
 }
 
 #[tokio::test]
