@@ -9,7 +9,8 @@ use super::tag::TagConfig;
 use crate::issuer::clock::{Clock, ClockOptions, Guard};
 use crate::issuer::error::OpenError;
 use crate::issuer::machine::{
-    Fixed, Holder, HolderOptions, Instance, MemoryRegistry, Registry, SqliteRegistry, ordinal,
+    Fixed, Holder, HolderOptions, Instance, MemoryRegistry, PostgresRegistry, Registry, SqliteRegistry,
+    ordinal,
 };
 use crate::issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
 
@@ -83,7 +84,7 @@ impl MachineConfig {
             }
             None if database == "memory" => Arc::new(MemoryRegistry::new(clock.clone())),
             None => {
-                return Err(bad(&"ids are registered in sqlite: or memory; with this database give an id"));
+                Arc::new(PostgresRegistry::open(database, "issuer").await.map_err(|error| bad(&error.0))?)
             }
         };
         let instance = Instance::named(name).map_err(|error| bad(&error))?;

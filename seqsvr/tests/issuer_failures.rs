@@ -1,0 +1,223 @@
+//! What happens while the database is away, one test for each answer that can be configured. The repository is the real one
+//! in memory, behind a door that can be shut.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use seqsvr::issuer::clock::Clock;
+use seqsvr::issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+use seqsvr::issuer::{IssueError, Journal, Range, SegmentOptions, SegmentStrategy, Strategy, Tag};
+
+/// A database that may be away.
+#[derive(Default)]
+struct Door {
+    behind: MemoryRepository,
+    shut: AtomicBool,
+}
+
+impl Door {
+    fn shut(&self, shut: bool) {
+        self.shut.store(shut, Ordering::SeqCst);
+    }
+
+    fn pass(&self) -> Result<&MemoryRepository, RepositoryError> {
+        match self.shut.load(Ordering::SeqCst) {
+            true => Err(RepositoryError::Unavailable("away".to_owned())),
+            false => Ok(&self.behind),
+        }
+    }
+}
+
+#[async_trait]
+impl Repository for Door {
+    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
+        self.pass()?.get(tag).await
+    }
+
+    async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
+        self.pass()?.list().await
+    }
+
+    async fn create(&self, tag: &Tag, values: Values) -> Result<bool, RepositoryError> {
+        self.pass()?.create(tag, values).await
+    }
+
+    async fn take(&self, tag: &Tag, expected: u64, values: Values) -> Result<bool, RepositoryError> {
+        self.pass()?.take(tag, expected, values).await
+    }
+
+    async fn remove(&self, tag: &Tag) -> Result<bool, RepositoryError> {
+        self.pass()?.remove(tag).await
+    }
+
+    async fn reconcile(&self, extension: &Extension) -> Result<bool, RepositoryError> {
+        self.pass()?.reconcile(extension).await
+    }
+
+    async fn extensions(&self, tag: &Tag) -> Result<Vec<Extension>, RepositoryError> {
+        self.pass()?.extensions(tag).await
+    }
+}
+
+fn tag() -> Tag {
+    Tag::new("order").unwrap()
+}
+
+/// Segments of exactly ten numbers; with a journal, two of them ahead.
+async fn open(database: &Arc<Door>, journal: Option<&Path>) -> SegmentStrategy {
+    let options = SegmentOptions {
+        step: 10,
+        step_min: 10,
+        step_max: 10,
+        ahead: if journal.is_some() { 2 } else { 0 },
+        ..SegmentOptions::default()
+    };
+    let journal = journal.map(|path| Journal::open(path, Clock::system()).unwrap());
+    let repository = Arc::clone(database) as Arc<dyn Repository>;
+    let strategy = SegmentStrategy::new(&tag(), repository, journal, options).unwrap();
+    strategy.init().await.unwrap();
+    strategy
+}
+
+async fn one(strategy: &SegmentStrategy) -> Result<u64, IssueError> {
+    strategy.issue(1).await.map(|issued| issued.first())
+}
+
+/// Takes numbers until none is left: them, and the refusal.
+async fn drain(strategy: &SegmentStrategy) -> (Vec<u64>, IssueError) {
+    let mut numbers = vec![];
+    loop {
+        match one(strategy).await {
+            Ok(number) => numbers.push(number),
+            Err(refusal) => return (numbers, refusal),
+        }
+    }
+}
+
+/// Waits until `true`, in time that the test's paused clock skips over.
+async fn until(mut done: impl AsyncFnMut() -> bool) {
+    tokio::time::timeout(Duration::from_secs(600), async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("it comes about");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_clearly() {
+    let database = Arc::new(Door::default());
+    let strategy = open(&database, None).await;
+    for expected in 1..=4 {
+        assert_eq!(one(&strategy).await, Ok(expected));
+    }
+    until(async || strategy.status().left == Some(16)).await;
+    database.shut(true);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let lasts = strategy.status().lasts.expect("there is a rate");
+    assert!(lasts >= Duration::from_secs(180), "four in a minute, sixteen left: {lasts:?}");
+    let (numbers, refusal) = drain(&strategy).await;
+    assert_eq!(numbers, (5..=20).collect::<Vec<_>>());
+    assert!(matches!(&refusal, IssueError::Retryable(text) if text.contains("away")), "{refusal}");
+    assert!(strategy.status().trouble.is_some());
+    database.shut(false);
+    until(async || one(&strategy).await.is_ok_and(|number| number > 20)).await;
+    assert_eq!(strategy.status().trouble, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let database = Arc::new(Door::default());
+    let strategy = open(&database, Some(&journal)).await;
+    until(async || database.behind.get(&tag()).await.unwrap().is_some_and(|row| row.values.max >= 20)).await;
+    assert_eq!(one(&strategy).await, Ok(1));
+    until(async || strategy.status().left == Some(29)).await;
+    database.shut(true);
+    let (numbers, refusal) = drain(&strategy).await;
+    assert_eq!(numbers, (2..=30).collect::<Vec<_>>(), "every number that was taken ahead, in order");
+    assert!(matches!(refusal, IssueError::Retryable(_)), "never from a guess");
+    database.shut(false);
+    until(async || !database.behind.extensions(&tag()).await.unwrap().is_empty()).await;
+    let told: Vec<Range> =
+        database.behind.extensions(&tag()).await.unwrap().iter().map(|extension| extension.range).collect();
+    assert_eq!(told, [Range { first: 11, last: 20 }, Range { first: 21, last: 30 }]);
+    until(async || one(&strategy).await.is_ok_and(|number| number > 30)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_replayed_twice_gives_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (journal, copy) = (folder.path().join("journal"), folder.path().join("copy"));
+    let database = Arc::new(Door::default());
+    let strategy = open(&database, Some(&journal)).await;
+    assert_eq!(one(&strategy).await, Ok(1));
+    until(async || strategy.status().left == Some(29)).await;
+    database.shut(true);
+    drain(&strategy).await;
+    strategy.shutdown().await;
+    drop(strategy);
+    std::fs::copy(&journal, &copy).unwrap();
+    database.shut(false);
+    let mut seen = vec![];
+    for path in [&journal, &copy] {
+        let again = open(&database, Some(path)).await;
+        seen.push(database.behind.extensions(&tag()).await.unwrap());
+        assert!(one(&again).await.unwrap() > 30, "and numbers go on above");
+        again.shutdown().await;
+    }
+    assert_eq!(seen[0].len(), 2);
+    assert_eq!(seen[0], seen[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_without_the_database_goes_on_with_the_ranges_taken_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let database = Arc::new(Door::default());
+    let strategy = open(&database, Some(&journal)).await;
+    assert_eq!(one(&strategy).await, Ok(1));
+    until(async || strategy.status().left == Some(29)).await;
+    strategy.shutdown().await;
+    drop(strategy);
+    database.shut(true);
+    let again = open(&database, Some(&journal)).await;
+    let (numbers, _) = drain(&again).await;
+    assert_eq!(numbers, (11..=30).collect::<Vec<_>>());
+    again.shutdown().await;
+    drop(again);
+    let third = open(&database, Some(&journal)).await;
+    assert_eq!(drain(&third).await.0, [0; 0], "a range that was begun is not begun again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_down_and_restarted_goes_on_at_the_durable_max_plus_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let database = Arc::new(Door::default());
+    let strategy = open(&database, Some(&journal)).await;
+    assert_eq!(one(&strategy).await, Ok(1));
+    until(async || strategy.status().left == Some(29)).await;
+    drop(strategy);
+    let max = database.behind.get(&tag()).await.unwrap().unwrap().values.max;
+    // The dropped one's tasks let go of the journal when they end.
+    tokio::task::yield_now().await;
+    until(async || Journal::open(&journal, Clock::system()).is_ok()).await;
+    let again = open(&database, Some(&journal)).await;
+    assert_eq!(one(&again).await, Ok(max + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_whose_database_is_away_at_the_start_refuses_until_it_is_there() {
+    let database = Arc::new(Door::default());
+    database.shut(true);
+    let strategy = open(&database, None).await;
+    assert!(matches!(one(&strategy).await, Err(IssueError::Retryable(_))));
+    database.shut(false);
+    until(async || one(&strategy).await == Ok(1)).await;
+}

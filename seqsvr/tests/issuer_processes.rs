@@ -1,0 +1,146 @@
+//! Several `seqsvr issuer` processes on one database, killed and started again while numbers are taken over HTTP.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+struct Process {
+    child: Child,
+    addr: String,
+}
+
+impl Process {
+    fn start(config: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_seqsvr"))
+            .args(["issuer", "--config"])
+            .arg(config)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let addr = line.trim().strip_prefix("listening on http://").expect(&line).to_owned();
+        Self { child, addr }
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Takes numbers; `None`: the process was killed meanwhile, and what it may have issued is lost.
+fn take(addr: &str, count: u32) -> Option<Vec<u64>> {
+    let body = format!("{{\"count\":{count}}}");
+    let (status, text) = post(addr, "/v1/ids/order", &body)?;
+    assert_eq!(status, 200, "{text}");
+    let ids = text.split_once("\"ids\":[")?.1.split_once(']')?.0;
+    Some(ids.split(',').map(|id| id.trim_matches('"').parse().unwrap()).collect())
+}
+
+fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(addr).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: issuer\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, text) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, text.to_owned()))
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn configured(folder: &Path) -> std::path::PathBuf {
+    let config = folder.join("issuer.toml");
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[issuer]\ndatabase = \"sqlite:{}\"\n\
+         [issuer.tags.order]\nstart = 100\nstep = 20\nstep_min = 20\nstep_max = 40\nwait_ms = 10000\n",
+        folder.join("issuer.db").display()
+    );
+    std::fs::write(&config, text).unwrap();
+    config
+}
+
+#[test]
+fn processes_under_sigkill_on_one_database_give_no_number_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = configured(folder.path());
+    let workers: Vec<_> = (0..3)
+        .map(|worker| {
+            let config = config.clone();
+            std::thread::spawn(move || {
+                let mut taken = vec![];
+                for life in 0..4 {
+                    let mut process = Process::start(&config);
+                    let mut newest = 0;
+                    for call in 0..15 {
+                        let numbers = take(&process.addr, 1 + (call + worker + life) % 30).expect("it runs");
+                        assert!(numbers[0] > newest && numbers.is_sorted_by(|a, b| a < b));
+                        newest = numbers[numbers.len() - 1];
+                        taken.extend(numbers);
+                    }
+                    // Killed while a call is under way, whose answer may or may not come.
+                    let addr = process.addr.clone();
+                    let last = std::thread::spawn(move || take(&addr, 5));
+                    process.kill();
+                    taken.extend(last.join().unwrap().unwrap_or_default());
+                }
+                taken
+            })
+        })
+        .collect();
+    let all: Vec<u64> = workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect();
+    let different: HashSet<u64> = all.iter().copied().collect();
+    assert!(all.len() > 3 * 4 * 15, "{}", all.len());
+    assert_eq!(different.len(), all.len(), "no number twice");
+    assert!(all.iter().all(|number| *number >= 100));
+}
+
+#[test]
+fn commands_take_numbers_and_show_tags() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(&configured(folder.path()));
+    let server = format!("http://{}", process.addr);
+    let run = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_seqsvr"))
+            .args(words)
+            .args(["--server", &server])
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    assert_eq!(
+        run(&["issue", "order", "--count", "3"]),
+        (Some(0), "100\n101\n102\n".to_owned(), String::new())
+    );
+    let (_, json, _) = run(&["issue", "order", "--json"]);
+    assert_eq!(json, "{\"biz_tag\":\"order\",\"ids\":[\"103\"]}\n");
+    let (code, _, error) = run(&["issue", "invoice"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(error, "seqsvr: unknown tag \"invoice\"; configured are: order\n");
+    let (_, table, _) = run(&["tags"]);
+    assert!(
+        table.lines().nth(1).is_some_and(|line| line.starts_with("order") && line.contains("segment")),
+        "{table}"
+    );
+    let (_, json, _) = run(&["tags", "--json"]);
+    assert!(json.contains("\"issued\":\"4\""), "{json}");
+    for words in [["issue", "--help"], ["tags", "--help"], ["issuer", "--help"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_seqsvr")).args(words).output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().contains("Example"));
+    }
+}
