@@ -7,10 +7,15 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 mod arbiter;
+mod caller;
+mod change;
+mod current;
 mod fault;
 mod issue;
 mod issuer;
+mod next;
 mod role;
+mod route;
 mod store;
 
 pub use fault::Fault;
@@ -33,9 +38,10 @@ Exit codes: 0 done, 1 failed, 2 wrong use.";
 #[derive(Debug, Parser)]
 #[command(name = "seqsvr", version, about, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What to write to standard error: error, warn, info, debug, or by module (seqsvr::arbiter=debug)
-    #[arg(long, global = true, env = "SEQSVR_LOG", default_value = "info", value_name = "FILTER")]
-    log: EnvFilter,
+    /// What to write to standard error: error, warn, info, debug, or by module (seqsvr::arbiter=debug) [default: info for
+    /// roles, error for commands]
+    #[arg(long, global = true, env = "SEQSVR_LOG", value_name = "FILTER")]
+    log: Option<EnvFilter>,
     #[command(subcommand)]
     command: Command,
 }
@@ -52,6 +58,28 @@ enum Command {
     Issue(issue::IssueArgs),
     /// Shows the business tags of a running issuer
     Tags(issue::TagsArgs),
+    /// Takes numbers of one user, and prints the number, or the first and the last of several
+    Next(next::NextArgs),
+    /// Prints an upper bound of what was handed out to one user
+    Current(current::CurrentArgs),
+    /// Shows who holds what
+    Route(route::RouteArgs),
+    /// Moves everything away from an AllocSvr, and gives it nothing more until it is added again
+    Drain(change::DrainArgs),
+    /// Takes an AllocSvr in, or back after a drain
+    Add(change::AddArgs),
+    /// Spreads the sections evenly over the AllocSvrs
+    Rebalance(change::ChangeArgs),
+}
+
+impl Command {
+    /// Gives one answer and ends; a role goes on until it is stopped.
+    fn answers(&self) -> bool {
+        use Command::{Add, Current, Drain, Issue, Next, Rebalance, Route, Tags};
+        let of_the_cluster =
+            matches!(self, Next(_) | Current(_) | Route(_) | Drain(_) | Add(_) | Rebalance(_));
+        of_the_cluster || matches!(self, Issue(_) | Tags(_))
+    }
 }
 
 impl Cli {
@@ -62,13 +90,21 @@ impl Cli {
 
     /// Starts the log on standard error; standard output is for results.
     pub fn start_log(&self) {
-        let filter = EnvFilter::new(self.log.to_string());
+        let default = if self.command.answers() { "error" } else { "info" };
+        let filter = self.log.as_ref().map_or_else(|| default.to_owned(), EnvFilter::to_string);
+        let filter = EnvFilter::new(filter);
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     }
 
     /// Does what was asked.
     pub async fn run(self) -> Result<(), Fault> {
         match self.command {
+            Command::Next(args) => next::run(args).await,
+            Command::Current(args) => current::run(args).await,
+            Command::Route(args) => route::run(args).await,
+            Command::Drain(args) => change::drain(args).await,
+            Command::Add(args) => change::add(args).await,
+            Command::Rebalance(args) => change::rebalance(args).await,
             Command::Arbiter(args) => arbiter::run(args).await,
             Command::Store(args) => store::run(args).await,
             Command::Issuer(args) => issuer::run(args).await,

@@ -39,6 +39,11 @@ impl Board {
         Self { set, uids, table: RwLock::default(), changes: AtomicU64::new(0), counters, shared }
     }
 
+    /// The number of the Set.
+    pub(super) fn set(&self) -> u32 {
+        self.set
+    }
+
     /// The table, and the count of changes that it came with.
     pub(super) fn table(&self) -> (u64, Option<Arc<Table>>) {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);

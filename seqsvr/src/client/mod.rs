@@ -12,6 +12,7 @@ mod board;
 mod config;
 mod error;
 mod metrics;
+mod operate;
 mod outbox;
 mod peer;
 mod seen;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 pub use config::{ClientConfig, ClientConfigError, LimitsConfig, Policy, SetConfig};
 pub use error::{CallError, EachError};
 pub use metrics::ClientMetrics;
+pub use operate::Change;
 pub use sequencer::ClusterSequencer;
 
 use config::Limits;

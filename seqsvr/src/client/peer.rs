@@ -263,12 +263,13 @@ impl Stream for Frames {
     }
 }
 
-fn status_text(status: &Status) -> String {
+/// A status as part of a line.
+pub(super) fn status_text(status: &Status) -> String {
     format!("{}: {}", status.code(), status.message())
 }
 
 /// An error with what caused it.
-fn text(error: &dyn std::error::Error) -> String {
+pub(super) fn text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

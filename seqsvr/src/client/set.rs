@@ -35,6 +35,7 @@ pub(super) struct Deadline {
 pub(super) struct SetClient {
     around: Surroundings,
     seeds: Vec<String>,
+    arbiters: Vec<String>,
     policy: Policy,
     view: RwLock<Arc<View>>,
     /// The connections, by address.
@@ -68,12 +69,38 @@ impl SetClient {
         Self {
             around,
             seeds: config.allocators.clone(),
+            arbiters: config.arbiters.clone(),
             policy: config.policy,
             view: RwLock::new(Arc::new(view)),
             peers: Mutex::default(),
             troubled: Troubled::default(),
             turn: AtomicUsize::new(rand::random_range(0..1 << 16)),
         }
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> u32 {
+        self.around.board.set()
+    }
+
+    /// The AllocSvrs that the configuration names.
+    pub(super) fn seeds(&self) -> &[String] {
+        &self.seeds
+    }
+
+    /// The arbiters that the configuration names.
+    pub(super) fn arbiters(&self) -> &[String] {
+        &self.arbiters
+    }
+
+    /// How to call.
+    pub(super) fn call(&self) -> &Call {
+        &self.around.call
+    }
+
+    /// Its bounds.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.around.limits
     }
 
     /// The newest table.

@@ -1,0 +1,57 @@
+//! What the commands for people and scripts share: the client configuration, how long to try, and answers as text or JSON on
+//! standard output.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::Fault;
+use crate::client::{CallError, Client, ClientConfig};
+
+/// The flags of every command that calls a cluster.
+#[derive(Debug, Args)]
+pub(super) struct CallerArgs {
+    /// The client configuration
+    #[arg(long, env = "SEQSVR_CONFIG", default_value = "client.toml", value_name = "FILE")]
+    config: PathBuf,
+    /// Answer with JSON
+    #[arg(long)]
+    json: bool,
+    /// Give up after this many seconds [default: call_ms of the configuration]
+    #[arg(long, value_name = "SECONDS")]
+    within: Option<u32>,
+}
+
+impl CallerArgs {
+    /// The client that the configuration describes.
+    pub(super) fn client(&self) -> Result<Client, Fault> {
+        let config = ClientConfig::read(&self.config).map_err(Fault::usage)?;
+        let client = Client::new(&config).map_err(Fault::usage)?;
+        Ok(match self.within {
+            Some(seconds) => client.within(Duration::from_secs(seconds.into())),
+            None => client,
+        })
+    }
+
+    /// Prints an answer.
+    pub(super) fn answer(&self, text: &str, json: &Value) -> Result<(), Fault> {
+        let line = if self.json { json.to_string() } else { text.trim_end().to_owned() };
+        match writeln!(io::stdout().lock(), "{line}") {
+            // Who reads has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        }
+    }
+}
+
+impl From<CallError> for Fault {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::NoSet(_) | CallError::BadCount { .. } => Self::usage(error),
+            _ => Self::failed(error),
+        }
+    }
+}

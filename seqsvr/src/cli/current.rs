@@ -1,0 +1,24 @@
+//! `seqsvr current UID`: an upper bound of what was handed out to one user.
+
+use clap::Args;
+use serde_json::json;
+
+use super::Fault;
+use super::caller::CallerArgs;
+use crate::ids::Uid;
+
+/// The flags of the command.
+#[derive(Debug, Args)]
+pub(super) struct CurrentArgs {
+    /// Whose number line: 0 to 4294967295
+    uid: u32,
+    #[command(flatten)]
+    caller: CallerArgs,
+}
+
+/// Prints the bound.
+pub(super) async fn run(args: CurrentArgs) -> Result<(), Fault> {
+    let bounds = args.caller.client()?.current(&[Uid::new(args.uid)]).await.map_err(|error| error.first)?;
+    let json = json!({"uid": args.uid, "upper_bound": bounds[0]});
+    args.caller.answer(&bounds[0].to_string(), &json)
+}
