@@ -1,6 +1,7 @@
 //! Sets of sections as sorted runs: what a table gives, what is claimed, what is served. Plain values; the sections of a node
 //! lie in few runs, so everything walks them.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::ids::SectionId;
@@ -98,6 +99,19 @@ impl Runs {
             }
         }
         Runs(rest)
+    }
+}
+
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, run) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match run.start() == run.end() {
+                true => write!(f, "{comma}{}", run.start())?,
+                false => write!(f, "{comma}{}-{}", run.start(), run.end())?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -176,6 +176,11 @@ impl Shared {
         self.counters.snapshot(self.space.allocated())
     }
 
+    /// Changes after every call of the store, and when sections are closed.
+    pub(crate) fn rounds(&self) -> watch::Receiver<u64> {
+        self.rounds.subscribe()
+    }
+
     /// How many numbers were handed out. Walks every touched page.
     pub(super) fn allocated(&self) -> u64 {
         self.space.allocated()

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+mod alloc;
 mod arbiter;
 mod caller;
 mod change;
@@ -48,6 +49,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Hands out numbers for the sections that the arbiters give it
+    Alloc(alloc::AllocArgs),
     /// Decides who serves which sections of a Set, or stands by for the one that does
     Arbiter(arbiter::ArbiterArgs),
     /// Keeps one replica of the durable state of a Set
@@ -105,6 +108,7 @@ impl Cli {
             Command::Drain(args) => change::drain(args).await,
             Command::Add(args) => change::add(args).await,
             Command::Rebalance(args) => change::rebalance(args).await,
+            Command::Alloc(args) => alloc::run(args).await,
             Command::Arbiter(args) => arbiter::run(args).await,
             Command::Store(args) => store::run(args).await,
             Command::Issuer(args) => issuer::run(args).await,

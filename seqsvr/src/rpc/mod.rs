@@ -1,10 +1,12 @@
 //! What travels over the wire, and between it and the plain values of the crate. Only this folder and its users name gRPC
 //! types; the cores know none.
 
+pub(crate) mod allocator;
 mod convert;
 pub(crate) mod door;
 pub mod issuer;
 pub mod security;
+pub(crate) mod sequence;
 pub(crate) mod store;
 
 pub use convert::WireError;

@@ -1,0 +1,369 @@
+//! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it what came of
+//! it. Owns the core, the tenures and every call under way; the role starts one for each Set. Requests go through its `Hall`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::hall::{Clock, Hall, Tally};
+use super::metrics::Counters;
+use super::node::{Action, Event, Node, NodeRules, Serving};
+use super::record::Record;
+use super::runs::Runs;
+use super::tenure::{Means, Tenure};
+use super::view::{Gone, View};
+use crate::clock::Moment;
+use crate::config::Options;
+use crate::ids::SectionId;
+use crate::store::tables::{Mark, Reading};
+use crate::store::{Claimed, Owner, StoreError, Stores};
+
+/// How often the rates of sections are measured.
+const RATES_EVERY: Duration = Duration::from_secs(2);
+/// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
+const LOST_AT_A_TIME: usize = 1_024;
+
+/// What a Set is served by.
+pub(crate) struct Settings {
+    /// The number of the Set.
+    pub(crate) set: u32,
+    /// What the core goes by.
+    pub(crate) rules: NodeRules,
+    /// How numbers are handed out and ceilings raised.
+    pub(crate) options: Options,
+    /// How long the arbiter has to move the sections elsewhere before a stop ends them.
+    pub(crate) leave_wait: Duration,
+    /// What reads the clock.
+    pub(crate) clock: Clock,
+}
+
+/// See the module.
+pub(crate) struct Shell {
+    settings: Settings,
+    core: Node,
+    hall: Arc<Hall>,
+    stores: Stores,
+    record: Record,
+    tenures: Vec<(Arc<Tenure>, Runs)>,
+    serials: u64,
+    /// Views that may still be in use.
+    used: Vec<Gone>,
+    /// Waits for the end of views through which something was taken that is unloaded by now.
+    draining: usize,
+    work: JoinSet<Done>,
+    lost: (mpsc::Sender<(Owner, SectionId)>, mpsc::Receiver<(Owner, SectionId)>),
+    measured: (Instant, Vec<(SectionId, u64)>),
+    /// Whether the last read succeeded, so that only changes are logged.
+    reading: Option<bool>,
+}
+
+enum Done {
+    Event(Event),
+    Drained,
+    Measured(Vec<(SectionId, u64)>),
+}
+
+impl Shell {
+    /// The task, not yet running, and where requests are answered.
+    pub(crate) fn new(settings: Settings, stores: Stores, record: Record) -> (Self, Arc<Hall>) {
+        let (view, gone) = View::new(1, settings.options.section_size, None, &Runs::default(), &[]);
+        let hall = Arc::new(Hall {
+            set: settings.set,
+            node: settings.rules.name.clone(),
+            incarnation: settings.rules.incarnation,
+            options: settings.options.clone(),
+            view: ArcSwap::from_pointee(view),
+            clock: settings.clock,
+            counters: Arc::<Counters>::default(),
+            retired: AtomicU64::new(0),
+            tally: Tally::default(),
+            hears_until: AtomicU64::new(0),
+            leaving: false.into(),
+            rates: ArcSwap::default(),
+        });
+        let shell = Self {
+            core: Node::new(settings.rules.clone(), record.load()),
+            hall: Arc::clone(&hall),
+            settings,
+            stores,
+            record,
+            tenures: Vec::new(),
+            serials: 1,
+            used: vec![gone],
+            draining: 0,
+            work: JoinSet::new(),
+            lost: mpsc::channel(LOST_AT_A_TIME),
+            measured: (Instant::now(), Vec::new()),
+            reading: None,
+        };
+        (shell, hall)
+    }
+
+    /// Serves until `stop`. Then it asks for nothing to be given to it, by leaving probes unanswered, and ends when the sections have moved
+    /// elsewhere or that took too long; what it still has then is unloaded and released.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        self.feed(Event::Start);
+        let mut rates = interval(RATES_EVERY);
+        rates.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut leave_by: Option<Instant> = None;
+        let mut stopped = false;
+        while !(stopped && self.core.is_stopped()) {
+            let wake = self.core.wake_at().map(|at| at.since(self.now()));
+            tokio::select! {
+                Some(done) = self.work.join_next() => match done {
+                    Ok(done) => self.done(done),
+                    Err(error) => error!(%error, "a call ended badly"),
+                },
+                Some((owner, section)) = self.lost.1.recv() => self.feed(Event::Lost { owner, section }),
+                () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
+                _ = rates.tick() => self.measure(),
+                () = stop.cancelled(), if leave_by.is_none() => {
+                    self.hall.leaving.store(true, Ordering::Release);
+                    leave_by = Some(Instant::now() + self.settings.leave_wait);
+                }
+                () = sleep_until(leave_by.unwrap_or_else(Instant::now)), if leave_by.is_some() && !stopped => {
+                    stopped = true;
+                    self.feed(Event::Stop);
+                }
+            }
+            if leave_by.is_some() && !stopped && self.tenures.is_empty() {
+                stopped = true;
+                self.feed(Event::Stop);
+            }
+        }
+    }
+
+    fn now(&self) -> Moment {
+        (self.settings.clock)()
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Event(event) => self.feed(event),
+            Done::Drained => {
+                self.draining -= 1;
+                if self.draining == 0 {
+                    self.feed(Event::Drained);
+                }
+            }
+            Done::Measured(counts) => self.note_rates(counts),
+        }
+    }
+
+    /// One step of the core, carried out. What is served changes before the deadline does.
+    fn feed(&mut self, event: Event) {
+        if let Event::Read { asked, outcome } = &event {
+            self.note_reading(*asked, outcome);
+        }
+        let version = self.core.table().map(|table| table.version);
+        let now = self.now();
+        let actions = self.core.on(now, event);
+        let mut changed = version != self.core.table().map(|table| table.version);
+        let mut unloaded = false;
+        for action in actions {
+            match action {
+                Action::Read { mark, wait } => self.read(mark, wait),
+                Action::Claim { sections, owner } => self.claim(Runs::new(sections), owner),
+                Action::Record(serving) => self.save(serving),
+                Action::Serve { owner, sections, claimed } => {
+                    self.serve(owner, Runs::new(sections), &claimed);
+                    changed = true;
+                }
+                Action::Unload { owner, sections } => {
+                    self.unload(owner, &Runs::new(sections));
+                    (changed, unloaded) = (true, true);
+                }
+                Action::Release { owner, sections } => self.release(owner, Runs::new(sections)),
+            }
+        }
+        if changed {
+            self.show();
+        }
+        if unloaded {
+            self.drain();
+        }
+        self.hall.view().set_deadline(self.core.lease_until());
+    }
+
+    /// Replaces the view. Whoever looks at the old one keeps its deadline.
+    fn show(&mut self) {
+        self.serials += 1;
+        let size = self.settings.options.section_size;
+        let table = self.core.table().cloned();
+        let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &self.tenures);
+        self.used.retain_mut(|used| {
+            matches!(used.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Empty))
+        });
+        self.used.push(gone);
+        self.hall.view.store(Arc::new(view));
+    }
+
+    /// Waits until nobody looks at a view older than the newest.
+    fn drain(&mut self) {
+        let newest = self.used.pop();
+        let older = std::mem::take(&mut self.used);
+        self.used.extend(newest);
+        self.draining += 1;
+        self.work.spawn(async move {
+            join_all(older).await;
+            Done::Drained
+        });
+    }
+
+    fn serve(&mut self, owner: Owner, sections: Runs, claimed: &Claimed) {
+        info!(set = self.settings.set, epoch = %owner.epoch, sections = %sections, "serving");
+        let lost = self.lost.0.clone();
+        let means = Means {
+            store: Arc::clone(&self.stores.sections),
+            options: self.settings.options.clone(),
+            counters: Arc::clone(&self.hall.counters),
+            // When there is no room the section is closed all the same, and the table will tell.
+            lost: Box::new(move |section| {
+                let _ = lost.try_send((owner, section));
+            }),
+        };
+        let (tenure, raiser) = Tenure::begin(means, owner, sections.ranges(), claimed);
+        // Ends with the tenure.
+        drop(raiser);
+        self.tenures.push((Arc::new(tenure), sections));
+    }
+
+    fn unload(&mut self, owner: Owner, sections: &Runs) {
+        info!(set = self.settings.set, epoch = %owner.epoch, sections = %sections, "unloading");
+        for (tenure, served) in self.tenures.iter_mut().filter(|(tenure, _)| tenure.shared().owner == owner) {
+            for run in served.intersection(sections).ranges() {
+                tenure.shared().fence(run.clone());
+            }
+            *served = served.difference(sections);
+        }
+        let retired = &self.hall.retired;
+        self.tenures.retain(|(tenure, served)| {
+            if served.is_empty() {
+                retired.fetch_add(tenure.shared().allocated(), Ordering::AcqRel);
+            }
+            !served.is_empty()
+        });
+    }
+
+    fn read(&mut self, mark: Mark, wait: Duration) {
+        let (tables, set) = (Arc::clone(&self.stores.tables), self.settings.set);
+        let layout = self.settings.rules.layout;
+        let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
+        self.work.spawn(async move {
+            let outcome = match timeout(allowed, tables.read(&mark, wait)).await {
+                Ok(outcome) => outcome.and_then(|reading| fitting(reading, set, layout.section_size)),
+                Err(_) => Err(late(allowed)),
+            };
+            Done::Event(Event::Read { asked, outcome })
+        });
+    }
+
+    fn claim(&mut self, sections: Runs, owner: Owner) {
+        let (store, layout) = (Arc::clone(&self.stores.sections), self.settings.rules.layout);
+        let allowed = self.settings.options.store_timeout;
+        self.work.spawn(async move {
+            let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
+            let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
+            if let Err(error) = &outcome {
+                warn!(epoch = %owner.epoch, %sections, %error, "not claimed");
+            }
+            Done::Event(Event::Claimed { owner, outcome })
+        });
+    }
+
+    fn save(&mut self, serving: Vec<Serving>) {
+        let record = self.record.clone();
+        let NodeRules { incarnation, retry, .. } = self.settings.rules;
+        self.work.spawn(async move {
+            let serving = Arc::new(serving);
+            loop {
+                let (to, what) = (record.clone(), Arc::clone(&serving));
+                match tokio::task::spawn_blocking(move || to.save(incarnation, &what)).await {
+                    Ok(Ok(())) => return Done::Event(Event::Recorded),
+                    Ok(Err(error)) => error!(%error, "what is served cannot be recorded; new sections wait"),
+                    Err(error) => error!(%error, "what is served cannot be recorded; new sections wait"),
+                }
+                sleep(retry * 10).await;
+            }
+        });
+    }
+
+    fn release(&mut self, owner: Owner, sections: Runs) {
+        let store = Arc::clone(&self.stores.sections);
+        let allowed = self.settings.options.store_timeout;
+        self.work.spawn(async move {
+            let released = timeout(allowed, store.release(sections.ranges(), owner)).await;
+            let outcome = released.unwrap_or_else(|_| Err(late(allowed)));
+            Done::Event(Event::Released { owner, outcome })
+        });
+    }
+
+    fn note_reading(&mut self, asked: Moment, outcome: &Result<Reading, StoreError>) {
+        let set = self.settings.set;
+        match outcome {
+            Ok(_) => {
+                let until = asked + self.settings.rules.lease;
+                self.hall.hears_until.store(until.as_nanos(), Ordering::Release);
+                if self.reading.replace(true) != Some(true) {
+                    info!(set, "the table is being read");
+                }
+            }
+            Err(error) if self.reading.replace(false) != Some(false) => {
+                warn!(set, %error, "the table cannot be read; trying again");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn measure(&mut self) {
+        let tenures = self.tenures.clone();
+        let count = move || {
+            let each = |run: &std::ops::RangeInclusive<SectionId>| run.start().get()..=run.end().get();
+            let of = |(tenure, served): &(Arc<Tenure>, Runs)| {
+                let sections = served.ranges().iter().flat_map(each).map(SectionId::new);
+                sections.map(|one| (one, tenure.shared().allocated_in(one))).collect::<Vec<_>>()
+            };
+            Done::Measured(tenures.iter().flat_map(of).filter(|&(_, count)| count > 0).collect())
+        };
+        self.work.spawn_blocking(count);
+    }
+
+    fn note_rates(&mut self, mut counts: Vec<(SectionId, u64)>) {
+        counts.sort_unstable_by_key(|&(section, _)| section);
+        let (since, before) = std::mem::replace(&mut self.measured, (Instant::now(), counts));
+        let seconds = since.elapsed().as_secs_f32().max(f32::EPSILON);
+        let rate = |&(section, count): &(SectionId, u64)| {
+            let earlier = before.binary_search_by_key(&section, |&(one, _)| one);
+            // A section that came back counts from the beginning.
+            let earlier = earlier.map_or(0, |index| before[index].1);
+            let numbers = count.checked_sub(earlier).unwrap_or(count);
+            (numbers > 0).then(|| (section, numbers as f32 / seconds))
+        };
+        self.hall.rates.store(Arc::new(self.measured.1.iter().filter_map(rate).collect()));
+    }
+}
+
+/// A reading of the right Set, in sections of the right size.
+fn fitting(reading: Reading, set: u32, section_size: u32) -> Result<Reading, StoreError> {
+    match &reading.table {
+        Some(table) if table.set != set || table.section_size != section_size => {
+            Err(StoreError::Unavailable(format!(
+                "the table is of Set {} in sections of {}, configured are Set {set} and section_size = {section_size}",
+                table.set, table.section_size
+            )))
+        }
+        _ => Ok(reading),
+    }
+}
+
+fn late(allowed: Duration) -> StoreError {
+    StoreError::Unavailable(format!("no answer within {allowed:?}"))
+}

@@ -1,0 +1,95 @@
+//! `seqsvr alloc`: hands out numbers for the sections that the arbiters give it, in one Set or several.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+use tonic::service::interceptor::InterceptedService;
+use tonic_health::ServingStatus;
+use tracing::info;
+
+use super::{Fault, Signals, load};
+use crate::alloc::config::AllocConfig;
+use crate::alloc::page;
+use crate::alloc::record::DataDir;
+use crate::alloc::shell::Shell;
+use crate::rpc::allocator::Pulse;
+use crate::rpc::door::{Door, bind, serve_metrics};
+use crate::rpc::security::Listen;
+use crate::rpc::sequence::Desk;
+use crate::rpc::v1::allocator_server::AllocatorServer;
+use crate::rpc::v1::sequence_server::SequenceServer;
+
+/// The flags of the role.
+#[derive(Debug, Args)]
+pub(super) struct AllocArgs {
+    /// The node's configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and what was served is released.
+pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
+    let config: AllocConfig = load(&args.config)?;
+    let settings = config.settings(rand::random()).map_err(Fault::usage)?;
+    let limits = config.limits().map_err(Fault::usage)?;
+    let listen = Listen::load(&config.security, config.listen, false)?;
+    let mut stores = Vec::new();
+    for set in &config.sets {
+        stores.push(set.stores.open(&config.cluster, set.number).map_err(Fault::usage)?);
+    }
+    let directory = DataDir::open(&config.directory).map_err(Fault::failed)?;
+    let (shells, halls): (Vec<_>, Vec<_>) = settings
+        .into_iter()
+        .zip(stores)
+        .map(|(settings, stores)| {
+            let record = directory.record(settings.set);
+            Shell::new(settings, stores, record)
+        })
+        .unzip();
+    let desk = SequenceServer::new(Desk::new(halls.clone(), limits))
+        .max_decoding_message_size(config.limits.message_bytes);
+    let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
+    let door = Door::open(config.listen, &listen).await.map_err(Fault::failed)?;
+    let door = door.with(InterceptedService::new(desk, listen.guard()));
+    let door = door.with(InterceptedService::new(pulse, listen.guard()));
+    let metrics = match config.metrics_listen {
+        Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
+        None => None,
+    };
+
+    let mut signals = Signals::listen()?;
+    let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
+    println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
+    let health = door.health();
+    health.set_service_status("seqsvr.v1.Sequence", ServingStatus::Serving).await;
+    let halls: Arc<[_]> = halls.into();
+    let page = async {
+        let Some(listener) = metrics else { return Ok(()) };
+        serve_metrics(listener, move || page::render(&halls), stop.clone()).await
+    };
+    let serve = async {
+        let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;
+        info!(sets = served.len(), "everything is released");
+        stop.cancel();
+    };
+    let halt = async {
+        tokio::select! {
+            () = signals.next() => info!("leaving"),
+            () = stop.cancelled() => {}
+        }
+        health.set_service_status("seqsvr.v1.Sequence", ServingStatus::NotServing).await;
+        leave.cancel();
+    };
+    let door = async {
+        let served = door.serve(stop.clone()).await;
+        leave.cancel();
+        stop.cancel();
+        served
+    };
+    let (served, shown, (), ()) = tokio::join!(door, page, serve, halt);
+    drop(directory);
+    served.and(shown).map_err(Fault::failed)
+}
