@@ -7,6 +7,8 @@
 pub(crate) mod config;
 pub(crate) mod each;
 mod embedded;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub(crate) mod hall;
 mod hold;
 mod lease;

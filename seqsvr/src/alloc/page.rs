@@ -23,6 +23,9 @@ pub(crate) fn render(halls: &[Arc<Hall>]) -> String {
     text
 }
 
+/// A metric: its name, what it says, where it is read.
+type Told<F> = (&'static str, &'static str, F);
+
 struct Halls(Vec<Arc<Hall>>);
 
 impl fmt::Debug for Halls {
@@ -35,7 +38,7 @@ impl Collector for Halls {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let halls: Vec<(String, &Hall, Metrics)> =
             self.0.iter().map(|hall| (hall.set.to_string(), &**hall, hall.metrics())).collect();
-        let counters: [(&str, &str, fn(&Metrics) -> u64); 3] = [
+        let counters: [Told<fn(&Metrics) -> u64>; 3] = [
             ("seqsvr_allocated", "Numbers handed out", |metrics| metrics.allocated),
             ("seqsvr_raises", "Ceilings that were confirmed", |metrics| metrics.raises),
             ("seqsvr_raises_failed", "Ceilings that were not confirmed", |metrics| metrics.raises_failed),
@@ -47,7 +50,7 @@ impl Collector for Halls {
                 ConstCounter::new(value(metrics)).encode(family.encode_family(&label)?)?;
             }
         }
-        let gauges: [(&str, &str, fn(&Hall) -> f64); 2] = [
+        let gauges: [Told<fn(&Hall) -> f64>; 2] = [
             ("seqsvr_lease_remaining_seconds", "Until serving stops", |hall| {
                 hall.lease_remaining().as_secs_f64()
             }),

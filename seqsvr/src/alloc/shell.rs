@@ -59,11 +59,14 @@ pub(crate) struct Shell {
     /// Waits for the end of views through which something was taken that is unloaded by now.
     draining: usize,
     work: JoinSet<Done>,
-    lost: (mpsc::Sender<(Owner, SectionId)>, mpsc::Receiver<(Owner, SectionId)>),
+    lost: (mpsc::Sender<Lost>, mpsc::Receiver<Lost>),
     measured: (Instant, Vec<(SectionId, u64)>),
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
 }
+
+/// A section that a newer owner has claimed, and under which assignment it was served here.
+type Lost = (Owner, SectionId);
 
 enum Done {
     Event(Event),
@@ -367,3 +370,6 @@ fn fitting(reading: Reading, set: u32, section_size: u32) -> Result<Reading, Sto
 fn late(allowed: Duration) -> StoreError {
     StoreError::Unavailable(format!("no answer within {allowed:?}"))
 }
+
+#[cfg(test)]
+mod tests;

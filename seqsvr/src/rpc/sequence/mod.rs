@@ -15,6 +15,8 @@ use crate::ids::Uid;
 
 mod replies;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use replies::Reply;
 use stream::Answers;

@@ -1,0 +1,110 @@
+//! Nodes of one Set over stores in memory, by the clock of the tests' runtime: for the tests of the shell and of the services.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::hall::Hall;
+use super::node::NodeRules;
+use super::record::Record;
+use super::shell::{Settings, Shell};
+use crate::clock::Moment;
+use crate::config::Options;
+use crate::flaws::Flaws;
+use crate::ids::{Epoch, SectionId, Uid};
+use crate::routing::{self, NodeState, Table};
+use crate::store::tables::TableStore;
+use crate::store::{Memory, Stores};
+
+/// How long a lease lasts here.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
+/// Uids in a section: ten of these make the Set.
+pub(crate) const SIZE: u32 = 10_000;
+
+/// One node, running.
+pub(crate) struct Station {
+    pub(crate) hall: Arc<Hall>,
+    pub(crate) leave: CancellationToken,
+    pub(crate) task: JoinHandle<()>,
+}
+
+impl Station {
+    /// The life `incarnation` of the node called `name`.
+    pub(crate) fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
+        let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
+        let rules = NodeRules {
+            name: name.to_owned(),
+            incarnation,
+            lease: LEASE,
+            poll: LEASE / 4,
+            retry: LEASE / 40,
+            layout: options.layout(),
+            flaws: Flaws::default(),
+        };
+        let settings = Settings { set: 0, rules, options, leave_wait: Duration::from_secs(5), clock };
+        let stores = Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _ };
+        let (shell, hall) = Shell::new(settings, stores, record);
+        let leave = CancellationToken::new();
+        let task = tokio::spawn(shell.run(leave.clone()));
+        Self { hall, leave, task }
+    }
+
+    /// The first number that `uid` gets, however long that takes, and how long it took.
+    pub(crate) async fn number(&self, uid: u32) -> (u64, Duration) {
+        let began = Instant::now();
+        loop {
+            match self.hall.wait(|view| view.take(Uid::new(uid), 1)).await {
+                Ok(granted) => return (granted.last, began.elapsed()),
+                Err(_) => sleep(Duration::from_millis(1)).await,
+            }
+        }
+    }
+}
+
+/// Writes a table that gives each run of sections to (the name, the incarnation) under an epoch.
+pub(crate) async fn give(
+    store: &Memory,
+    version: u64,
+    given: &[(RangeInclusive<u32>, &str, u64, u64)],
+) -> Arc<Table> {
+    let names = ["a", "b"];
+    let node = |name: &&str| routing::Node {
+        name: (*name).to_owned(),
+        addr: "http://127.0.0.1:1".to_owned(),
+        state: NodeState::Active,
+    };
+    let assignment = |(sections, name, incarnation, epoch): &(RangeInclusive<u32>, &str, u64, u64)| {
+        let node = names.iter().position(|one| one == name).expect("a or b") as u32;
+        routing::Assignment {
+            sections: SectionId::new(*sections.start())..=SectionId::new(*sections.end()),
+            node,
+            home: node,
+            incarnation: *incarnation,
+            epoch: Epoch { term: 1, version: *epoch },
+        }
+    };
+    let table = Table {
+        set: 0,
+        version: Epoch { term: 1, version },
+        section_size: SIZE,
+        uids: 0..=10 * SIZE - 1,
+        nodes: names.iter().map(node).collect(),
+        assignments: given.iter().map(assignment).collect(),
+    };
+    let table = Arc::new(table);
+    store.write(&table).await.expect("the term is not outranked");
+    table
+}
+
+/// The clock of the runtime, which tests pause.
+fn clock() -> Moment {
+    static START: OnceLock<std::time::Instant> = OnceLock::new();
+    let start = *START.get_or_init(std::time::Instant::now);
+    // Not from 0, where nothing could lie before.
+    let since = Instant::now().into_std().saturating_duration_since(start) + Duration::from_secs(1_000);
+    Moment::from_nanos(u64::try_from(since.as_nanos()).expect("tests are short"))
+}
