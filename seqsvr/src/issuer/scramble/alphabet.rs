@@ -27,6 +27,8 @@ pub enum BadAlphabet {
 pub struct Alphabet {
     symbols: Vec<u8>,
     values: [u8; 256],
+    /// What `check` counts for every second symbol, by the symbol.
+    doubled: [u8; 256],
     /// 2^64 / base, rounded up: for 32-bit numbers a multiplication by it is an exact division.
     reciprocal: u64,
     /// The largest power of the base below 2^32, and its exponent: digits are cut off in groups of it.
@@ -54,11 +56,16 @@ impl Alphabet {
                 return Err(BadAlphabet::Twice(symbol));
             }
         }
+        let mut doubled_values = [0; 256];
+        for (value, symbol) in symbols.bytes().enumerate() {
+            doubled_values[usize::from(symbol)] = doubled(value, size) as u8;
+        }
         let base = size as u64;
         let group_digits = (1..32).take_while(|&digits| base.pow(digits) < 1 << 32).count();
         Ok(Self {
             symbols: symbols.into(),
             values,
+            doubled: doubled_values,
             reciprocal: u64::MAX / base + 1,
             group: base.pow(group_digits as u32),
             group_digits,
@@ -122,19 +129,19 @@ impl Alphabet {
     pub(super) fn check(&self, symbols: &[u8]) -> u8 {
         let base = self.symbols.len();
         let mut sum = 0;
-        for (position, &symbol) in symbols.iter().rev().enumerate() {
-            let value = usize::from(self.values[usize::from(symbol)]);
-            sum += if position % 2 == 0 { self.doubled(value) } else { value };
+        for pair in symbols.rchunks(2) {
+            let (&last, first) = pair.split_last().expect("chunks are not empty");
+            sum += usize::from(self.doubled[usize::from(last)]);
+            sum += first.first().map_or(0, |&symbol| usize::from(self.values[usize::from(symbol)]));
         }
         self.symbols[(base - sum % base) % base]
     }
+}
 
-    /// A permutation of the values that is not the identity: Luhn's, where the base is even (there plain doubling would
-    /// map two values to one).
-    fn doubled(&self, value: usize) -> usize {
-        let (base, twice) = (self.symbols.len(), 2 * value);
-        if base % 2 == 0 { twice / base + twice % base } else { twice % base }
-    }
+/// A permutation of the values that is not the identity: Luhn's, where the base is even (there plain doubling would map two
+/// values to one).
+fn doubled(value: usize, base: usize) -> usize {
+    if base.is_multiple_of(2) { 2 * value / base + 2 * value % base } else { 2 * value % base }
 }
 
 #[cfg(test)]

@@ -46,6 +46,9 @@ pub enum NotNow {
     /// The machine id does not allow it.
     #[error(transparent)]
     Machine(#[from] Unheld),
+    /// The holder has a machine id that is none of the format's; this does not pass.
+    #[error("machine id {0} does not fit the format; give the holder as many machines as the format has")]
+    Misfit(u32),
     /// The time bits are used up; this does not pass.
     #[error("the format's time bits are used up; configure a later epoch or more bits for new tags")]
     RanOut,
@@ -166,6 +169,9 @@ impl Snowflake {
             return Err(self.guard.went_back(newest - now).into());
         }
         let machine = self.machine.at(now)?;
+        if machine >= self.layout.machines() {
+            return Err(NotNow::Misfit(machine));
+        }
         self.guard.begin(now)?;
         Ok(self.layout.begin(now, machine, count))
     }

@@ -48,16 +48,17 @@ fn pause(reason: NotNow) -> Option<Duration> {
         NotNow::Machine(Unheld::Used { wait_ms }) => Some(Duration::from_millis(wait_ms)),
         NotNow::Clock(Held::Unwritten) => Some(Duration::from_millis(50)),
         NotNow::Full => Some(Duration::ZERO),
-        NotNow::Machine(Unheld::Over) | NotNow::Clock(Held::Back { .. } | Held::Closed) | NotNow::RanOut => {
-            None
-        }
+        NotNow::Machine(Unheld::Over) | NotNow::Clock(Held::Back { .. } | Held::Closed) => None,
+        NotNow::Misfit(_) | NotNow::RanOut => None,
     }
 }
 
 impl From<NotNow> for IssueError {
     fn from(reason: NotNow) -> Self {
         match reason {
-            NotNow::RanOut | NotNow::Clock(Held::Closed) => Self::Final(reason.to_string()),
+            NotNow::Misfit(_) | NotNow::RanOut | NotNow::Clock(Held::Closed) => {
+                Self::Final(reason.to_string())
+            }
             _ => Self::Retryable(reason.to_string()),
         }
     }

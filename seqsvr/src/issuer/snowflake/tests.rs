@@ -169,6 +169,15 @@ async fn ids_end_with_the_bits_of_time() {
     assert!(matches!(refused, IssueError::Final(_)), "{refused}");
 }
 
+#[tokio::test]
+async fn a_machine_id_that_does_not_fit_the_format_makes_no_ids() {
+    let guard = guard(Hands::at(NOW).clock()).await;
+    let four = Layout::new(Bits { worker: 2, sequence: 20, ..Bits::default() }, DEFAULT_EPOCH, NOW).unwrap();
+    let tag = tag(four, &guard);
+    assert_eq!(tag.try_next(), Err(NotNow::Misfit(5)));
+    assert!(matches!(tag.issue(1).await, Err(IssueError::Final(_))));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_went_back_is_refused_until_it_has_caught_up() {
     let hands = Hands::at(NOW);
