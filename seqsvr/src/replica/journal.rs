@@ -22,7 +22,7 @@ use crate::rpc::v1;
 const FORMAT: u32 = 1;
 /// Files are whole blocks of the usual file system.
 const BLOCK: usize = 4_096;
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// How large a file may be, in bytes, to be read at all.
 pub(super) const LARGEST: RangeInclusive<u64> = 0..=(4 << 30) - 1;
