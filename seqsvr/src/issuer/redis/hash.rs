@@ -106,6 +106,11 @@ impl Hash {
         installed.map_err(|error| self.failed(&error))
     }
 
+    /// Connects, unless there is a connection.
+    pub(super) async fn reach(&mut self) -> Result<(), HashError> {
+        self.link().await.map(drop)
+    }
+
     async fn link(&mut self) -> Result<Link, HashError> {
         if let Some(link) = &self.link {
             return Ok(link.clone());

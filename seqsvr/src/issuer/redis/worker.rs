@@ -79,6 +79,9 @@ impl Worker {
                     Some(request) => self.serve(request).await,
                     None => break,
                 },
+                () = sleep(self.options.segment.retry_longest), if self.state.away_until.is_some() => {
+                    self.probe().await;
+                }
                 () = sleep(self.options.segment.retry_longest), if lags => {
                     let caught_up = self.source.lock().await.catch_up().await;
                     self.trouble(caught_up.err().map(|error| error.to_string()));
@@ -158,10 +161,7 @@ impl Worker {
         }
         match self.through_redis(missing).await {
             Ok(stepped) => {
-                if self.state.away_until.take().is_some() {
-                    info!(tag = %self.shared.tag, "Redis is back");
-                    self.trouble(None);
-                }
+                self.back();
                 stepped
             }
             Err(HashError::Busy) if Instant::now() < deadline => {
@@ -172,6 +172,22 @@ impl Worker {
                 self.away("Redis is busy with a script; SCRIPT KILL ends it".to_owned()).map(|()| None)
             }
             Err(HashError::Down(problem)) => self.away(problem).map(|()| None),
+        }
+    }
+
+    /// Looks whether Redis is back although nobody asks for numbers.
+    async fn probe(&mut self) {
+        match self.hash.reach().await {
+            Ok(()) => self.back(),
+            // That it is away was said when it went.
+            Err(HashError::Busy | HashError::Down(_)) => {}
+        }
+    }
+
+    fn back(&mut self) {
+        if self.state.away_until.take().is_some() {
+            info!(tag = %self.shared.tag, "Redis is back");
+            self.trouble(None);
         }
     }
 
