@@ -1,66 +1,19 @@
 //! What happens while the database is away, one test for each answer that can be configured. The repository is the real one
 //! in memory, behind a door that can be shut.
 
+#![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
+#[path = "support/door.rs"]
+mod door;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
+use door::Door;
 use seqsvr::issuer::clock::Clock;
-use seqsvr::issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+use seqsvr::issuer::repository::Repository;
 use seqsvr::issuer::{IssueError, Journal, Range, SegmentOptions, SegmentStrategy, Strategy, Tag};
-
-/// A database that may be away.
-#[derive(Default)]
-struct Door {
-    behind: MemoryRepository,
-    shut: AtomicBool,
-}
-
-impl Door {
-    fn shut(&self, shut: bool) {
-        self.shut.store(shut, Ordering::SeqCst);
-    }
-
-    fn pass(&self) -> Result<&MemoryRepository, RepositoryError> {
-        match self.shut.load(Ordering::SeqCst) {
-            true => Err(RepositoryError::Unavailable("away".to_owned())),
-            false => Ok(&self.behind),
-        }
-    }
-}
-
-#[async_trait]
-impl Repository for Door {
-    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
-        self.pass()?.get(tag).await
-    }
-
-    async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
-        self.pass()?.list().await
-    }
-
-    async fn create(&self, tag: &Tag, values: Values) -> Result<bool, RepositoryError> {
-        self.pass()?.create(tag, values).await
-    }
-
-    async fn take(&self, tag: &Tag, expected: u64, values: Values) -> Result<bool, RepositoryError> {
-        self.pass()?.take(tag, expected, values).await
-    }
-
-    async fn remove(&self, tag: &Tag) -> Result<bool, RepositoryError> {
-        self.pass()?.remove(tag).await
-    }
-
-    async fn reconcile(&self, extension: &Extension) -> Result<bool, RepositoryError> {
-        self.pass()?.reconcile(extension).await
-    }
-
-    async fn extensions(&self, tag: &Tag) -> Result<Vec<Extension>, RepositoryError> {
-        self.pass()?.extensions(tag).await
-    }
-}
 
 fn tag() -> Tag {
     Tag::new("order").unwrap()
@@ -220,4 +173,22 @@ async fn a_tag_whose_database_is_away_at_the_start_refuses_until_it_is_there() {
     assert!(matches!(one(&strategy).await, Err(IssueError::Retryable(_))));
     database.shut(false);
     until(async || one(&strategy).await == Ok(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_waits_for_nothing_while_storage_is_slow() {
+    let database = Arc::new(Door::default());
+    let options = SegmentOptions { step: 100, step_min: 100, step_max: 100, ..SegmentOptions::default() };
+    let repository = Arc::clone(&database) as Arc<dyn Repository>;
+    let strategy = SegmentStrategy::new(&tag(), repository, None, options).unwrap();
+    strategy.init().await.unwrap();
+    strategy.issue(1).await.unwrap();
+    database.slow(Duration::from_millis(50));
+    for _ in 0..100 * 100 {
+        // A segment lasts 100 ms, of which 80 are left when the next is asked for.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let began = tokio::time::Instant::now();
+        strategy.issue(1).await.unwrap();
+        assert!(began.elapsed().is_zero(), "a call waited for storage");
+    }
 }

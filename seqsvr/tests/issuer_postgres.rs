@@ -1,5 +1,7 @@
 //! Segments in a real PostgreSQL that is killed and started again while numbers are issued.
 
+#![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
 #[path = "support/postgres.rs"]
 mod server;
 

@@ -1,5 +1,7 @@
 //! Several `seqsvr issuer` processes on one database, killed and started again while numbers are taken over HTTP.
 
+#![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -107,6 +109,24 @@ fn processes_under_sigkill_on_one_database_give_no_number_twice() {
     assert!(all.len() > 3 * 4 * 15, "{}", all.len());
     assert_eq!(different.len(), all.len(), "no number twice");
     assert!(all.iter().all(|number| *number >= 100));
+}
+
+#[test]
+fn a_wrong_configuration_is_one_line_and_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("issuer.toml");
+    for (text, told) in [
+        ("listen = \"0.0.0.0:0\"\n[issuer.tags.order]", "set certificate, key and token_file in [security]"),
+        ("listen = \"127.0.0.1:0\"\n[issuer]", "no tags are configured; add a section [issuer.tags.NAME]"),
+        ("listen = \"127.0.0.1:0\"\n[issuer.tags.order]\ncolour = 1", "line 3: unknown field `colour`"),
+    ] {
+        std::fs::write(&config, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
+        let output = command.args(["issuer", "--config"]).arg(&config).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(told) && error.lines().count() == 1, "{error}");
+    }
 }
 
 #[test]

@@ -1,12 +1,19 @@
 //! Segments in a real Redis: shared by issuers, through restarts, a promotion, a busy server, and without scripts.
 
+#![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
+#[path = "support/door.rs"]
+mod door;
 #[path = "support/redis.rs"]
 mod redis_server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use door::Door;
 use redis_server::Redis;
+use seqsvr::issuer::Journal;
+use seqsvr::issuer::clock::Clock;
 use seqsvr::issuer::repository::{MemoryRepository, Repository};
 use seqsvr::issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag, WhenHotDown};
 
@@ -121,6 +128,34 @@ async fn with_redis_down_and_refuse_calls_are_refused_until_it_is_back() {
     );
     redis.run();
     until(async || one(&strategy).await.is_ok_and(|number| number > before)).await;
+}
+
+#[tokio::test]
+async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_told_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let mut options = options(vec![redis.url()]);
+    options.segment.ahead = 2;
+    let journal = Journal::open(folder.path().join("journal"), Clock::system()).unwrap();
+    let (repository, tag) = (Arc::clone(&database) as Arc<dyn Repository>, Tag::new("order").unwrap());
+    let strategy = RedisStrategy::new(&tag, repository, Some(journal), options).unwrap();
+    strategy.init().await.unwrap();
+    let mut newest = one(&strategy).await.unwrap();
+    let max = async || database.behind.get(&tag).await.unwrap().map_or(0, |row| row.values.max);
+    until(async || max().await >= 30).await;
+    let durable = max().await;
+    redis.kill();
+    database.shut(true);
+    let mut issued = 0;
+    while let Ok(number) = one(&strategy).await {
+        assert!(newest < number && number <= durable, "{number} was taken from the database before");
+        (newest, issued) = (number, issued + 1);
+    }
+    assert!(issued >= 20, "two segments ahead: {issued}");
+    database.shut(false);
+    until(async || database.behind.extensions(&tag).await.unwrap().len() >= 2).await;
+    redis.run();
+    until(async || one(&strategy).await.is_ok_and(|number| number > durable)).await;
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 use super::error::OpenError;
 use super::plugins::{Plugin, Registry};
 use super::redis::{RedisOptions, RedisStrategy};
@@ -153,9 +155,8 @@ impl Builder {
                 )));
             }
         }
-        for setup in self.tags.values() {
-            setup.strategy.init().await?;
-        }
+        // Together, so that storage that is away is waited for once.
+        try_join_all(self.tags.values().map(|setup| setup.strategy.init())).await?;
         Ok(Issuer::new(self.tags, self.registry))
     }
 

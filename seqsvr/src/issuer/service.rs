@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use super::builder::{Builder, Setup};
 use super::error::NextError;
 use super::plugins::{Plugin, Registry, Verdict};
@@ -136,9 +138,7 @@ impl Issuer {
 
     /// Ends all background work. Numbers that are at hand may still be taken.
     pub async fn shutdown(&self) {
-        for counter in self.tags.values() {
-            counter.setup.strategy.shutdown().await;
-        }
+        join_all(self.tags.values().map(|counter| counter.setup.strategy.shutdown())).await;
     }
 
     fn find(&self, tag: &str) -> Result<&Counter, NextError> {

@@ -157,7 +157,7 @@ impl Worker {
     /// One step towards `missing` numbers; `None`: look again.
     async fn step(&mut self, missing: u64, deadline: Instant) -> Result<Option<Range>, IssueError> {
         if self.state.away_until.is_some_and(|until| Instant::now() < until) {
-            return self.from_memory(missing).await.map(Some);
+            return self.through_memory(missing).await.map(Some);
         }
         match self.through_redis(missing).await {
             Ok(stepped) => {
@@ -229,7 +229,7 @@ impl Worker {
     }
 
     /// A fresh durable segment of this process's own, handed out from memory.
-    async fn from_memory(&mut self, missing: u64) -> Result<Range, IssueError> {
+    async fn through_memory(&mut self, missing: u64) -> Result<Range, IssueError> {
         let segment = match self.state.memory.take() {
             Some(left) => left,
             None => self.next_segment(missing).await?,

@@ -177,7 +177,7 @@ impl Repository for PostgresRepository {
 
 #[cfg(test)]
 #[path = "../../../tests/support/postgres.rs"]
-#[allow(dead_code, reason = "what only the integration tests use")]
+#[allow(dead_code, clippy::unwrap_used, reason = "shared with the integration tests")]
 mod server;
 
 #[cfg(test)]
