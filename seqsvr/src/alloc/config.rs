@@ -63,7 +63,8 @@ pub(crate) struct SetConfig {
     /// The largest number ever handed out. Default 2^63 - 1.
     #[serde(default = "default_limit")]
     pub(crate) limit: u64,
-    /// How long a read of the table lets this process serve, in milliseconds; the same for every node of the Set: 100 to 60,000. Default 2,000.
+    /// How long a read of the table lets this process serve, in milliseconds; the same for every node of the Set: 100 to
+    /// 60,000. Default 2,000.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
     /// How long a read waits for news, in milliseconds: at most half the lease. Default a quarter of it.

@@ -1,4 +1,5 @@
-//! One number for each of many uids: all or nothing, though single ones may have to wait for a raise. Owned by the request while it waits.
+//! One number for each of many uids: all or nothing, though single ones may have to wait for a raise. Owned by the
+//! request while it waits.
 
 use super::view::{Denied, View};
 use crate::ids::{Epoch, Uid};
@@ -25,7 +26,8 @@ impl Each {
         &self.uids
     }
 
-    /// Goes on from where it had to wait. If what is served has changed meanwhile, it begins anew: what was taken becomes a gap, since its owner may be another by now.
+    /// Goes on from where it had to wait. If what is served has changed meanwhile, it begins anew: what was taken
+    /// becomes a gap, since its owner may be another by now.
     pub(crate) fn proceed(&mut self, view: &View) -> Result<(), Denied> {
         if self.serial != view.serial() {
             self.serial = view.serial();

@@ -1,5 +1,5 @@
-//! Where requests of one Set are answered: the newest view, the clock, and what is counted. Owns no task; the shell changes the view and the
-//! deadline, the services in `rpc` answer through it.
+//! Where requests of one Set are answered: the newest view, the clock, and what is counted. Owns no task; the shell
+//! changes the view and the deadline, the services in `rpc` answer through it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,8 +58,8 @@ impl Hall {
         self.view.load()
     }
 
-    /// Whether what was taken through `view` may still be answered. To be asked after taking and before answering: the lease was then
-    /// valid from the one to the other, since a view's deadline only grows.
+    /// Whether what was taken through `view` may still be answered. To be asked after taking and before answering: the
+    /// lease was then valid from the one to the other, since a view's deadline only grows.
     #[inline]
     pub(crate) fn may_answer(&self, view: &View) -> bool {
         (self.clock)() < view.deadline()

@@ -97,8 +97,8 @@ impl Hold {
         }
     }
 
-    /// Finds out what nobody else can be serving any more: everything after the wait, and before it what had no earlier owner, one
-    /// that has released, or the dead predecessor that recorded it.
+    /// Finds out what nobody else can be serving any more: everything after the wait, and before it what had no earlier
+    /// owner, one that has released, or the dead predecessor that recorded it.
     pub(super) fn settle(&mut self, now: Moment, predecessor: Option<&Predecessor>) {
         let Some(found) = &self.found else { return };
         if now >= self.takeover {

@@ -1,8 +1,8 @@
-//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many
-//! threads take them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `tenure` is all that for
-//! sections that came together. `embedded` is one tenure of everything; in a cluster `node` (pure, with `hold`, `leaving`, `lease`, `runs`)
-//! decides what is served when, `shell` carries that out, and requests find what is served in the `hall`'s `view`.
-//! `sync` names what the interleaving tests replace.
+//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many threads take
+//! them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `tenure` is all that for
+//! sections that came together. `embedded` is one tenure of everything; in a cluster `node` (pure, with `hold`,
+//! `leaving`, `lease`, `runs`) decides what is served when, `shell` carries that out, and requests find what is served
+//! in the `hall`'s `view`. `sync` names what the interleaving tests replace.
 
 pub(crate) mod config;
 pub(crate) mod each;
@@ -18,6 +18,7 @@ pub(crate) mod node;
 pub(crate) mod page;
 mod pages;
 mod raiser;
+mod rates;
 pub(crate) mod record;
 mod runs;
 pub(crate) mod section;

@@ -82,8 +82,8 @@ pub(crate) enum Event {
     Stop,
 }
 
-/// What to do, in this order. Reads, claims, releases and the record may take their time; `Serve` and `Unload` take effect before the next
-/// event, and before a longer lease does.
+/// What to do, in this order. Reads, claims, releases and the record may take their time; `Serve` and `Unload` take
+/// effect before the next event, and before a longer lease does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Read the table.
@@ -195,8 +195,8 @@ impl Node {
         actions
     }
 
-    /// Until when numbers may be handed out: compared with the clock after each request arrived and again before its answer leaves.
-    /// What is unloaded must not be answered under a later deadline than the one that stood before.
+    /// Until when numbers may be handed out: compared with the clock after each request arrived and again before its
+    /// answer leaves. What is unloaded must not be answered under a later deadline than the one that stood before.
     pub(crate) fn lease_until(&self) -> Option<Moment> {
         self.lease.until()
     }
@@ -268,9 +268,10 @@ impl Node {
 
     /// Unloads what a newer table takes away, and begins to hold what it gives.
     ///
-    /// What it leaves under its epoch goes on being served, even when the lease was over in between: an epoch is the version of the
-    /// table that gave the sections, and whoever had been given them since by a table that counted would have them under a newer epoch,
-    /// in that table and in every later one; coming back here they would carry a newer epoch again. A table that never counted was obeyed by nobody.
+    /// What it leaves under its epoch goes on being served, even when the lease was over in between: an epoch is the
+    /// version of the table that gave the sections, and whoever had been given them since by a table that counted would
+    /// have them under a newer epoch, in that table and in every later one; coming back here they would carry a newer
+    /// epoch again. A table that never counted was obeyed by nobody.
     fn obey(&mut self, now: Moment, table: &Table, actions: &mut Vec<Action>) {
         let mut given: BTreeMap<Epoch, Vec<RangeInclusive<SectionId>>> = BTreeMap::new();
         for one in table.of(&self.rules.name) {

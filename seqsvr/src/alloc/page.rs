@@ -1,4 +1,5 @@
-//! The metrics of an AllocSvr as text, read off its halls when the page is asked for; every one is told by Set. Called by the role.
+//! The metrics of an AllocSvr as text, read off its halls when the page is asked for; every one is told by Set. Called
+//! by the role.
 
 use std::fmt;
 use std::sync::Arc;

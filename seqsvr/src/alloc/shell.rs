@@ -16,6 +16,7 @@ use tracing::{error, info, warn};
 use super::hall::{Clock, Hall, Tally};
 use super::metrics::Counters;
 use super::node::{Action, Event, Node, NodeRules, Serving};
+use super::rates::{self, Counts, Rates};
 use super::record::Record;
 use super::runs::Runs;
 use super::tenure::{Means, Tenure};
@@ -26,8 +27,6 @@ use crate::ids::SectionId;
 use crate::store::tables::{Mark, Reading};
 use crate::store::{Claimed, Owner, StoreError, Stores};
 
-/// How often the rates of sections are measured.
-const RATES_EVERY: Duration = Duration::from_secs(2);
 /// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
 const LOST_AT_A_TIME: usize = 1_024;
 
@@ -60,7 +59,7 @@ pub(crate) struct Shell {
     draining: usize,
     work: JoinSet<Done>,
     lost: (mpsc::Sender<Lost>, mpsc::Receiver<Lost>),
-    measured: (Instant, Vec<(SectionId, u64)>),
+    rates: Rates,
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
 }
@@ -71,7 +70,7 @@ type Lost = (Owner, SectionId);
 enum Done {
     Event(Event),
     Drained,
-    Measured(Vec<(SectionId, u64)>),
+    Counted(Counts),
 }
 
 impl Shell {
@@ -104,18 +103,18 @@ impl Shell {
             draining: 0,
             work: JoinSet::new(),
             lost: mpsc::channel(LOST_AT_A_TIME),
-            measured: (Instant::now(), Vec::new()),
+            rates: Rates::new(),
             reading: None,
         };
         (shell, hall)
     }
 
-    /// Serves until `stop`. Then it asks for nothing to be given to it, by leaving probes unanswered, and ends when the sections have moved
-    /// elsewhere or that took too long; what it still has then is unloaded and released.
+    /// Serves until `stop`. Then it asks for nothing to be given to it, by leaving probes unanswered, and ends when the
+    /// sections have moved elsewhere or that took too long; what it still has then is unloaded and released.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         self.feed(Event::Start);
-        let mut rates = interval(RATES_EVERY);
-        rates.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = interval(rates::EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut leave_by: Option<Instant> = None;
         let mut stopped = false;
         while !(stopped && self.core.is_stopped()) {
@@ -127,7 +126,10 @@ impl Shell {
                 },
                 Some((owner, section)) = self.lost.1.recv() => self.feed(Event::Lost { owner, section }),
                 () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
-                _ = rates.tick() => self.measure(),
+                _ = ticks.tick() => {
+                    let tenures = self.tenures.clone();
+                    self.work.spawn_blocking(move || Done::Counted(rates::count(&tenures)));
+                }
                 () = stop.cancelled(), if leave_by.is_none() => {
                     self.hall.leaving.store(true, Ordering::Release);
                     leave_by = Some(Instant::now() + self.settings.leave_wait);
@@ -157,7 +159,7 @@ impl Shell {
                     self.feed(Event::Drained);
                 }
             }
-            Done::Measured(counts) => self.note_rates(counts),
+            Done::Counted(counts) => self.hall.rates.store(Arc::new(self.rates.note(counts))),
         }
     }
 
@@ -170,7 +172,7 @@ impl Shell {
         let now = self.now();
         let actions = self.core.on(now, event);
         let mut changed = version != self.core.table().map(|table| table.version);
-        let mut unloaded = false;
+        let mut unloaded = Vec::new();
         for action in actions {
             match action {
                 Action::Read { mark, wait } => self.read(mark, wait),
@@ -181,8 +183,8 @@ impl Shell {
                     changed = true;
                 }
                 Action::Unload { owner, sections } => {
-                    self.unload(owner, &Runs::new(sections));
-                    (changed, unloaded) = (true, true);
+                    unloaded.extend(self.unload(owner, &Runs::new(sections)));
+                    changed = true;
                 }
                 Action::Release { owner, sections } => self.release(owner, Runs::new(sections)),
             }
@@ -190,7 +192,8 @@ impl Shell {
         if changed {
             self.show();
         }
-        if unloaded {
+        if !unloaded.is_empty() {
+            self.close(&unloaded);
             self.drain();
         }
         self.hall.view().set_deadline(self.core.lease_until());
@@ -201,11 +204,13 @@ impl Shell {
         self.serials += 1;
         let size = self.settings.options.section_size;
         let table = self.core.table().cloned();
-        let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &self.tenures);
+        let served: Vec<_> = self.tenures.iter().filter(|(_, served)| !served.is_empty()).cloned().collect();
+        let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &served);
         self.used.retain_mut(|used| {
             matches!(used.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Empty))
         });
         self.used.push(gone);
+        view.set_deadline(self.core.lease_until());
         self.hall.view.store(Arc::new(view));
     }
 
@@ -222,7 +227,7 @@ impl Shell {
     }
 
     fn serve(&mut self, owner: Owner, sections: Runs, claimed: &Claimed) {
-        info!(set = self.settings.set, epoch = %owner.epoch, sections = %sections, "serving");
+        info!(set = self.settings.set, epoch = %owner.epoch, %sections, "serving");
         let lost = self.lost.0.clone();
         let means = Means {
             store: Arc::clone(&self.stores.sections),
@@ -239,13 +244,26 @@ impl Shell {
         self.tenures.push((Arc::new(tenure), sections));
     }
 
-    fn unload(&mut self, owner: Owner, sections: &Runs) {
-        info!(set = self.settings.set, epoch = %owner.epoch, sections = %sections, "unloading");
-        for (tenure, served) in self.tenures.iter_mut().filter(|(tenure, _)| tenure.shared().owner == owner) {
-            for run in served.intersection(sections).ranges() {
+    /// Takes sections out of what the next view shows, and answers what to close once it is shown.
+    fn unload(&mut self, owner: Owner, sections: &Runs) -> Vec<(Arc<Tenure>, Runs)> {
+        info!(set = self.settings.set, epoch = %owner.epoch, %sections, "unloading");
+        let mut unloaded = Vec::new();
+        for (tenure, served) in &mut self.tenures {
+            let lost = served.intersection(sections);
+            if tenure.shared().owner == owner && !lost.is_empty() {
+                *served = served.difference(&lost);
+                unloaded.push((Arc::clone(tenure), lost));
+            }
+        }
+        unloaded
+    }
+
+    /// Whoever still looks at an older view takes nothing more; a tenure without sections ends when nobody does.
+    fn close(&mut self, unloaded: &[(Arc<Tenure>, Runs)]) {
+        for (tenure, sections) in unloaded {
+            for run in sections.ranges() {
                 tenure.shared().fence(run.clone());
             }
-            *served = served.difference(sections);
         }
         let retired = &self.hall.retired;
         self.tenures.retain(|(tenure, served)| {
@@ -324,33 +342,6 @@ impl Shell {
             }
             Err(_) => {}
         }
-    }
-
-    fn measure(&mut self) {
-        let tenures = self.tenures.clone();
-        let count = move || {
-            let each = |run: &std::ops::RangeInclusive<SectionId>| run.start().get()..=run.end().get();
-            let of = |(tenure, served): &(Arc<Tenure>, Runs)| {
-                let sections = served.ranges().iter().flat_map(each).map(SectionId::new);
-                sections.map(|one| (one, tenure.shared().allocated_in(one))).collect::<Vec<_>>()
-            };
-            Done::Measured(tenures.iter().flat_map(of).filter(|&(_, count)| count > 0).collect())
-        };
-        self.work.spawn_blocking(count);
-    }
-
-    fn note_rates(&mut self, mut counts: Vec<(SectionId, u64)>) {
-        counts.sort_unstable_by_key(|&(section, _)| section);
-        let (since, before) = std::mem::replace(&mut self.measured, (Instant::now(), counts));
-        let seconds = since.elapsed().as_secs_f32().max(f32::EPSILON);
-        let rate = |&(section, count): &(SectionId, u64)| {
-            let earlier = before.binary_search_by_key(&section, |&(one, _)| one);
-            // A section that came back counts from the beginning.
-            let earlier = earlier.map_or(0, |index| before[index].1);
-            let numbers = count.checked_sub(earlier).unwrap_or(count);
-            (numbers > 0).then(|| (section, numbers as f32 / seconds))
-        };
-        self.hall.rates.store(Arc::new(self.measured.1.iter().filter_map(rate).collect()));
     }
 }
 

@@ -165,8 +165,8 @@ impl Space {
         Some(base + line.map_or(0, |line| line.seen().distance()))
     }
 
-    /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched pages, of which those that it shares with a
-    /// neighbour count for the section of their first uid.
+    /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched
+    /// pages, of which those that it shares with a neighbour count for the section of their first uid.
     pub(crate) fn allocated_in(&self, place: usize) -> u64 {
         let section = self.places.section(place);
         let (first, last) = (self.split.first(section), self.split.last(section));

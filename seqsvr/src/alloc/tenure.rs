@@ -1,6 +1,6 @@
-//! A tenure: sections that came under one owner together, with memory of their own and the task that raises their ceilings.
-//! A section that comes back is a new tenure with fresh memory, so nothing of the old one can be handed out again. Owned by `embedded`, or by the
-//! hall of a Set; ends when it is dropped.
+//! A tenure: sections that came under one owner together, with memory of their own and the task that raises their
+//! ceilings. A section that comes back is a new tenure with fresh memory, so nothing of the old one can be handed out
+//! again. Owned by `embedded`, or by the hall of a Set; ends when it is dropped.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub(crate) struct Means {
 }
 
 impl Tenure {
-    /// Begins to serve `sections`, sorted and without overlap, which `owner` claimed; within a Tokio runtime. The handle is the raiser's:
-    /// it ends, after a raise that is under way, when the tenure was stopped or dropped.
+    /// Begins to serve `sections`, sorted and without overlap, which `owner` claimed; within a Tokio runtime. The handle
+    /// is the raiser's: it ends, after a raise that is under way, when the tenure was stopped or dropped.
     pub(crate) fn begin(
         means: Means,
         owner: Owner,

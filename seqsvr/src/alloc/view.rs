@@ -1,5 +1,6 @@
-//! What a node serves of one Set at one moment: the table it goes by, and a tenure for each section that is served. Immutable but for the deadline;
-//! each change makes a new one. Requests look here, and once nobody looks at a view any more, everything that was taken through it has been answered.
+//! What a node serves of one Set at one moment: the table it goes by, and a tenure for each section that is served.
+//! Immutable but for the deadline; each change makes a new one. Requests look here, and once nobody looks at a view any
+//! more, everything that was taken through it has been answered.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -62,8 +63,8 @@ pub(crate) struct View {
     /// For each section of the Set the index of its tenure, or one of the constants.
     places: Box<[u32]>,
     tenures: Vec<Arc<Tenure>>,
-    /// Answers must leave before this moment, in nanoseconds; 0: none may. A view that is no longer the newest keeps its last deadline, so that what was unloaded
-    /// never gains by a later renewal.
+    /// Answers must leave before this moment, in nanoseconds; 0: none may. A view that is no longer the newest keeps its
+    /// last deadline, so that what was unloaded never gains by a later renewal.
     deadline: AtomicU64,
     /// Dropped with the view.
     _gone: oneshot::Sender<()>,

@@ -49,7 +49,8 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
             Shell::new(settings, stores, record)
         })
         .unzip();
-    let desk = SequenceServer::new(Desk::new(halls.clone(), limits))
+    let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
+    let desk = SequenceServer::new(Desk::new(halls.clone(), limits, stop.clone()))
         .max_decoding_message_size(config.limits.message_bytes);
     let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
     let door = Door::open(config.listen, &listen).await.map_err(Fault::failed)?;
@@ -61,7 +62,6 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     };
 
     let mut signals = Signals::listen()?;
-    let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
     println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
     let health = door.health();
     health.set_service_status("seqsvr.v1.Sequence", ServingStatus::Serving).await;

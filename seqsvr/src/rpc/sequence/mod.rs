@@ -1,9 +1,10 @@
-//! The service `Sequence`: callers' requests, answered from memory through the halls of the Sets. Owns nothing but the limits; single calls are here,
-//! `stream` answers many on one stream, `replies` knows the wire.
+//! The service `Sequence`: callers' requests, answered from memory through the halls of the Sets. Owns nothing but the
+//! limits; single calls are here, `stream` answers many on one stream, `replies` knows the wire.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::v1;
@@ -38,13 +39,14 @@ pub(crate) struct Desk {
     halls: Arc<[Arc<Hall>]>,
     limits: Limits,
     streams: Arc<Semaphore>,
+    stop: CancellationToken,
 }
 
 impl Desk {
-    /// Answers for the Sets of `halls`.
-    pub(crate) fn new(halls: Vec<Arc<Hall>>, limits: Limits) -> Self {
+    /// Answers for the Sets of `halls`. After `stop` streams end once what they were asked is answered.
+    pub(crate) fn new(halls: Vec<Arc<Hall>>, limits: Limits, stop: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams));
-        Self { halls: halls.into(), limits, streams }
+        Self { halls: halls.into(), limits, streams, stop }
     }
 
     /// The hall of the Set that the caller names, else of the one that has `uid`.

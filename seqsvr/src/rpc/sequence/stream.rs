@@ -1,7 +1,9 @@
-//! Many requests on one stream. They are answered in the very poll that finds them, without a task or a channel: a batch of what has arrived is
-//! carried out, then the clock is compared with the deadline once, then the answers leave. Only what must wait for a raise is set aside, boundedly.
+//! Many requests on one stream. They are answered in the very poll that finds them, without a task or a channel: a batch
+//! of what has arrived is carried out, then the clock is compared with the deadline once, then the answers leave. Only
+//! what must wait for a raise is set aside, boundedly.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,6 +12,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream, StreamExt};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::Status;
 
 use super::replies::{self, take_back};
@@ -34,12 +37,14 @@ pub(crate) struct Answers<S> {
     waiting: FuturesUnordered<BoxFuture<'static, StreamReply>>,
     /// No more requests come; with the error that ended them.
     ended: Option<Option<Status>>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     pub(super) fn new(desk: Desk, requests: S, permit: OwnedSemaphorePermit) -> Self {
         Self {
+            stop: Box::pin(desk.stop.clone().cancelled_owned()),
             desk,
             requests,
             held: None,
@@ -164,7 +169,11 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Stream for Answers
                 return Poll::Ready(error.map(Err));
             }
             if this.batch(cx).is_pending() {
-                return Poll::Pending;
+                // Nothing has arrived that is not answered: the moment to end, if the process does.
+                match this.stop.as_mut().poll(cx) {
+                    Poll::Ready(()) => this.ended = Some(None),
+                    Poll::Pending => return Poll::Pending,
+                }
             }
         }
     }

@@ -23,7 +23,7 @@ async fn desk(uids: &[u32]) -> (Desk, Station, tempfile::TempDir) {
     for &uid in uids {
         station.number(uid).await;
     }
-    (Desk::new(vec![Arc::clone(&station.hall)], LIMITS), station, folder)
+    (Desk::new(vec![Arc::clone(&station.hall)], LIMITS, CancellationToken::new()), station, folder)
 }
 
 async fn ask(desk: &Desk, calls: Vec<Call>) -> Vec<v1::StreamReply> {
@@ -171,4 +171,16 @@ async fn advancing_lets_a_uid_go_on_above() {
         panic!("{current:?}")
     };
     assert_eq!(bounds.numbers, [1_000_001]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_streams_that_have_nothing_to_answer() {
+    let (desk, _station, _folder) = desk(&[1]).await;
+    let permit = Arc::clone(&desk.streams).try_acquire_owned().expect("there is room");
+    let request = StreamRequest { id: 1, call: Some(next(1)) };
+    let requests = stream::iter([Ok(request)]).chain(stream::pending());
+    let mut answers = Answers::new(desk.clone(), requests, permit);
+    assert_eq!(answers.next().await.map(|answer| answer.expect("it goes well").id), Some(1));
+    desk.stop.cancel();
+    assert!(answers.next().await.is_none());
 }
