@@ -24,8 +24,10 @@ pub(crate) fn render(halls: &[Arc<Hall>]) -> String {
     text
 }
 
-/// A metric: its name, what it says, where it is read.
-type Told<F> = (&'static str, &'static str, F);
+/// Where a counter is read.
+type Count = fn(&Metrics) -> u64;
+/// Where a gauge is read.
+type Gauge = fn(&Hall) -> f64;
 
 struct Halls(Vec<Arc<Hall>>);
 
@@ -39,7 +41,7 @@ impl Collector for Halls {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let halls: Vec<(String, &Hall, Metrics)> =
             self.0.iter().map(|hall| (hall.set.to_string(), &**hall, hall.metrics())).collect();
-        let counters: [Told<fn(&Metrics) -> u64>; 3] = [
+        let counters: [(&str, &str, Count); 3] = [
             ("seqsvr_allocated", "Numbers handed out", |metrics| metrics.allocated),
             ("seqsvr_raises", "Ceilings that were confirmed", |metrics| metrics.raises),
             ("seqsvr_raises_failed", "Ceilings that were not confirmed", |metrics| metrics.raises_failed),
@@ -51,7 +53,7 @@ impl Collector for Halls {
                 ConstCounter::new(value(metrics)).encode(family.encode_family(&label)?)?;
             }
         }
-        let gauges: [Told<fn(&Hall) -> f64>; 2] = [
+        let gauges: [(&str, &str, Gauge); 2] = [
             ("seqsvr_lease_remaining_seconds", "Until serving stops", |hall| {
                 hall.lease_remaining().as_secs_f64()
             }),
@@ -70,7 +72,7 @@ impl Collector for Halls {
         let mut seconds =
             encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
         for (set, _, metrics) in &halls {
-            let bounds = RAISE_BUCKETS.into_iter().chain([f64::MAX]);
+            let bounds = RAISE_BUCKETS.into_iter().chain([f64::INFINITY]);
             let buckets: Vec<(f64, u64)> = bounds.zip(metrics.raise_buckets).collect();
             let sum = metrics.raise_time.as_secs_f64();
             let label = [("set", set.as_str())];

@@ -139,7 +139,8 @@ fn other_user() -> Option<(u32, u32)> {
     }
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let mut user = fields.filter(|fields| fields[0] == "postgres").map(|user| (user[2].parse(), user[3].parse()));
+    let mut user =
+        fields.filter(|fields| fields[0] == "postgres").map(|user| (user[2].parse(), user[3].parse()));
     match user.next() {
         Some((Ok(uid), Ok(gid))) => Some((uid, gid)),
         _ => panic!("install the Debian package postgresql: its user runs the server"),
