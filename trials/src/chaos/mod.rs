@@ -2,9 +2,10 @@
 //!
 //! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. People write to each
 //! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
-//! saw and everything that is stored must agree (`check`).
+//! saw and everything that is stored must agree (`check`). The sequence cluster has a trial of its own (`cluster`).
 
 mod check;
+mod cluster;
 mod fault;
 mod person;
 
@@ -13,8 +14,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+pub use cluster::{ClusterSummary, ClusterTrial};
 pub use fault::{Summary, Trial};
 
+use crate::cluster::Keeper;
 use crate::{Failure, Result};
 
 /// How the server ends, again and again.
@@ -26,10 +29,29 @@ pub enum Fault {
     Stop,
 }
 
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// The chat server.
+    Chat(Fault),
+    /// The sequence cluster over these stores.
+    Cluster(Keeper),
+}
+
 /// What people type, and what it does.
-pub const NAMES: &[(&str, Fault, &str)] = &[
-    ("kill", Fault::Kill, "SIGKILL at random moments under load, restart, compare everything"),
-    ("stop", Fault::Stop, "SIGTERM at random moments under load: exit code 0, and nothing lost either"),
+pub const NAMES: &[(&str, Run, &str)] = &[
+    ("kill", Run::Chat(Fault::Kill), "SIGKILL at random moments under load, restart, compare everything"),
+    (
+        "stop",
+        Run::Chat(Fault::Stop),
+        "SIGTERM at random moments under load: exit code 0, and nothing lost either",
+    ),
+    (
+        "cluster",
+        Run::Cluster(Keeper::Quorum),
+        "the sequence cluster: SIGKILL, SIGSTOP and cut wires under load",
+    ),
+    ("cluster-etcd", Run::Cluster(Keeper::Etcd), "the same over etcd, its members too (Debian etcd-server)"),
 ];
 
 /// What to run, from the command line.
@@ -43,18 +65,28 @@ pub struct Plan {
     pub length: Duration,
 }
 
-/// Carries out a plan and tells each verdict.
+/// Carries out a plan with the server at `binary`, and `seqsvr` beside it, and tells each verdict.
 ///
 /// # Errors
 /// The first broken promise, with the seed that led to it.
 pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
-    for (name, fault, _) in choose(&plan.names)? {
+    for (name, run, _) in choose(&plan.names)? {
         let bar = ProgressBar::new(plan.length.as_secs());
         bar.set_style(ProgressStyle::with_template("{bar:30} {elapsed_precise} {msg}")?);
         let data = tempfile::Builder::new().prefix("chaos-").tempdir_in(folder)?;
-        let trial = Trial { fault: *fault, seed: plan.seed, length: plan.length, bar: bar.clone() };
-        let done = trial.run(binary, data.path()).await;
+        let (seed, length) = (plan.seed, plan.length);
+        let done: Result<String> = match *run {
+            Run::Chat(fault) => {
+                let trial = Trial { fault, seed, length, bar: bar.clone() };
+                trial.run(binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            Run::Cluster(keeper) => {
+                let trial = ClusterTrial { keeper, seed, length, bar: bar.clone() };
+                let binary = binary.with_file_name("seqsvr");
+                trial.run(&binary, data.path()).await.map(|summary| summary.to_string())
+            }
+        };
         bar.finish_and_clear();
         match done {
             Ok(summary) => println!("{name}: every promise held: {summary}"),
@@ -72,7 +104,7 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-type Named = (&'static str, Fault, &'static str);
+type Named = (&'static str, Run, &'static str);
 
 fn choose(names: &[String]) -> Result<Vec<&'static Named>> {
     let find = |name: &String| {

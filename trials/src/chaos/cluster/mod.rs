@@ -1,0 +1,108 @@
+//! A trial of the sequence cluster: real processes over wires that can be cut, callers that all want the same uids, faults at
+//! seeded moments, and the comparison of everything that the callers were told.
+
+mod fault;
+mod history;
+mod load;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use seqsvr::client::Client;
+use tokio::time::Instant;
+
+use self::load::{Load, uids};
+use crate::cluster::{Cluster, Keeper, Shape, Timing};
+use crate::{Failure, Result};
+
+/// Shorter than the default, so that more happens in the same time.
+const LEASE: Duration = Duration::from_secs(1);
+
+/// How long all uids may take to be served again, once everything is mended: far more than a takeover, on a busy machine.
+const RETURN: Duration = Duration::from_secs(30);
+
+/// One trial. `bar` shows seconds.
+#[derive(Clone, Debug)]
+pub struct ClusterTrial {
+    /// What keeps ceilings and tables.
+    pub keeper: Keeper,
+    /// Decides the faults and their moments, and who asks for what.
+    pub seed: u64,
+    /// How long faults go on.
+    pub length: Duration,
+    /// Where progress is shown; [`ProgressBar::hidden`] where nobody looks.
+    pub bar: ProgressBar,
+}
+
+/// What a trial went through.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterSummary {
+    /// Faults that were carried out.
+    pub faults: usize,
+    /// Answers that were compared.
+    pub answers: usize,
+    /// The longest time until all uids were served again after everything was mended.
+    pub longest_return: Duration,
+}
+
+impl fmt::Display for ClusterSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { faults, answers, longest_return } = self;
+        let longest = longest_return.as_secs_f64();
+        write!(f, "{faults} faults, {answers} answers compared, back after {longest:.2} s at most")
+    }
+}
+
+impl ClusterTrial {
+    /// Carries it out with the program `binary` and everything in `folder`.
+    ///
+    /// # Errors
+    /// When a promise broke, with all that broke, or when the trial itself could not go on.
+    pub async fn run(&self, binary: &Path, folder: &Path) -> Result<ClusterSummary> {
+        let mut random = StdRng::seed_from_u64(self.seed);
+        let timing = Timing { lease: LEASE, probe_every: Duration::from_millis(100), dead_after: 3 };
+        let shape = Shape { keeper: self.keeper, wired: true, timing, ..Shape::new(3, 2) };
+        let mut cluster = Cluster::start(binary, folder, &shape).await?;
+        // Two, since one alone would only ever compare with itself.
+        let clients = [cluster.client()?, cluster.client()?];
+        returned(&clients[0]).await?;
+        let mut load = Load::begin(&clients, random.random());
+        let began = Instant::now();
+        let (mut faults, mut longest_return) = (0, Duration::ZERO);
+        while began.elapsed() < self.length {
+            let drawn = fault::draw(&mut cluster, &mut random);
+            let words = drawn.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            self.bar.set_position(began.elapsed().as_secs());
+            self.bar.set_message(words.clone());
+            let hold = random.random_range(Duration::from_millis(20)..LEASE * 3);
+            fault::carry_out(&mut cluster, &drawn, hold).await?;
+            faults += drawn.len();
+            let mended = Instant::now();
+            let told = |failure| Failure::new(format!("after {words} for {hold:?}: {failure}"));
+            returned(&clients[faults % 2]).await.map_err(told)?;
+            longest_return = longest_return.max(mended.elapsed());
+            if let Some(failure) = load.broken() {
+                return Err(told(failure));
+            }
+        }
+        let history = load.end().await?;
+        let broken = history.broken_promises();
+        if !broken.is_empty() {
+            let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
+            return Err(Failure::new(format!("{} promises broke:\n  {shown}", broken.len())));
+        }
+        drop(clients);
+        cluster.stop().await?;
+        Ok(ClusterSummary { faults, answers: history.answers(), longest_return })
+    }
+}
+
+/// Waits until every uid is served.
+async fn returned(client: &Client) -> Result<()> {
+    let served = client.within(RETURN).next_each(&uids()).await;
+    served.map(drop).map_err(|error| Failure::new(format!("not served again within {RETURN:?}: {error}")))
+}
