@@ -83,37 +83,39 @@ fn test() -> Result<(), Failure> {
 
 /// What cargo does with all of the workspace, and with what only a feature brings.
 fn everything(task: &[&str], rest: &[&str]) -> Result<(), Failure> {
-    cargo(&[task, &["--locked", "--workspace", "--features", "seqsvr/etcd"], rest].concat())
+    cargo(&[task, &["--locked", "--workspace"], WITH_ETCD, rest].concat())
 }
 
 /// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
 fn trial(name: &str, arguments: &[String]) -> Result<(), Failure> {
-    let mut build = vec!["build", "--locked", "--release", "--package", "tidemark-server"];
-    build.extend(["--package", "seqsvr", "--package", "tidemark-trials"]);
     // Without its compiler there is no etcd in the program, and the runs that would use it say so.
-    if packages::missing(packages::ETCD).is_empty() {
-        build.extend(["--features", "seqsvr/etcd"]);
-    }
-    cargo(&build)?;
-    cargo(&program(name, arguments))
+    let features = if packages::missing(packages::ETCD).is_empty() { WITH_ETCD } else { &[] };
+    let server = ["--package", "tidemark-server"];
+    cargo(&[BUILD, PROGRAMS, &server, features].concat())?;
+    cargo(&program(name, features, arguments))
 }
 
 /// Builds a cluster's programs, and becomes the one that runs it: so Ctrl-C and exit codes are its own.
 fn cluster(arguments: &[String]) -> Result<(), Failure> {
-    let mut build =
-        vec!["build", "--locked", "--release", "--package", "seqsvr", "--package", "tidemark-trials"];
-    if arguments.iter().any(|word| word == "etcd" || word == "--store=etcd") {
+    let etcd = arguments.iter().any(|word| word == "etcd" || word == "--store=etcd");
+    if etcd {
         packages::install(packages::ETCD)?;
-        build.extend(["--features", "seqsvr/etcd"]);
     }
-    cargo(&build)?;
-    become_cargo(&program("cluster", arguments))
+    let features = if etcd { WITH_ETCD } else { &[] };
+    cargo(&[BUILD, PROGRAMS, features].concat())?;
+    become_cargo(&program("cluster", features, arguments))
 }
 
-/// Runs a program of the trials that was just built, which `cargo run` would build anew with fewer features.
-fn program<'a>(name: &'a str, arguments: &'a [String]) -> Vec<&'a str> {
-    let mut words =
-        vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials", "--bin", name, "--"];
+const BUILD: &[&str] = &["build", "--locked", "--release"];
+const PROGRAMS: &[&str] = &["--package", "seqsvr", "--package", "tidemark-trials"];
+/// The trials bring the feature of `seqsvr` with them.
+const WITH_ETCD: &[&str] = &["--features", "tidemark-trials/etcd"];
+
+/// Runs a program of the trials; with other features than it was built with it would be built anew.
+fn program<'a>(name: &'a str, features: &[&'a str], arguments: &'a [String]) -> Vec<&'a str> {
+    let mut words = vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials"];
+    words.extend(features);
+    words.extend(["--bin", name, "--"]);
     words.extend(arguments.iter().map(String::as_str));
     words
 }

@@ -175,7 +175,16 @@ impl Member {
 
     /// Asks it to stop, SIGTERM, and waits until it has.
     pub async fn stop(&mut self) -> Result<()> {
-        self.signal(Signal::TERM)?;
+        self.ask_to_stop()?;
+        self.stopped().await
+    }
+
+    pub(super) fn ask_to_stop(&self) -> Result<()> {
+        self.signal(Signal::TERM)
+    }
+
+    /// Waits until it has stopped in good order.
+    pub(super) async fn stopped(&mut self) -> Result<()> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         let late = |_| Failure::new(format!("{} does not stop within {PATIENCE:?}", self.name));
         let status = timeout(PATIENCE, process.wait()).await.map_err(late)??;

@@ -118,10 +118,15 @@ impl Cluster {
         }
     }
 
-    /// Stops everything in good order, the arbiters first.
+    /// Stops everything in good order, the arbiters first, each role at once.
     pub async fn stop(mut self) -> Result<()> {
-        for member in self.arbiters.iter_mut().chain(&mut self.allocators).chain(&mut self.stores) {
-            member.stop().await?;
+        for role in [&mut self.arbiters, &mut self.allocators, &mut self.stores] {
+            for member in role.iter() {
+                member.ask_to_stop()?;
+            }
+            for member in role {
+                member.stopped().await?;
+            }
         }
         Ok(())
     }
