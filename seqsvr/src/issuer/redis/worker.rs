@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -48,6 +48,8 @@ struct State {
     /// A segment that is being prepared, and those that came with an earlier one.
     prepared: Option<Prepared>,
     spare: Vec<Range>,
+    /// The database is being told what it missed, apart from callers, whom Redis may still serve.
+    catching_up: Option<JoinHandle<Result<(), IssueError>>>,
     /// When a segment was last taken.
     taken_at: Option<Instant>,
     /// While Redis is away: what is left of the segment in memory, and when Redis is asked again.
@@ -71,22 +73,27 @@ impl Worker {
 
     /// Runs until told to stop.
     pub(super) async fn run(mut self) {
+        let mut ticks = interval(self.options.segment.retry_longest);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let lags = self.state.prepared.is_none() && self.source.lock().await.lags();
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 request = self.requests.recv() => match request {
                     Some(request) => self.serve(request).await,
                     None => break,
                 },
-                () = sleep(self.options.segment.retry_longest), if self.state.away_until.is_some() => {
-                    self.probe().await;
-                }
-                () = sleep(self.options.segment.retry_longest), if lags => {
-                    let caught_up = self.source.lock().await.catch_up().await;
-                    self.trouble(caught_up.err().map(|error| error.to_string()));
+                _ = ticks.tick() => {
+                    if self.state.away_until.is_some() {
+                        self.probe().await;
+                    }
+                    self.catch_up().await;
                 }
             }
+        }
+        if let Some(catching_up) = self.state.catching_up.take()
+            && let Err(error) = catching_up.await
+        {
+            tracing::error!(%error, "catching up ended badly");
         }
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
@@ -172,6 +179,26 @@ impl Worker {
                 self.away("Redis is busy with a script; SCRIPT KILL ends it".to_owned()).map(|()| None)
             }
             Err(HashError::Down(problem)) => self.away(problem).map(|()| None),
+        }
+    }
+
+    /// Sees to it that the database learns what it missed, and that ranges are taken ahead.
+    async fn catch_up(&mut self) {
+        match self.state.catching_up.take() {
+            Some(under_way) if !under_way.is_finished() => self.state.catching_up = Some(under_way),
+            Some(done) => {
+                let done = done.await.unwrap_or_else(|error| Err(IssueError::Retryable(error.to_string())));
+                if self.state.away_until.is_none() {
+                    self.trouble(done.err().map(|error| error.to_string()));
+                }
+            }
+            // Locked: a segment is being taken, which tells the database, too.
+            None if self.source.try_lock().is_ok_and(|source| source.lags()) => {
+                let source = Arc::clone(&self.source);
+                let catch_up = async move { source.lock().await.catch_up().await };
+                self.state.catching_up = Some(tokio::spawn(catch_up));
+            }
+            None => {}
         }
     }
 

@@ -22,7 +22,8 @@ struct Apart<T>(T);
 pub(crate) enum Take {
     /// These are the caller's, in increasing order.
     Taken(Vec<Range>),
-    /// There are not enough numbers: segments that hold this many must be put first. Nothing was taken.
+    /// There are not enough numbers: segments that hold this many must be put first. Nobody got any; where others took
+    /// some meanwhile, a few may be left as a gap.
     Need(u64),
 }
 
