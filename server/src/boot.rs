@@ -4,10 +4,12 @@
 //! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use seqsvr::Embedded;
+use seqsvr::client::{Client, ClientConfig, ClientConfigError, ClusterSequencer};
 use seqsvr::store::sqlite::SqliteSections;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -19,12 +21,12 @@ use uuid::Uuid;
 
 use crate::app::sync::PullLimits;
 use crate::app::{AccountOptions, Accounts, Conversations, Groups, Messages, PasswordOptions, Sync};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, SequenceSource};
 use crate::domain::{Clock, HistoryId, MessageId};
 use crate::http::{Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
-use crate::seq::Numbers;
+use crate::seq::{Lines, Numbers};
 use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
 use crate::store::{Directory, MessageStore, StoreError};
 use crate::telemetry::{Metrics, QueueDepths, Sequences};
@@ -51,6 +53,9 @@ pub enum BootError {
     /// The number lines cannot be served.
     #[error("the sequence service cannot start: {0}")]
     Sequence(#[from] seqsvr::OpenError),
+    /// The cluster's client configuration cannot be used.
+    #[error("[sequence] client_config: {0}")]
+    Cluster(#[from] ClientConfigError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {why}; choose another with --listen, or stop what uses it")]
     Listen {
@@ -109,8 +114,19 @@ pub fn new_history() -> HistoryId {
     HistoryId(random_uuid())
 }
 
-/// The number lines of the installation, with their ceilings in a file beside the database.
-pub async fn sequencer(config: &Config) -> Result<Arc<Embedded>, BootError> {
+/// The number lines of the installation.
+pub async fn sequencer(config: &Config) -> Result<Lines, BootError> {
+    match config.sequence.source {
+        SequenceSource::Embedded => Ok(Lines::Embedded(embedded(config).await?)),
+        SequenceSource::Cluster => {
+            let client = Client::new(&ClientConfig::read(Path::new(&config.sequence.client_config))?)?;
+            Ok(Lines::Cluster(Arc::new(ClusterSequencer::new(client))))
+        }
+    }
+}
+
+/// The number lines in this process, with their ceilings in a file beside the database.
+async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     let file = config.storage.file()?.with_file_name("sequence.db");
     let sections = SqliteSections::open(&file).await?;
     let options = seqsvr::Options {
@@ -129,7 +145,7 @@ pub struct Running {
     http: JoinHandle<std::io::Result<()>>,
     tasks: TaskTracker,
     queues: Queues,
-    numbers: Arc<Embedded>,
+    numbers: Lines,
     messages: Arc<dyn MessageStore>,
     storage: Storage,
 }
@@ -142,13 +158,16 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     info!(%history, "the rows are there");
 
     let numbers = sequencer(config).await?;
-    info!(epoch = %numbers.epoch(), "the number lines are served");
+    match &numbers {
+        Lines::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the number lines are served"),
+        Lines::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
+    }
 
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(random_uuid);
     let parts = Parts {
-        numbers: Numbers::new(numbers.clone()),
+        numbers: Numbers::new(numbers.sequencer()),
         store: Arc::clone(&messages),
         directory: Arc::clone(&storage.directory),
         notifier: Arc::clone(&notifier),

@@ -24,7 +24,7 @@ pub use limits::LimitsSection;
 pub use load::Flags;
 pub use log::{LogFormat, LogSection};
 pub use queues::QueuesSection;
-pub use sequence::SequenceSection;
+pub use sequence::{SequenceSection, SequenceSource};
 pub use server::ServerSection;
 pub use storage::StorageSection;
 
@@ -38,7 +38,7 @@ pub struct Config {
     pub storage: StorageSection,
     /// How writes are queued.
     pub queues: QueuesSection,
-    /// How numbers are set aside.
+    /// Where numbers come from.
     pub sequence: SequenceSection,
     /// Passwords and sessions.
     pub accounts: AccountsSection,
@@ -142,6 +142,18 @@ mod tests {
     #[test]
     fn defaults_pass_their_own_check() {
         Config::default().check().expect("defaults are good");
+    }
+
+    #[test]
+    fn a_cluster_needs_a_client_configuration_and_nothing_else_does() {
+        let mut config = Config::default();
+        config.sequence.source = SequenceSource::Cluster;
+        let said = config.check().expect_err("no file").to_string();
+        assert!(said.starts_with("[sequence] client_config: is empty"), "{said}");
+        config.sequence.client_config = "client.toml".into();
+        config.check().expect("good");
+        config.sequence.source = SequenceSource::Embedded;
+        assert!(config.check().is_err());
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
-//! Owns no state. Called by the queues alone (step 1 of a write); which implementation lies behind it, embedded or
+//! `lines` says which number lines these are. Owns no state. Called by the queues alone (step 1 of a write); which implementation lies behind it, embedded or
 //! cluster, is decided at boot.
+
+mod lines;
 
 use std::sync::Arc;
 
 use seqsvr::{NextError, Refusal, Sequencer, TryNextError};
 
 use crate::domain::{MessageId, Uid};
+
+pub use lines::Lines;
 
 /// Why no number could be had.
 #[derive(Clone, Debug, thiserror::Error)]

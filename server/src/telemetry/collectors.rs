@@ -1,16 +1,17 @@
-//! What other layers count, asked at each scrape: the queues' depths, and the embedded sequence service.
+//! What other layers count, asked at each scrape: the queues' depths, and the sequence service.
 
 use std::fmt;
-use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use seqsvr::client::{Client, ClientMetrics};
 use seqsvr::{Embedded, RAISE_BUCKETS};
 
 use crate::queue::Queues;
+use crate::seq::Lines;
 
 /// `tidemark_queue_depth{queue}`: orders waiting in each queue.
 pub struct QueueDepths(pub Queues);
@@ -33,8 +34,8 @@ impl Collector for QueueDepths {
     }
 }
 
-/// The `seqsvr_…` metrics of the embedded sequence service.
-pub struct Sequences(pub Arc<Embedded>);
+/// The `seqsvr_…` metrics of the embedded sequence service, or those of a cluster's client.
+pub struct Sequences(pub Lines);
 
 impl fmt::Debug for Sequences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,39 +44,58 @@ impl fmt::Debug for Sequences {
 }
 
 impl Collector for Sequences {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let now = self.0.metrics();
-        counter(&mut encoder, "seqsvr_allocated", "Numbers handed out", now.allocated)?;
-        counter(&mut encoder, "seqsvr_raises", "Ceilings that were confirmed", now.raises)?;
-        // One process, one table: its version is that of the epoch, and the file lock is a lease without an end.
-        let version = i64::try_from(self.0.epoch().version).unwrap_or(i64::MAX);
-        gauge(&mut encoder, "seqsvr_route_version", "Version of the assignment", ConstGauge::new(version))?;
-        let lease = ConstGauge::new(f64::INFINITY);
-        gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
-        let buckets: Vec<(f64, u64)> =
-            RAISE_BUCKETS.into_iter().chain([f64::MAX]).zip(now.raise_buckets).collect();
-        let help = "Time of one call that raises ceilings";
-        let mut seconds =
-            encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
-        seconds.encode_histogram::<NoLabelSet>(
-            now.raise_time.as_secs_f64(),
-            now.raise_calls,
-            &buckets,
-            None,
-        )?;
-        let mut refusals =
-            encoder.encode_descriptor("seqsvr_refusals", "Calls refused", None, MetricType::Counter)?;
-        for (reason, count) in [
-            ("unavailable", now.refused_unavailable),
-            ("exhausted", now.refused_exhausted),
-            ("count", now.refused_count),
-            ("fenced", now.refused_fenced),
-            ("stopped", now.refused_stopped),
-        ] {
-            ConstCounter::new(count).encode(refusals.encode_family(&[("reason", reason)])?)?;
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        match &self.0 {
+            Lines::Embedded(embedded) => of_embedded(embedded, encoder),
+            Lines::Cluster(cluster) => of_cluster(cluster.client(), encoder),
         }
-        Ok(())
     }
+}
+
+fn of_cluster(client: &Client, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+    let ClientMetrics { numbers, frames, retries, not_owner, unavailable, lost, tables, regressions } =
+        client.metrics();
+    for (name, help, count) in [
+        ("seqsvr_client_numbers", "Numbers taken from the cluster", numbers),
+        ("seqsvr_client_frames", "Requests sent; calls at the same time share one", frames),
+        ("seqsvr_client_retries", "Attempts beyond the first", retries),
+        ("seqsvr_client_not_owner", "Answers: another process serves it", not_owner),
+        ("seqsvr_client_unavailable", "Answers: not now", unavailable),
+        ("seqsvr_client_lost", "Requests without an answer", lost),
+        ("seqsvr_client_tables", "Newer routing tables taken over", tables),
+        ("seqsvr_client_regressions", "Answers that went back; anything but 0 is an alarm", regressions),
+    ] {
+        counter(&mut encoder, name, help, count)?;
+    }
+    Ok(())
+}
+
+fn of_embedded(embedded: &Embedded, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+    let now = embedded.metrics();
+    counter(&mut encoder, "seqsvr_allocated", "Numbers handed out", now.allocated)?;
+    counter(&mut encoder, "seqsvr_raises", "Ceilings that were confirmed", now.raises)?;
+    // One process, one table: its version is that of the epoch, and the file lock is a lease without an end.
+    let version = i64::try_from(embedded.epoch().version).unwrap_or(i64::MAX);
+    gauge(&mut encoder, "seqsvr_route_version", "Version of the assignment", ConstGauge::new(version))?;
+    let lease = ConstGauge::new(f64::INFINITY);
+    gauge(&mut encoder, "seqsvr_lease_remaining_seconds", "Until serving would stop", lease)?;
+    let buckets: Vec<(f64, u64)> =
+        RAISE_BUCKETS.into_iter().chain([f64::MAX]).zip(now.raise_buckets).collect();
+    let help = "Time of one call that raises ceilings";
+    let mut seconds = encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
+    seconds.encode_histogram::<NoLabelSet>(now.raise_time.as_secs_f64(), now.raise_calls, &buckets, None)?;
+    let mut refusals =
+        encoder.encode_descriptor("seqsvr_refusals", "Calls refused", None, MetricType::Counter)?;
+    for (reason, count) in [
+        ("unavailable", now.refused_unavailable),
+        ("exhausted", now.refused_exhausted),
+        ("count", now.refused_count),
+        ("fenced", now.refused_fenced),
+        ("stopped", now.refused_stopped),
+    ] {
+        ConstCounter::new(count).encode(refusals.encode_family(&[("reason", reason)])?)?;
+    }
+    Ok(())
 }
 
 fn gauge<N>(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: ConstGauge<N>) -> fmt::Result

@@ -1,0 +1,45 @@
+//! Which number lines serve this server: its own, or those of a cluster. Opened once at boot; the queues and the operator's
+//! commands see a [`Sequencer`] either way.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use seqsvr::client::ClusterSequencer;
+use seqsvr::{Embedded, Sequencer};
+
+/// The number lines of the installation.
+#[derive(Clone)]
+pub enum Lines {
+    /// Inside this process, with their ceilings in a file beside the database.
+    Embedded(Arc<Embedded>),
+    /// In a seqsvr cluster; its operators look after it.
+    Cluster(Arc<ClusterSequencer>),
+}
+
+impl Lines {
+    /// For those who take numbers.
+    pub fn sequencer(&self) -> Arc<dyn Sequencer> {
+        match self {
+            Lines::Embedded(embedded) => Arc::<Embedded>::clone(embedded),
+            Lines::Cluster(cluster) => Arc::<ClusterSequencer>::clone(cluster),
+        }
+    }
+
+    /// Stops what runs in this process.
+    pub async fn shutdown(&self) {
+        if let Lines::Embedded(embedded) = self {
+            embedded.shutdown().await;
+        }
+    }
+}
+
+impl Deref for Lines {
+    type Target = dyn Sequencer;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Lines::Embedded(embedded) => &**embedded,
+            Lines::Cluster(cluster) => &**cluster,
+        }
+    }
+}
