@@ -57,8 +57,9 @@ pub(super) struct Hash {
     install: Script,
 }
 
+/// A connection to the primary.
 #[derive(Clone)]
-struct Link {
+pub(super) struct Link {
     connection: MultiplexedConnection,
     /// Cannot change as long as the connection lives.
     run: String,
@@ -106,25 +107,21 @@ impl Hash {
         installed.map_err(|error| self.failed(&error))
     }
 
-    /// Connects, unless there is a connection.
-    pub(super) async fn reach(&mut self) -> Result<(), HashError> {
-        self.link().await.map(drop)
+    /// Looks for the primary.
+    pub(super) fn search(&self) -> impl Future<Output = Result<Link, HashError>> + Send + use<> {
+        search(self.urls.clone(), self.timeout)
+    }
+
+    /// Uses what a search has found.
+    pub(super) fn adopt(&mut self, link: Link) {
+        self.link = Some(link);
     }
 
     async fn link(&mut self) -> Result<Link, HashError> {
-        if let Some(link) = &self.link {
-            return Ok(link.clone());
+        match &self.link {
+            Some(link) => Ok(link.clone()),
+            None => Ok(self.link.insert(self.search().await?).clone()),
         }
-        let mut problems = Vec::new();
-        for url in &self.urls {
-            match connect(url, self.timeout).await {
-                Ok(Some(link)) => return Ok(self.link.insert(link).clone()),
-                Ok(None) => problems.push(format!("{} is a replica", shown(url))),
-                Err(error) if error.code() == Some("BUSY") => return Err(HashError::Busy),
-                Err(error) => problems.push(format!("{}: {error}", shown(url))),
-            }
-        }
-        Err(HashError::Down(format!("Redis cannot be used: {}", problems.join("; "))))
     }
 
     /// After an error nobody knows who will answer next: the connection is given up, unless Redis is merely busy.
@@ -146,6 +143,19 @@ impl Hash {
 fn forbidden(error: &RedisError) -> bool {
     let unknown = || error.detail().is_some_and(|detail| detail.contains("unknown command"));
     error.code() == Some("NOPERM") || unknown()
+}
+
+async fn search(urls: Vec<String>, timeout: Duration) -> Result<Link, HashError> {
+    let mut problems = Vec::new();
+    for url in &urls {
+        match connect(url, timeout).await {
+            Ok(Some(link)) => return Ok(link),
+            Ok(None) => problems.push(format!("{} is a replica", shown(url))),
+            Err(error) if error.code() == Some("BUSY") => return Err(HashError::Busy),
+            Err(error) => problems.push(format!("{}: {error}", shown(url))),
+        }
+    }
+    Err(HashError::Down(format!("Redis cannot be used: {}", problems.join("; "))))
 }
 
 /// A URL without what may be a password.

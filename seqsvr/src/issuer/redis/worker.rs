@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::hash::{Advance, Hash, HashError};
+use super::hash::{Advance, Hash, HashError, Link};
 use super::{RedisOptions, Shared, WhenHotDown};
 use crate::issuer::range::Range;
 use crate::issuer::segment::{Source, Supply};
@@ -52,9 +52,10 @@ struct State {
     catching_up: Option<JoinHandle<Result<(), IssueError>>>,
     /// When a segment was last taken.
     taken_at: Option<Instant>,
-    /// While Redis is away: what is left of the segment in memory, and when Redis is asked again.
+    /// While Redis is away: what is left of the segment in memory, and who looks for it.
     memory: Option<Range>,
-    away_until: Option<Instant>,
+    away: bool,
+    probe: Option<JoinHandle<Result<Link, HashError>>>,
 }
 
 impl Worker {
@@ -83,7 +84,7 @@ impl Worker {
                     None => break,
                 },
                 _ = ticks.tick() => {
-                    if self.state.away_until.is_some() {
+                    if self.state.away {
                         self.probe().await;
                     }
                     self.catch_up().await;
@@ -163,7 +164,7 @@ impl Worker {
 
     /// One step towards `missing` numbers; `None`: look again.
     async fn step(&mut self, missing: u64, deadline: Instant) -> Result<Option<Range>, IssueError> {
-        if self.state.away_until.is_some_and(|until| Instant::now() < until) {
+        if self.state.away && self.options.when_down == WhenHotDown::Memory {
             return self.through_memory(missing).await.map(Some);
         }
         match self.through_redis(missing).await {
@@ -188,7 +189,7 @@ impl Worker {
             Some(under_way) if !under_way.is_finished() => self.state.catching_up = Some(under_way),
             Some(done) => {
                 let done = done.await.unwrap_or_else(|error| Err(IssueError::Retryable(error.to_string())));
-                if self.state.away_until.is_none() {
+                if !self.state.away {
                     self.trouble(done.err().map(|error| error.to_string()));
                 }
             }
@@ -202,33 +203,37 @@ impl Worker {
         }
     }
 
-    /// Looks whether Redis is back although nobody asks for numbers.
+    /// Looks whether Redis is back, apart from callers, whom memory serves meanwhile.
     async fn probe(&mut self) {
-        match self.hash.reach().await {
-            Ok(()) => self.back(),
-            // That it is away was said when it went.
-            Err(HashError::Busy | HashError::Down(_)) => {}
+        match self.state.probe.take() {
+            Some(under_way) if !under_way.is_finished() => self.state.probe = Some(under_way),
+            Some(done) => {
+                if let Ok(Ok(link)) = done.await {
+                    self.hash.adopt(link);
+                    self.back();
+                }
+            }
+            None => self.state.probe = Some(tokio::spawn(self.hash.search())),
         }
     }
 
     fn back(&mut self) {
-        if self.state.away_until.take().is_some() {
+        if std::mem::take(&mut self.state.away) {
             info!(tag = %self.shared.tag, "Redis is back");
             self.trouble(None);
         }
     }
 
-    /// Redis is left alone for a while.
+    /// Redis is left alone until a probe finds it, or, where callers are refused, until the next of them.
     fn away(&mut self, problem: String) -> Result<(), IssueError> {
-        if self.state.away_until.is_none() {
+        if !std::mem::replace(&mut self.state.away, true) {
             warn!(tag = %self.shared.tag, %problem, "the hot counter is down");
         }
         self.trouble(Some(problem.clone()));
-        if self.options.when_down == WhenHotDown::Refuse {
-            return Err(IssueError::Retryable(format!("{}: {problem}", self.shared.tag)));
+        match self.options.when_down {
+            WhenHotDown::Memory => Ok(()),
+            WhenHotDown::Refuse => Err(IssueError::Retryable(format!("{}: {problem}", self.shared.tag))),
         }
-        self.state.away_until = Some(Instant::now() + self.options.segment.retry_longest);
-        Ok(())
     }
 
     async fn through_redis(&mut self, missing: u64) -> Result<Result<Option<Range>, IssueError>, HashError> {
@@ -304,7 +309,7 @@ impl Worker {
                     self.state.taken_at = Some(Instant::now());
                     segments.reverse();
                     self.state.spare = segments;
-                    if away.is_some() || self.state.away_until.is_none() {
+                    if away.is_some() || !self.state.away {
                         self.trouble(away);
                     }
                 }
