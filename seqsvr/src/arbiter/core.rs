@@ -60,6 +60,8 @@ pub(crate) struct Probe {
     pub(crate) version: Epoch,
     /// It has read no table for longer than its lease: it lives, but cannot serve.
     pub(crate) lapsed: bool,
+    /// It serves, but is about to end: its sections should move while it still does.
+    pub(crate) leaving: bool,
     /// Numbers a second, of the sections that handed out any lately.
     pub(crate) rates: Vec<(SectionId, u64)>,
 }

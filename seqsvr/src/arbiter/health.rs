@@ -75,6 +75,12 @@ impl Health {
         }
     }
 
+    /// It says that it is about to end: gone as of now, and no worse for it when it returns.
+    pub(crate) fn left(&mut self) {
+        self.answers = 0;
+        self.state = State::Dead;
+    }
+
     /// Whether it answered the last probe.
     pub(crate) fn answers(&self) -> bool {
         self.answers > 0

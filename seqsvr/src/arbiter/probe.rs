@@ -73,6 +73,7 @@ impl From<ProbeReply> for Probe {
             incarnation: reply.incarnation,
             version: reply.version.map(Into::into).unwrap_or_default(),
             lapsed: reply.lapsed,
+            leaving: reply.leaving,
             // A float becomes the nearest integer in range; what is not a number becomes 0.
             rates: rates.map(|(section, rate)| (SectionId::new(section), rate as u64)).collect(),
         }

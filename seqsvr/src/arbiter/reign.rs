@@ -122,6 +122,10 @@ impl Reign {
         member.probing = false;
         let before = member.health.status();
         match outcome {
+            Ok(probe) if probe.node == node && probe.leaving => {
+                member.health.left();
+                member.rates.clear();
+            }
             // Before the first table nobody has a lease.
             Ok(probe) if probe.node == node && (self.first || !probe.lapsed) => {
                 member.health.answered(now, &rules.health, probe.incarnation);

@@ -381,6 +381,7 @@ impl Alloc {
             incarnation: life.incarnation,
             version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
             lapsed: !self.has_lease(cx.now),
+            leaving: false,
             rates: Vec::new(),
         };
         cx.send(from, Packet::Probed { id, probe });

@@ -30,6 +30,8 @@ struct World {
     answers: BTreeMap<u64, Outcome>,
     misfits: Vec<String>,
     tables: Vec<Arc<Table>>,
+    /// The node that is about to end.
+    leaving: Option<String>,
     /// The arbiter that no node can be reached by.
     cut: Option<usize>,
 }
@@ -60,6 +62,7 @@ impl World {
             misfits: Vec::new(),
             tables: Vec::new(),
             cut: None,
+            leaving: None,
         };
         (0..arbiters.into()).for_each(|index| world.tell(index, Event::Start));
         world
@@ -121,7 +124,8 @@ impl World {
                 let version = Epoch::default();
                 let outcome = match self.nodes.get(&node) {
                     Some(&Some(incarnation)) if self.cut != Some(index) => {
-                        Ok(Probe { node: node.clone(), incarnation, version, lapsed: false, rates })
+                        let leaving = self.leaving.as_ref() == Some(&node);
+                        Ok(Probe { node: node.clone(), incarnation, version, lapsed: false, leaving, rates })
                     }
                     _ => Err(()),
                 };
@@ -225,6 +229,21 @@ fn a_quick_restart_costs_one_probe_and_moves_nothing() {
     assert_eq!(world.count("n2"), 10);
     assert!(world.table().of("n2").all(|one| one.incarnation == 50));
     assert_eq!(world.arbiters[0].as_ref().unwrap().reign().unwrap().moves(), 30, "those of the first table");
+}
+
+#[test]
+fn a_restart_with_a_goodbye_moves_its_sections_away_and_back_within_a_probe_each() {
+    let mut world = World::new(1);
+    world.run(300);
+    world.leaving = Some("n1".to_owned());
+    world.run(200);
+    assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [15, 0, 15]);
+    world.leaving = None;
+    world.nodes.insert("n1".to_owned(), None);
+    world.run(5_000);
+    world.nodes.insert("n1".to_owned(), Some(70));
+    world.run(200);
+    assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [10, 10, 10]);
 }
 
 #[test]

@@ -88,3 +88,14 @@ fn who_was_never_heard_of_starts_at_its_first_answer() {
     die(&mut health, &rules, 0);
     assert_eq!(answers_needed(&mut health, &rules, 1), 1);
 }
+
+#[test]
+fn who_says_goodbye_is_gone_at_once_and_welcome_back_at_once() {
+    let rules = HealthRules::default();
+    let mut health = Health::default();
+    health.answered(at(0), &rules, 1);
+    health.left();
+    assert_eq!(health.status(), Status::Dead);
+    (0..10).for_each(|_| health.missed(at(1), &rules));
+    assert_eq!(answers_needed(&mut health, &rules, 2), 1);
+}
