@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{info, warn};
 
 use super::core::{Action, Arbiter, Change, Event, Outcome};
 use super::probe::Prober;
@@ -57,6 +57,8 @@ pub(crate) struct Shell {
     under_way: FuturesUnordered<BoxFuture<'static, Event>>,
     answers: BTreeMap<u64, oneshot::Sender<Outcome>>,
     asked: u64,
+    /// The stores did not answer when last asked.
+    lost: bool,
 }
 
 impl Shell {
@@ -72,6 +74,7 @@ impl Shell {
             under_way: FuturesUnordered::new(),
             answers: BTreeMap::new(),
             asked: 0,
+            lost: false,
         };
         (shell, Handle { orders: order_to, view: seen })
     }
@@ -84,6 +87,7 @@ impl Shell {
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
         let mut event = Event::Start;
         loop {
+            self.note(&event);
             for action in self.arbiter.on(clock::now(), event) {
                 self.carry_out(action)?;
             }
@@ -98,6 +102,21 @@ impl Shell {
         }
     }
 
+    /// Says once when the stores are lost and once when they are back.
+    fn note(&mut self, event: &Event) {
+        let failed = match event {
+            Event::Read { outcome } => outcome.as_ref().err(),
+            Event::Acted { outcome } => outcome.as_ref().err(),
+            _ => return,
+        };
+        match failed {
+            Some(why) if !self.lost => warn!(%why, "the stores cannot be reached; trying on"),
+            None if self.lost => info!("the stores are back"),
+            _ => {}
+        }
+        self.lost = failed.is_some();
+    }
+
     fn take(&mut self, order: Order) -> Event {
         self.asked += 1;
         self.answers.insert(self.asked, order.answer);
@@ -107,11 +126,9 @@ impl Shell {
     fn carry_out(&mut self, action: Action) -> Result<(), String> {
         let tables = Arc::clone(&self.tables);
         let work: BoxFuture<'static, Event> = match action {
-            Action::Read { mark, wait } => Box::pin(async move {
-                let outcome = tables.read(&mark, wait).await;
-                outcome.iter().for_each(|reading| debug!(promised = reading.promised, "read"));
-                Event::Read { outcome }
-            }),
+            Action::Read { mark, wait } => {
+                Box::pin(async move { Event::Read { outcome: tables.read(&mark, wait).await } })
+            }
             Action::Promise { term } => Box::pin(async move {
                 let outcome = tables.promise(term).await;
                 Event::Promised { term, outcome }
