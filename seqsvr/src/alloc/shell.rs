@@ -109,8 +109,8 @@ impl Shell {
         (shell, hall)
     }
 
-    /// Serves until `stop`. Then it asks for nothing to be given to it, by leaving probes unanswered, and ends when the
-    /// sections have moved elsewhere or that took too long; what it still has then is unloaded and released.
+    /// Serves until `stop`. Then it asks for its sections to be moved, in its answers to probes, and ends when they have moved
+    /// elsewhere or that took too long; what it still has then is unloaded and released.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         self.feed(Event::Start);
         let mut ticks = interval(rates::EVERY);

@@ -1,5 +1,5 @@
-//! The service `Allocator`: what the arbiter learns of this process. A process that is about to end does not answer, so that
-//! the arbiter moves its sections elsewhere while it still serves them.
+//! The service `Allocator`: what the arbiter learns of this process. A process that is about to end says so, so that the arbiter
+//! moves its sections elsewhere while it still serves them.
 
 use std::sync::Arc;
 
@@ -27,9 +27,6 @@ impl v1::allocator_server::Allocator for Pulse {
         let set = request.into_inner().set;
         let hall = self.halls.iter().find(|hall| hall.set == set);
         let hall = hall.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
-        if hall.is_leaving() {
-            return Err(Status::unavailable("this process is about to end"));
-        }
         let version = hall.view().table().map(|table| table.version.into());
         let rates = hall.rates();
         Ok(Response::new(v1::ProbeReply {
@@ -39,6 +36,7 @@ impl v1::allocator_server::Allocator for Pulse {
             sections: rates.iter().map(|(section, _)| section.get()).collect(),
             rates: rates.iter().map(|&(_, rate)| rate).collect(),
             lapsed: hall.is_lapsed(),
+            leaving: hall.is_leaving(),
         }))
     }
 }
