@@ -26,6 +26,12 @@ impl Moment {
     pub const fn since(self, earlier: Moment) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
+
+    /// The moment `ago` before this one, at the earliest the start of the clock.
+    pub const fn before(self, ago: Duration) -> Moment {
+        let nanos = ago.as_nanos();
+        Moment(if nanos < self.0 as u128 { self.0 - nanos as u64 } else { 0 })
+    }
 }
 
 impl Add<Duration> for Moment {

@@ -273,24 +273,30 @@ impl Arbiter {
             return;
         };
         *read_at = now + pause;
-        // Who cannot read could not act either.
-        let Ok(reading) = outcome else { return };
-        if let Some(misfit) = reading.table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
-            actions.push(Action::Misfit(misfit));
-        }
-        self.mark = reading.mark;
-        if reading.promised > self.promised {
-            self.promised = reading.promised;
-            *since = now;
-        }
-        let silent = match reading.acting {
-            Some(ago) if reading.promised == self.promised => ago,
-            _ => now.since(*since),
-        };
         let turn = pause * u32::from(self.rules.number);
+        let read = outcome.is_ok();
+        if let Ok(reading) = outcome {
+            if let Some(misfit) = reading.table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
+                actions.push(Action::Misfit(misfit));
+            }
+            self.mark = reading.mark;
+            if reading.promised > self.promised {
+                self.promised = reading.promised;
+                *since = now;
+            }
+            if let Some(ago) = reading.acting
+                && reading.promised == self.promised
+            {
+                *since = now.before(ago);
+            }
+        }
+        let silent = now.since(*since);
         // Its own earlier life is not worth waiting for.
         let mine = self.own == 0 && self.promised % 256 == u64::from(self.rules.number);
         let patience = match self.promised {
+            // A table that is half written, when a higher term was promised to an arbiter that then fell silent, can be read by
+            // nobody any more: only a new term mends that.
+            _ if !read => self.rules.takeover + turn,
             0 => turn,
             _ if mine => Duration::ZERO,
             _ => self.rules.takeover + turn,
