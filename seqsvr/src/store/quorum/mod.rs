@@ -107,11 +107,12 @@ impl SectionStore for Quorum {
         let question = Question::Claim { sections: sections.to_vec(), owner, layout };
         let claimed = self.run(ClaimRound::new(question, self.sizes, Flaws::default())).await?;
         let mut claims = self.claims();
+        let earlier = claims.iter().position(|one| one.owner == owner).and_then(|index| claims.remove(index));
         if claims.len() == REMEMBERED {
             claims.pop_front();
         }
-        claims.retain(|one| one.owner != owner);
-        claims.push_back(Arc::new(Standing { owner, layout, sections: sections.to_vec() }));
+        let standing = Standing { owner, layout, sections: sections.to_vec() };
+        claims.push_back(Arc::new(standing.with(earlier.as_deref())));
         Ok(claimed)
     }
 

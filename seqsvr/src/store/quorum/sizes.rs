@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// N replicas, of which R must answer a read and W a write (S5). Any two writes meet in a replica, and so do a read and a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sizes {
     n: usize,
     r: usize,

@@ -12,7 +12,7 @@ use crate::store::quorum::Sizes;
 use crate::store::{Ceiling, Claimed, Layout, StoreError};
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimRound {
     question: Question,
     sizes: Sizes,

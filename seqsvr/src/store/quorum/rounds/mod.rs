@@ -48,7 +48,7 @@ fn to_all(n: usize, question: &Question) -> Vec<Ask> {
 }
 
 /// Counts the questions that are out, and remembers why replicas failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Open {
     out: usize,
     failures: Vec<String>,

@@ -14,7 +14,7 @@ use crate::store::quorum::Sizes;
 use crate::store::{Ceiling, Layout, Owner, RaiseError};
 
 /// A claim that W replicas accepted: the owner's to repeat where it was missed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Standing {
     pub(crate) owner: Owner,
     pub(crate) layout: Layout,
@@ -22,13 +22,25 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// This claim and an earlier one of the same owner: each stands for its own sections.
+    pub(crate) fn with(mut self, earlier: Option<&Standing>) -> Self {
+        for range in earlier.iter().flat_map(|earlier| &earlier.sections) {
+            let known =
+                |one: &RangeInclusive<SectionId>| one.contains(range.start()) && one.contains(range.end());
+            if !self.sections.iter().any(known) {
+                self.sections.push(range.clone());
+            }
+        }
+        self
+    }
+
     fn covers(&self, section: SectionId) -> bool {
         self.sections.iter().any(|range| range.contains(&section))
     }
 }
 
 /// What is known of one of the ceilings.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Tally {
     confirmed: usize,
     /// Replicas that may still confirm.
@@ -38,7 +50,7 @@ struct Tally {
 }
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RaiseRound {
     owner: Owner,
     standing: Option<Arc<Standing>>,
@@ -236,6 +248,18 @@ mod tests {
             "{asks:?}"
         );
         assert_eq!(round.on(2, raised(&[Raised::Confirmed(10)])), Step::Done(vec![Ok(10), Ok(10)]));
+    }
+
+    #[test]
+    fn a_later_claim_of_other_sections_leaves_the_earlier_one_standing() {
+        let range = |first, last| SectionId::new(first)..=SectionId::new(last);
+        let owner = Owner { epoch: Epoch { term: 1, version: 5 }, incarnation: 7 };
+        let layout = Layout { section_size: 100_000, step: 10_000 };
+        let standing = |sections| Standing { owner, layout, sections };
+        let first = standing(vec![range(0, 3), range(7, 7)]);
+        let both = standing(vec![range(2, 3), range(7, 9)]).with(Some(&first));
+        assert_eq!(both.sections, [range(2, 3), range(7, 9), range(0, 3)]);
+        assert!(both.covers(SectionId::new(0)) && !both.covers(SectionId::new(4)));
     }
 
     #[test]

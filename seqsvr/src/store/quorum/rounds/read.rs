@@ -15,7 +15,7 @@ use crate::store::quorum::Sizes;
 use crate::store::tables::{Mark, Reading};
 
 /// What a replica is known to hold.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Replica {
     answered: bool,
     table: Option<Arc<Table>>,
@@ -24,7 +24,7 @@ struct Replica {
 }
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReadRound {
     mark: Mark,
     wait: Duration,

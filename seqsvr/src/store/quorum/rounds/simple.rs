@@ -11,7 +11,7 @@ use crate::store::quorum::Sizes;
 use crate::store::tables::WriteError;
 
 /// Notes a release on W replicas.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReleaseRound {
     question: Question,
     sizes: Sizes,
@@ -51,7 +51,7 @@ impl Round for ReleaseRound {
 }
 
 /// Asks W replicas to follow no lower term, and takes the newest table of those answers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PromiseRound {
     term: u64,
     sizes: Sizes,
@@ -104,7 +104,7 @@ pub(super) fn newer(one: Option<Arc<Table>>, other: Option<Arc<Table>>) -> Optio
 }
 
 /// Writes a table to W replicas. A refusal of some is no failure while W others can still accept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WriteRound {
     table: Arc<Table>,
     sizes: Sizes,
@@ -155,7 +155,7 @@ impl Round for WriteRound {
 }
 
 /// Tells everybody that the arbiter of a term is alive, and collects the largest promised term.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ActingRound {
     term: u64,
     sizes: Sizes,
@@ -199,7 +199,7 @@ impl Round for ActingRound {
 }
 
 /// The newest epoch that R replicas know of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EpochRound {
     sizes: Sizes,
     open: Open,
