@@ -1,6 +1,7 @@
 //! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to be healed.
 
 use super::arbiter::address;
+use super::clock::Shows;
 use super::cluster::Cluster;
 use super::message::Packet;
 use super::network::Network;
@@ -33,6 +34,8 @@ pub(crate) struct Mix {
     pub(crate) whim: u64,
     /// Packets lost, doubled, delayed, of a thousand, outside storms.
     pub(crate) packets: (u64, u64, u64),
+    /// How long a delayed packet takes at most, outside storms.
+    pub(crate) late: At,
 }
 
 impl Mix {
@@ -50,7 +53,31 @@ impl Mix {
             storm: 2,
             whim: 2,
             packets: (5, 5, 20),
+            late: 100 * MILLI,
         }
+    }
+
+    /// Nothing but what is then set.
+    fn none() -> Self {
+        let packets = (0, 0, 0);
+        let (crash, pause, part, one_way, callers, drift, jump, storm, whim) = Default::default();
+        let (gap, late) = (400 * MILLI, 100 * MILLI);
+        Self { gap, crash, pause, part, one_way, callers, drift, jump, storm, whim, packets, late }
+    }
+
+    /// Processes stand still and wake with stale messages.
+    pub(crate) fn pauses() -> Self {
+        Self { gap: 300 * MILLI, pause: 8, drift: 1, ..Self::none() }
+    }
+
+    /// Packets overtake each other.
+    pub(crate) fn late() -> Self {
+        Self { packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
+    }
+
+    /// Processes are cut off from some of the others, again and again.
+    pub(crate) fn cuts() -> Self {
+        Self { gap: 250 * MILLI, part: 6, one_way: 2, crash: 1, ..Self::none() }
     }
 }
 
@@ -131,7 +158,7 @@ impl Faults {
     fn calm(&self, cluster: &mut Cluster) {
         let network = &mut cluster.world.network;
         (network.lost, network.doubled, network.delayed) = self.mix.packets;
-        network.late = 100 * MILLI;
+        network.late = self.mix.late;
     }
 
     fn one(&mut self, cluster: &mut Cluster) {
@@ -181,7 +208,7 @@ impl Faults {
             return;
         }
         cluster.world.crash(place);
-        if cluster.world.chance.permille(300) {
+        if cluster.world.chance.permille(300) && cluster.shape.clocks == Shows::Boot {
             *cluster.world.clock(place) = cluster.fresh_clock(0);
         }
         let longest = if cluster.world.chance.permille(500) { 200 * MILLI } else { 4 * SECOND };

@@ -120,8 +120,9 @@ impl Quorum {
                 self.calls.remove(&number);
                 self.out.retain(|_, (call, _)| *call != number);
                 if let Outcome::Claim { standing, outcome: Ok(_) } = &outcome {
-                    self.claims.retain(|one| one.owner != standing.owner);
-                    self.claims.push(Arc::clone(standing));
+                    let known = self.claims.iter().position(|one| one.owner == standing.owner);
+                    let earlier = known.map(|index| self.claims.swap_remove(index));
+                    self.claims.push(Arc::new(Standing::clone(standing).with(earlier.as_deref())));
                 }
                 Some(outcome)
             }

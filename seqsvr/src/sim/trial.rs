@@ -36,6 +36,13 @@ pub(crate) struct Verdict {
     pub(crate) lines: Vec<String>,
 }
 
+impl Verdict {
+    /// Numbers were wrong, which is worse than none.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| !matches!(broken, Broken::Silent { .. }))
+    }
+}
+
 impl Trial {
     /// Everything goes wrong, and no rule is broken.
     pub(crate) fn all() -> Self {
