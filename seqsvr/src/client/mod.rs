@@ -11,6 +11,7 @@ mod answer;
 mod board;
 mod config;
 mod error;
+mod later;
 mod metrics;
 mod operate;
 mod outbox;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 
 pub use config::{ClientConfig, ClientConfigError, LimitsConfig, Policy, SetConfig};
 pub use error::{CallError, EachError};
+pub use later::{QueueOptions, RetryQueue, Ticket};
 pub use metrics::ClientMetrics;
 pub use operate::Change;
 pub use sequencer::ClusterSequencer;

@@ -213,7 +213,10 @@ impl SetClient {
                 }
                 Ok(Err(fault)) => fault,
                 Err(_) => {
-                    let reason = format!("no answer came for uid {uid}");
+                    let reason = match why {
+                        Fault::NotOwner => format!("no answer came for uid {uid}"),
+                        said => said.to_string(),
+                    };
                     return Err(CallError::late(deadline.patience, reason));
                 }
             };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use self::server::{Process, SECTION, World};
-use super::{CallError, Client, ClientConfig, Policy, SetConfig, locked};
+use super::{CallError, Client, ClientConfig, Policy, QueueOptions, RetryQueue, SetConfig, locked};
 use crate::ids::{SectionId, Uid};
 use crate::routing::Order;
 
@@ -15,10 +15,9 @@ fn uids(uids: impl IntoIterator<Item = u32>) -> Vec<Uid> {
     uids.into_iter().map(Uid::new).collect()
 }
 
-/// Little patience, so that trouble is over soon.
+/// Short pauses, so that trouble is over soon.
 fn quick(mut config: ClientConfig) -> Client {
-    config.limits.answer_ms = 60;
-    config.limits.call_ms = 2_000;
+    config.limits.call_ms = 10_000;
     config.limits.pause_longest_ms = 10;
     Client::new(&config).expect("a good configuration")
 }
@@ -115,13 +114,13 @@ async fn a_section_that_waits_holds_up_no_other() {
     let (world, _a, _b, client) = two().await;
     client.next(Uid::new(1), 1).await.expect("connected");
     locked(&world.waiting).insert(SectionId::new(2));
-    let hasty = client.within(Duration::from_millis(150));
+    let hasty = client.within(Duration::from_millis(500));
     let calls = join_all((0..5).map(|section| hasty.next(Uid::new(section * SECTION + 1), 1))).await;
     let served: Vec<bool> = calls.iter().map(Result::is_ok).collect();
     assert_eq!(served, [true, true, false, true, true]);
     let error = calls[2].as_ref().expect_err("it waits");
     assert!(error.is_retryable());
-    let said = "the owner did not serve: the section waits within 150ms; try again (the log says why)";
+    let said = "the owner did not serve: the section waits within 500ms; try again (the log says why)";
     assert_eq!(error.to_string(), said);
 
     let each = hasty.next_each(&uids([1, 2 * SECTION, SECTION])).await.expect_err("one waits");
@@ -229,4 +228,24 @@ async fn processes_of_a_machine_share_what_one_of_them_learnt() {
     other.next(Uid::new(7 * SECTION), 1).await.expect("a serves it");
     one.next(Uid::new(7 * SECTION), 1).await.expect("a serves it");
     assert_eq!((one.metrics().not_owner, other.metrics().not_owner), (1, 1));
+}
+
+#[tokio::test]
+async fn a_queued_call_is_done_when_the_section_is_served_again_and_a_full_queue_refuses() {
+    let (world, _a, _b, client) = two().await;
+    client.next(Uid::new(1), 1).await.expect("connected");
+    locked(&world.waiting).insert(SectionId::new(0));
+    let queue =
+        RetryQueue::start(&client, QueueOptions { waiting: 1, at_once: 1, ..QueueOptions::default() });
+    let first = queue.next(Uid::new(1), 2).expect("room");
+    while client.metrics().unavailable == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = queue.next(Uid::new(1), 1).expect("room");
+    let refused = queue.next(Uid::new(1), 1).expect_err("full");
+    assert!(refused.is_retryable(), "{refused}");
+    locked(&world.waiting).clear();
+    assert_eq!(first.await.expect("served").last, 3);
+    drop(queue);
+    assert_eq!(second.await.expect("what was taken in is done").last, 4);
 }
