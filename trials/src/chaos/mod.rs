@@ -72,6 +72,16 @@ pub struct Plan {
 pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
     for (name, run, _) in choose(&plan.names)? {
+        if *run == Run::Cluster(Keeper::Etcd) && !cfg!(feature = "etcd") {
+            let why = format!(
+                "{name}: built without etcd; apt-get install etcd-server protobuf-compiler libprotobuf-dev"
+            );
+            if plan.names.is_empty() {
+                println!("{why}");
+                continue;
+            }
+            return Err(Failure::new(why));
+        }
         let bar = ProgressBar::new(plan.length.as_secs());
         bar.set_style(ProgressStyle::with_template("{bar:30} {elapsed_precise} {msg}")?);
         let data = tempfile::Builder::new().prefix("chaos-").tempdir_in(folder)?;

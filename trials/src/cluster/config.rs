@@ -122,19 +122,21 @@ impl Plan {
             links: Vec::new(),
             client_config: PathBuf::new(),
         };
+        // A store that cannot be reached must cost less than a lease.
+        let patience = (lease / 4).as_millis();
+        // Longer than any caller counts the answers to one question.
+        let settle = (5 * patience).max(1_000);
         if shape.keeper == Keeper::Quorum {
             for (name, addr) in &stores {
                 let directory = folder.join(name);
                 let peers = others(&stores, name);
                 let text = format!(
                     "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
-                     [peers]\nreplicas = {peers}\n"
+                     [peers]\nreplicas = {peers}\nsettle_ms = {settle}\n"
                 );
                 plan.stores.push(member(Role::Store, name, addr, text)?);
             }
         }
-        // A store that cannot be reached must cost less than a lease.
-        let patience = (lease / 4).as_millis();
         for ((name, addr), (_, metrics)) in allocators.iter().zip(&metrics) {
             let directory = folder.join(name);
             let keeper = keeper_keys(shape.keeper, &wires.lay_all(name, &stores)?);

@@ -173,6 +173,13 @@ impl Member {
         Ok(())
     }
 
+    /// Kills it, and takes away what it had on disk.
+    pub async fn lose_disk(&mut self) -> Result<()> {
+        self.kill().await?;
+        // Its directory stands beside its log, under its name.
+        Ok(std::fs::remove_dir_all(self.log.with_extension(""))?)
+    }
+
     /// Asks it to stop, SIGTERM, and waits until it has.
     pub async fn stop(&mut self) -> Result<()> {
         self.ask_to_stop()?;

@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use tokio::time::sleep;
 
 use crate::Result;
-use crate::cluster::{Cluster, Flow, Member};
+use crate::cluster::{Cluster, Flow, Member, Role};
 
 /// What is done to it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub(super) enum Deed {
     Pause,
     /// All its wires.
     Isolate(Flow),
+    /// SIGKILL, and its disk is gone: a StoreSvr that rejoins from the others.
+    Lose,
 }
 
 /// One fault.
@@ -44,6 +46,12 @@ impl fmt::Display for Fault {
 
 /// Draws one to three faults, of different processes.
 pub(super) fn draw(cluster: &mut Cluster, random: &mut StdRng) -> Vec<Fault> {
+    if cluster.stores[0].role() == Role::Store && random.random_range(0..12) == 0 {
+        // Alone: to rejoin it needs all others.
+        let index = random.random_range(0..cluster.stores.len());
+        let name = cluster.stores[index].name().to_owned();
+        return vec![Fault::Process { index, name, deed: Deed::Lose }];
+    }
     let names: Vec<String> = cluster.members().map(|member| member.name().to_owned()).collect();
     let count = *[1, 1, 1, 2, 2, 3].choose(random).expect("not empty");
     let mut faults: Vec<Fault> = Vec::new();
@@ -81,6 +89,7 @@ pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Dur
                 Deed::Stop => member(cluster, *index).stop().await?,
                 Deed::Pause => member(cluster, *index).pause()?,
                 Deed::Isolate(flow) => isolate(cluster, name, *flow),
+                Deed::Lose => member(cluster, *index).lose_disk().await?,
             },
         }
     }
@@ -94,6 +103,7 @@ pub(super) async fn carry_out(cluster: &mut Cluster, faults: &[Fault], hold: Dur
             Deed::Kill | Deed::Stop => member(cluster, *index).start().await?,
             Deed::Pause => member(cluster, *index).resume()?,
             Deed::Isolate(_) => {}
+            Deed::Lose => member(cluster, *index).start_with(&["--rejoin"]).await?,
         }
     }
     Ok(())

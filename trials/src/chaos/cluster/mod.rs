@@ -6,6 +6,7 @@ mod history;
 mod load;
 
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -73,17 +74,26 @@ impl ClusterTrial {
         let mut load = Load::begin(&clients, random.random());
         let began = Instant::now();
         let (mut faults, mut longest_return) = (0, Duration::ZERO);
+        // For whoever looks into a broken run, beside the logs of the processes.
+        let mut log = std::fs::File::create(folder.join("faults.log"))?;
         while began.elapsed() < self.length {
             let drawn = fault::draw(&mut cluster, &mut random);
             let words = drawn.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             self.bar.set_position(began.elapsed().as_secs());
             self.bar.set_message(words.clone());
             let hold = random.random_range(Duration::from_millis(20)..LEASE * 3);
+            writeln!(log, "{:8.3} s: {words} for {hold:?}", began.elapsed().as_secs_f64())?;
             fault::carry_out(&mut cluster, &drawn, hold).await?;
             faults += drawn.len();
             let mended = Instant::now();
             let told = |failure| Failure::new(format!("after {words} for {hold:?}: {failure}"));
             returned(&clients[faults % 2]).await.map_err(told)?;
+            writeln!(
+                log,
+                "{:8.3} s: served again after {:?}",
+                began.elapsed().as_secs_f64(),
+                mended.elapsed()
+            )?;
             longest_return = longest_return.max(mended.elapsed());
             if let Some(failure) = load.broken() {
                 return Err(told(failure));
