@@ -110,3 +110,19 @@ mod with_another_one_down_at_each_call {
         another_layout_is_refused
     }
 }
+
+#[tokio::test]
+async fn a_replica_that_slept_through_a_claim_in_parts_is_given_each() {
+    let (quorum, replicas) = three();
+    let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
+    let layout = Layout { section_size: 100_000, step: 10_000 };
+    let range = |first, last| SectionId::new(first)..=SectionId::new(last);
+    replicas[2].cut.store(true, Ordering::SeqCst);
+    for part in [range(0, 4), range(5, 9), range(5, 9)] {
+        quorum.claim(&[part], owner, layout).await.unwrap();
+    }
+    replicas[2].cut.store(false, Ordering::SeqCst);
+    replicas[0].cut.store(true, Ordering::SeqCst);
+    let raises = [3, 7].map(|section| Ceiling { section: SectionId::new(section), max: 10_000 });
+    assert_eq!(quorum.raise(owner, &raises).await, [Ok(10_000), Ok(10_000)]);
+}

@@ -47,6 +47,15 @@ struct Tally {
     open: usize,
     smaller: Option<u64>,
     not_owner: Option<Epoch>,
+    /// Replicas that know another owner, or none.
+    refused: usize,
+}
+
+impl Tally {
+    fn refuse(&mut self, newest: Epoch) {
+        self.refused += 1;
+        self.not_owner = self.not_owner.max(Some(newest));
+    }
 }
 
 /// See the module.
@@ -120,7 +129,7 @@ impl RaiseRound {
                     tally.open += 1;
                     missed.push(index);
                 }
-                Raised::NotOwner(epoch) => tally.not_owner = tally.not_owner.max(Some(epoch)),
+                Raised::NotOwner(epoch) => tally.refuse(epoch),
             }
         }
         missed
@@ -141,19 +150,25 @@ impl RaiseRound {
         if tally.confirmed >= self.sizes.w() {
             return Ok(ceiling.max);
         }
-        match (tally.not_owner, tally.smaller) {
-            // An older owner on a replica that missed the claim is no loss where another one confirmed.
-            (Some(newest), _) if newest >= self.owner.epoch || tally.confirmed == 0 => {
-                Err(RaiseError::NotOwner { newest })
-            }
+        match (self.lost(tally), tally.smaller) {
+            (Some(newest), _) => Err(RaiseError::NotOwner { newest }),
             (_, Some(stored)) => Err(RaiseError::Smaller { stored }),
             _ => Err(RaiseError::Unknown(self.open.why(tally.confirmed, self.sizes.w()))),
         }
     }
 
+    /// Under which epoch another holds the section, for sure. A claim that stands may be missed by N - W replicas, which then know
+    /// an older owner: that is no loss.
+    fn lost(&self, tally: &Tally) -> Option<Epoch> {
+        let stands_nowhere = tally.refused > self.sizes.n() - self.sizes.w();
+        tally.not_owner.filter(|newest| *newest >= self.owner.epoch || stands_nowhere)
+    }
+
     fn decided(&self, tally: &Tally) -> bool {
         let w = self.sizes.w();
-        tally.confirmed >= w || tally.confirmed + tally.open < w
+        // Whether the section is lost is told by those that have not answered.
+        let unclear = tally.not_owner.is_some() && self.lost(tally).is_none() && tally.open > 0;
+        tally.confirmed >= w || tally.confirmed + tally.open < w && !unclear
     }
 }
 
@@ -179,7 +194,7 @@ impl Round for RaiseRound {
             Ok(Answer::Claimed { .. }) => asks = vec![(from, self.question(&self.asked[from]))],
             Ok(Answer::Outclaimed(newest)) => {
                 for &index in &self.asked[from].clone() {
-                    self.tallies[index].not_owner = self.tallies[index].not_owner.max(Some(newest));
+                    self.tallies[index].refuse(newest);
                 }
                 self.give_up(from);
             }
@@ -272,6 +287,29 @@ mod tests {
             round.on(1, raised(&[Raised::NotOwner(newest)])),
             Step::Done(vec![Err(RaiseError::NotOwner { newest })])
         );
+    }
+
+    #[test]
+    fn an_older_owner_on_a_replica_that_missed_the_claim_is_no_loss() {
+        let mut round = round(&[77]);
+        round.open();
+        let old = Raised::NotOwner(Epoch { term: 1, version: 4 });
+        assert_eq!(round.on(0, Err("down".to_owned())), Step::WAIT);
+        assert_eq!(round.on(1, raised(&[old])), Step::WAIT);
+        let Step::Done(outcome) = round.on(2, raised(&[Raised::Confirmed(10)])) else {
+            panic!("nobody is left")
+        };
+        assert!(matches!(&outcome[..], [Err(RaiseError::Unknown(_))]), "{outcome:?}");
+    }
+
+    #[test]
+    fn older_owners_on_so_many_replicas_that_no_claim_can_stand_are_a_loss() {
+        let mut round = round(&[77]);
+        round.open();
+        let newest = Epoch { term: 1, version: 4 };
+        assert_eq!(round.on(0, raised(&[Raised::NotOwner(newest)])), Step::WAIT);
+        let lost = Step::Done(vec![Err(RaiseError::NotOwner { newest })]);
+        assert_eq!(round.on(1, raised(&[Raised::NotOwner(newest)])), lost);
     }
 
     #[test]
