@@ -3,7 +3,10 @@
 //! [`Storage`] is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
 //! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
 
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +23,17 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::sync::PullLimits;
-use crate::app::{AccountOptions, Accounts, Conversations, Groups, Messages, PasswordOptions, Sync};
+use crate::app::{
+    AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, Sync,
+};
 use crate::config::{Config, ConfigError, SequenceSource};
 use crate::domain::{Clock, HistoryId, MessageId};
-use crate::http::{Server, UseCases};
+use crate::http::{NewTrace, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
-use crate::seq::{Lines, Numbers};
+use crate::seq::{Ids, Lines, Numbers, Stored, Traces, TracesError};
 use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
-use crate::store::{Directory, MessageStore, StoreError};
+use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
 use crate::telemetry::{Metrics, QueueDepths, Sequences};
 
 /// How often expired sessions are swept up, and how many in one transaction.
@@ -50,6 +55,20 @@ pub enum BootError {
     /// The ceilings of the number lines cannot be opened.
     #[error("the sequence file cannot be opened: {0}")]
     Sections(#[from] seqsvr::store::StoreError),
+    /// The numbers of users and groups cannot be issued.
+    #[error(transparent)]
+    Ids(#[from] crate::seq::OpenError),
+    /// Requests cannot be named.
+    #[error(transparent)]
+    Traces(#[from] TracesError),
+    /// A file of the installation cannot be read or made.
+    #[error("{path}: {why}")]
+    File {
+        /// Which.
+        path: std::path::PathBuf,
+        /// What the system says.
+        why: std::io::Error,
+    },
     /// The number lines cannot be served.
     #[error("the sequence service cannot start: {0}")]
     Sequence(#[from] seqsvr::OpenError),
@@ -76,6 +95,8 @@ pub struct Storage {
     db: Arc<Db>,
     /// Accounts and sessions.
     pub directory: Arc<dyn Directory>,
+    /// Invitations into groups.
+    pub invites: Arc<dyn Invitations>,
 }
 
 impl Storage {
@@ -85,7 +106,7 @@ impl Storage {
         let db = Db::open_with(&file, &config.storage.sqlite()).await?;
         info!(path = %file.display(), "the database is open");
         let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        Ok(Storage { db, directory })
+        Ok(Storage { db, invites: Arc::clone(&directory) as Arc<dyn Invitations>, directory })
     }
 
     /// The database itself, for the commands that move data in and out.
@@ -138,6 +159,36 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }
 
+/// The numbers of users, groups and invitations, with their segments in a file beside the database.
+async fn numbers_of_all_else(
+    config: &Config,
+    storage: &Storage,
+    messages: &dyn MessageStore,
+) -> Result<Ids, BootError> {
+    let uid = storage.directory.largest_uid().await?.map_or(0, |uid| uid.0);
+    let gid = messages.largest_group_id().await?.0;
+    let file = config.storage.file()?.with_file_name("ids.db");
+    let secret = secret_in(&file.with_file_name("invites.key"))?;
+    Ok(Ids::open(&file, Stored { uid, gid }, &secret).await?)
+}
+
+/// The secret in this file, which is made if it is not there.
+fn secret_in(path: &Path) -> Result<String, BootError> {
+    let failed = |why| BootError::File { path: path.to_owned(), why };
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Ok(mut file) => {
+            let secret = format!("{:032x}", rand::random::<u128>());
+            file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            Ok(secret)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Ok(fs::read_to_string(path).map_err(failed)?.trim().to_owned())
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
 /// A server at work.
 pub struct Running {
     address: SocketAddr,
@@ -146,6 +197,7 @@ pub struct Running {
     tasks: TaskTracker,
     queues: Queues,
     numbers: Lines,
+    ids: Ids,
     messages: Arc<dyn MessageStore>,
     storage: Storage,
 }
@@ -181,17 +233,31 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let limits = &config.limits;
     let pull = PullLimits { rows: limits.entries_rows, bytes: limits.entries_bytes };
     let directory = &storage.directory;
+    let ids = numbers_of_all_else(config, &storage, &*messages).await?;
+    let traces = Traces::open(config.server.machine_id).await?;
+    let new_trace: NewTrace = Arc::new(move || traces.next().to_string());
+    let groups =
+        Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
     let use_cases = UseCases {
         accounts: storage.accounts(config, clock.clone()),
         messages: Messages::new(queues.clone()),
         sync: Sync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
         conversations: Conversations::new(Arc::clone(&messages), Arc::clone(directory), limits.conversations),
-        groups: Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), new_uuid),
+        groups: groups.clone(),
+        invites: Invites::new(
+            Arc::clone(&storage.invites),
+            Arc::clone(directory),
+            groups,
+            ids.clone(),
+            InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
+            clock.clone(),
+        ),
+        ids: ids.clone(),
     };
 
     let stopping = CancellationToken::new();
     let tasks = TaskTracker::new();
-    tasks.spawn(sweep(use_cases.accounts.clone(), stopping.clone()));
+    tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
     let metrics =
         Metrics::new(vec![Box::new(QueueDepths(queues.clone())), Box::new(Sequences(numbers.clone()))]);
     let address = config.server.listen;
@@ -200,10 +266,19 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let address = listener.local_addr().map_err(listen)?;
     let healthy = Arc::clone(&messages);
     let ready = Arc::new(move || healthy.healthy());
-    let server = Server::new(listener, config, use_cases, Arc::new(metrics), clock, ready, stopping.clone());
+    let server = Server::new(
+        listener,
+        config,
+        use_cases,
+        Arc::new(metrics),
+        clock,
+        new_trace,
+        ready,
+        stopping.clone(),
+    );
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
-    Ok(Running { address, stopping, http, tasks, queues, numbers, messages, storage })
+    Ok(Running { address, stopping, http, tasks, queues, numbers, ids, messages, storage })
 }
 
 impl Running {
@@ -233,6 +308,7 @@ impl Running {
             info!("stopping: finishing what was accepted");
             self.queues.stop().await;
             self.numbers.shutdown().await;
+            self.ids.shutdown().await;
             self.messages.close().await;
             if let Err(error) = self.storage.close().await {
                 error!(%error, "the database did not close well");
@@ -244,18 +320,27 @@ impl Running {
     }
 }
 
-/// Forgets expired sessions now and then.
-async fn sweep(accounts: Accounts, stopping: CancellationToken) {
+/// Forgets expired sessions and invitations now and then.
+async fn sweep(accounts: Accounts, invites: Invites, stopping: CancellationToken) {
     let mut hours = tokio::time::interval(SWEEP_EVERY);
     while stopping.run_until_cancelled(hours.tick()).await.is_some() {
-        loop {
-            match accounts.forget_expired(SWEEP_AT_ONCE).await {
-                Ok(gone) if gone == SWEEP_AT_ONCE as u64 && !stopping.is_cancelled() => {}
-                Ok(_) => break,
-                Err(error) => {
-                    warn!(%error, "expired sessions are kept for another hour");
-                    break;
-                }
+        until_few(&stopping, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, || invites.forget_expired(SWEEP_AT_ONCE)).await;
+    }
+}
+
+/// Repeats a sweep until it finds less than it may take at once.
+async fn until_few<F>(stopping: &CancellationToken, sweep: impl Fn() -> F)
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    loop {
+        match sweep().await {
+            Ok(gone) if gone == SWEEP_AT_ONCE as u64 && !stopping.is_cancelled() => {}
+            Ok(_) => return,
+            Err(error) => {
+                warn!(%error, "what is expired is kept for another hour");
+                return;
             }
         }
     }

@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("seq", &["domain"]),
     ("notify", &["domain"]),
     ("queue", &["domain", "store", "seq", "notify"]),
-    ("app", &["domain", "store", "notify", "queue"]),
+    ("app", &["domain", "store", "seq", "notify", "queue"]),
     ("http", &["domain", "store", "notify", "app", "config", "telemetry"]),
 ];
 

@@ -10,4 +10,6 @@ mod filters;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
-pub use views::{Failure, Shell, SignIn, failure, not_found, shell, sign_in};
+pub use views::{
+    Failure, Invite, NewInvite, Shell, SignIn, failure, invite, new_invite, not_found, shell, sign_in,
+};

@@ -28,6 +28,40 @@ pub struct SignIn<'a> {
     pub next: &'a str,
 }
 
+/// The page behind an invitation's link: into which group, from whom.
+#[derive(Template)]
+#[template(path = "invite.html")]
+pub struct Invite<'a> {
+    /// What people call the group.
+    pub group: &'a str,
+    /// Who invites.
+    pub from: &'a str,
+    /// What stands in the link.
+    pub code: &'a str,
+    /// The name of the one who looks, if logged in.
+    pub guest: Option<&'a str>,
+}
+
+/// The page on which a member makes such a link.
+#[derive(Template)]
+#[template(path = "new_invite.html")]
+pub struct NewInvite<'a> {
+    /// What people call the group.
+    pub group: &'a str,
+    /// Its number.
+    pub gid: u64,
+    /// The link, once it is made.
+    pub link: Option<&'a str>,
+    /// The most days that it may be good for.
+    pub most_days: u32,
+    /// The most people that may come in by it.
+    pub most_uses: u32,
+    /// What the form begins with.
+    pub days: u32,
+    /// What the form begins with.
+    pub uses: u32,
+}
+
 /// A page that says what went wrong and what to do.
 #[derive(Template)]
 #[template(path = "failure.html")]
@@ -47,6 +81,16 @@ pub fn shell(view: &Shell<'_>) -> String {
 
 /// Renders the page with the log-in card.
 pub fn sign_in(view: &SignIn<'_>) -> String {
+    render(view)
+}
+
+/// Renders the page that a guest opens.
+pub fn invite(view: &Invite<'_>) -> String {
+    render(view)
+}
+
+/// Renders the page on which a link is made.
+pub fn new_invite(view: &NewInvite<'_>) -> String {
     render(view)
 }
 

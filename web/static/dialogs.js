@@ -118,6 +118,7 @@ export function membersDialog(store, call) {
   });
   return async (id) => {
     gid = numberOf(id);
+    $("invite").href = `/groups/${gid}/invite`;
     members = [];
     $("members-title").textContent = store.title(id);
     $("members-list").replaceChildren();

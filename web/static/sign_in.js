@@ -35,8 +35,8 @@ form.addEventListener("submit", async (event) => {
   for (const button of buttons) button.disabled = true;
   try {
     await call("POST", "/" + (event.submitter?.value ?? "sessions"), { name, password });
-    const { next } = document.body.dataset;
-    location.replace(next.startsWith("/c/") ? next : "/");
+    // The server lets through its own addresses only.
+    location.replace(document.body.dataset.next);
   } catch (refusal) {
     show(fieldOf(refusal), refusal.message);
     for (const button of buttons) button.disabled = false;

@@ -10,6 +10,7 @@ use super::sessions::{LiveSession, SessionCache};
 use super::tickets::{Tickets, TooManyTickets};
 use super::tokens::{Token, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
+use crate::seq::{Ids, NumberError};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -56,6 +57,9 @@ pub enum AccountError {
     /// Too many tickets are open.
     #[error(transparent)]
     TooManyTickets(#[from] TooManyTickets),
+    /// No uid could be had.
+    #[error(transparent)]
+    Number(#[from] NumberError),
     /// Storage failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -100,8 +104,8 @@ impl Accounts {
         }))
     }
 
-    /// Makes an account and logs it in.
-    pub async fn sign_up(&self, name: &str, password: String) -> Result<SignedIn, AccountError> {
+    /// Makes an account under a uid of `ids`, and logs it in.
+    pub async fn sign_up(&self, name: &str, password: String, ids: &Ids) -> Result<SignedIn, AccountError> {
         let name = checked_name(name)?.to_owned();
         check_password(&password)?;
         // Asked before the costly hash; the directory decides.
@@ -110,7 +114,10 @@ impl Accounts {
         }
         let password_hash = self.0.passwords.hash(password).await?;
         let account = NewAccount { name: name.clone(), password_hash, created_at: self.0.clock.now() };
-        let uid = self.0.directory.create_account(account).await?.ok_or(AccountError::NameTaken)?;
+        let uid = ids.uid().await?;
+        if !self.0.directory.create_account(uid, account).await? {
+            return Err(AccountError::NameTaken);
+        }
         self.begin(uid, name).await
     }
 

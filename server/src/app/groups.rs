@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::domain::message::Person;
 use crate::domain::{ClientId, GroupId, Uid};
 use crate::queue::{GroupAction, Order, Queues, SendError};
+use crate::seq::Ids;
 use crate::store::{Directory, MessageStore};
 
 /// How often a change is decided again when others change the group at the same moment.
@@ -29,23 +30,25 @@ pub struct Groups {
     store: Arc<dyn MessageStore>,
     directory: Arc<dyn Directory>,
     queues: Queues,
+    ids: Ids,
     new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
 }
 
 impl Groups {
-    /// Use cases over the groups of `store`. `new_uuid` names the rows that changes make.
+    /// Use cases over the groups of `store`. `ids` numbers new ones, `new_uuid` names the rows that changes make.
     pub fn new(
         store: Arc<dyn MessageStore>,
         directory: Arc<dyn Directory>,
         queues: Queues,
+        ids: Ids,
         new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
     ) -> Groups {
-        Groups { store, directory, queues, new_uuid }
+        Groups { store, directory, queues, ids, new_uuid }
     }
 
     /// Makes a group of `by` and `members`.
     pub async fn create(&self, by: Uid, name: String, members: Vec<Uid>) -> Result<GroupId, SendError> {
-        let gid = self.store.next_group_id().await.map_err(|_| SendError::Unavailable)?;
+        let gid = self.ids.gid().await.map_err(|_| SendError::Unavailable)?;
         self.change(by, gid, GroupAction::Create { name, members }).await?;
         Ok(gid)
     }

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod conversations;
 pub mod groups;
+pub mod invites;
 pub mod messages;
 pub mod sync;
 
@@ -17,6 +18,7 @@ mod tokens;
 pub use accounts::{AccountError, AccountOptions, Accounts, SignedIn};
 pub use conversations::Conversations;
 pub use groups::Groups;
+pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
 pub use passwords::PasswordOptions;
 pub use sessions::LiveSession;
@@ -25,3 +27,4 @@ pub use tokens::Token;
 
 pub use crate::notify::Wake;
 pub use crate::queue::{Mark, SendError};
+pub use crate::seq::{Ids, NumberError};

@@ -50,6 +50,10 @@ pub struct LimitsSection {
     pub sends_per_account_per_second: u32,
     /// Addresses, names and accounts that each rate remembers.
     pub remembered_callers: usize,
+    /// The longest life of an invitation, in seconds.
+    pub invite_seconds: u32,
+    /// The most people that may come in by one invitation.
+    pub invite_uses: u32,
 }
 
 impl Default for LimitsSection {
@@ -76,6 +80,8 @@ impl Default for LimitsSection {
             log_ins_per_name_per_minute: 10,
             sends_per_account_per_second: 100,
             remembered_callers: 100_000,
+            invite_seconds: 2_592_000,
+            invite_uses: 1_000,
         }
     }
 }
@@ -98,6 +104,8 @@ impl LimitsSection {
         check("connections_per_address", self.connections_per_address, 1..=10_000_000)?;
         check("sends_in_flight", self.sends_in_flight, 1..=10_000)?;
         check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
+        within("limits", "invite_seconds", self.invite_seconds, 60..=31_536_000)?;
+        within("limits", "invite_uses", self.invite_uses, 1..=1_000_000)?;
         let check = |key, value| within("limits", key, value, 0..=100_000_000);
         check("frames_per_connection_per_second", self.frames_per_connection_per_second)?;
         check("faults_per_connection_per_minute", self.faults_per_connection_per_minute)?;

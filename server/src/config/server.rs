@@ -24,6 +24,8 @@ pub struct ServerSection {
     pub request_seconds: u32,
     /// How long a stop waits for what was accepted before it gives up.
     pub shutdown_seconds: u32,
+    /// Tells the names that this server gives to requests from those of another one: 0 to 1,023.
+    pub machine_id: u32,
 }
 
 impl Default for ServerSection {
@@ -35,6 +37,7 @@ impl Default for ServerSection {
             heartbeat_seconds: 30,
             request_seconds: 30,
             shutdown_seconds: 20,
+            machine_id: 0,
         }
     }
 }
@@ -44,6 +47,7 @@ impl ServerSection {
         within("server", "heartbeat_seconds", self.heartbeat_seconds, 1..=3_600)?;
         within("server", "request_seconds", self.request_seconds, 1..=3_600)?;
         within("server", "shutdown_seconds", self.shutdown_seconds, 1..=3_600)?;
+        within("server", "machine_id", self.machine_id, 0..=1_023)?;
         if !self.public_url.is_empty() && self.public_origin().is_none() {
             let why = "write scheme and host alone, for example https://chat.example.org".into();
             return Err(ConfigError::Value { section: "server", key: "public_url", why });

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::app::{AccountError, SendError};
+use crate::app::{AccountError, InviteError, NumberError, SendError};
 use crate::domain::RangeError;
 use crate::store::StoreError;
 
@@ -118,6 +118,20 @@ pub(super) struct Document<'a> {
     retryable: bool,
 }
 
+/// The document of a whole answer: with the request's name, by which the log knows it.
+#[derive(Serialize)]
+struct Traced<'a> {
+    #[serde(flatten)]
+    document: Document<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
+}
+
+tokio::task_local! {
+    /// The name of the request that is being answered; set by `layers::surround`.
+    pub(super) static TRACE: String;
+}
+
 impl Problem {
     pub(super) fn document(&self) -> Document<'_> {
         Document {
@@ -133,7 +147,9 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::to_vec(&self.document()).expect("texts and numbers are JSON");
+        let trace_id = TRACE.try_with(Clone::clone).ok();
+        let body = Traced { document: self.document(), trace_id };
+        let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -189,6 +205,7 @@ impl From<AccountError> for Problem {
     fn from(error: AccountError) -> Problem {
         let (status, code, retryable) = match error {
             AccountError::Store(error) => return error.into(),
+            AccountError::Number(error) => return error.into(),
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),
@@ -198,6 +215,34 @@ impl From<AccountError> for Problem {
             AccountError::TooManyTickets(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tickets", true),
         };
         Problem { retryable, ..Problem::new(status, code, error.to_string()) }
+    }
+}
+
+impl From<NumberError> for Problem {
+    fn from(error: NumberError) -> Problem {
+        tracing::warn!(%error, "a request is refused: no number");
+        match error {
+            NumberError::Unavailable(_) => {
+                let detail = "numbers are not to be had right now; try again in a moment";
+                Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            }
+            NumberError::Exhausted => Problem::internal(),
+        }
+    }
+}
+
+impl From<InviteError> for Problem {
+    fn from(error: InviteError) -> Problem {
+        let (status, code) = match error {
+            InviteError::Group(error) => return error.into(),
+            InviteError::Number(error) => return error.into(),
+            InviteError::Store(error) => return error.into(),
+            InviteError::Terms { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "bad_terms"),
+            InviteError::Unknown => (StatusCode::NOT_FOUND, "unknown_invite"),
+            InviteError::Expired => (StatusCode::GONE, "expired_invite"),
+            InviteError::UsedUp => (StatusCode::GONE, "used_up_invite"),
+        };
+        Problem::new(status, code, error.to_string())
     }
 }
 

@@ -7,10 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use rand::Rng as _;
 use tracing::Instrument as _;
 
-use super::error::Problem;
+use super::error::{Problem, TRACE};
 use super::extract::caller;
 use super::origin;
 use super::state::HttpState;
@@ -34,26 +33,27 @@ const STRICT: [(HeaderName, &str); 6] = [
 /// Gives the request a name, runs it within its time, and hardens the answer. Logs it without its query, where a
 /// ticket may stand.
 pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
-    let id = format!("{:016x}", rand::rng().next_u64());
+    let id = (state.new_trace)();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
-    let mut response = async {
-        let response = tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| {
-            let detail = "the request took too long; send it faster, or try again";
-            Problem::passing(StatusCode::REQUEST_TIMEOUT, "timeout", detail).into_response()
-        });
-        tracing::debug!(status = response.status().as_u16(), elapsed = ?began.elapsed(), "answered");
-        response
-    }
-    .instrument(span)
-    .await;
+    let mut response = TRACE
+        .scope(id.clone(), async {
+            let response = tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| {
+                let detail = "the request took too long; send it faster, or try again";
+                Problem::passing(StatusCode::REQUEST_TIMEOUT, "timeout", detail).into_response()
+            });
+            tracing::debug!(status = response.status().as_u16(), elapsed = ?began.elapsed(), "answered");
+            response
+        })
+        .instrument(span)
+        .await;
     let headers = response.headers_mut();
     for (name, value) in STRICT {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).expect("hexadecimal"));
+    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).expect("digits"));
     response
 }
 

@@ -24,6 +24,7 @@ mod api;
 mod attended;
 mod error;
 mod extract;
+mod guests;
 mod health;
 mod layers;
 mod limits;
@@ -36,9 +37,9 @@ mod state;
 mod wire;
 mod ws;
 
-pub use state::{Readiness, UseCases};
+pub use state::{NewTrace, Readiness, UseCases};
 
-use api::{accounts, conversations, groups, messages, people, range};
+use api::{accounts, conversations, groups, invites, messages, people, range};
 use error::Problem;
 use listen::{Peer, SeatedListener, Seats};
 use state::{Everything, HttpState, Settings, Sockets};
@@ -90,12 +91,18 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("get",    "groups/{gid}",                 get(groups::show)),
         route("post",   "groups/{gid}/members",         post(groups::add)),
         route("delete", "groups/{gid}/members/{uid}",   delete(groups::remove)),
+        route("post",   "groups/{gid}/invites",         post(invites::create)),
+        route("post",   "invites/{code}",               post(invites::accept)),
         route("get",    "openapi.json",                 get(openapi::document)),
         // Sockets.
         route("get",    "/ws",                          get(ws::open)),
         // People.
         route("get",    "/",                            get(pages::shell)),
         route("get",    "/c/{conversation}",            get(pages::shell)),
+        route("get",    "/invites/{code}",              get(guests::look)),
+        route("post",   "/invites/{code}",              post(guests::join)),
+        route("get",    "/groups/{gid}/invite",         get(guests::ask)),
+        route("post",   "/groups/{gid}/invite",         post(guests::make)),
         route("get",    "/login",                       get(pages::sign_in)),
         route("get",    "/docs",                        get(openapi::page)),
         route("get",    "/static/{*path}",              get(pages::asset)),
@@ -138,10 +145,11 @@ impl Server {
         use_cases: UseCases,
         metrics: Arc<Metrics>,
         clock: Clock,
+        new_trace: NewTrace,
         readiness: Readiness,
         stopping: CancellationToken,
     ) -> Server {
-        let UseCases { accounts, messages, sync, conversations, groups } = use_cases;
+        let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
         let settings = Settings {
@@ -155,6 +163,9 @@ impl Server {
             sync,
             conversations,
             groups,
+            invites,
+            ids,
+            new_trace,
             settings: Arc::new(settings),
             rates: Arc::new(limits::Rates::new(&config.limits)),
             metrics,

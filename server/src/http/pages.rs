@@ -42,8 +42,12 @@ pub(super) async fn sign_in(
     Params(Next { next }): Params<Next>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    // Only a conversation of ours: `//evil` and the like would lead away.
-    let next = if next.starts_with("/c/") { next.as_str() } else { "/" };
+    // Only an address of ours: `//evil` and the like would lead away.
+    let next = if next.starts_with("/c/") || next.starts_with("/invites/") || next.starts_with("/groups/") {
+        next.as_str()
+    } else {
+        "/"
+    };
     if extract::session(&headers, &state.accounts).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
     }

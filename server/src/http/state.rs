@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::limits::Rates;
 use super::listen::Seats;
-use crate::app::{Accounts, Conversations, Groups, Messages, Sync};
+use crate::app::{Accounts, Conversations, Groups, Ids, Invites, Messages, Sync};
 use crate::config::{LimitsSection, ServerSection};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -27,7 +27,14 @@ pub struct UseCases {
     pub conversations: Conversations,
     /// Groups.
     pub groups: Groups,
+    /// Invitations into groups.
+    pub invites: Invites,
+    /// Numbers for new accounts.
+    pub ids: Ids,
 }
+
+/// Names requests (S25).
+pub type NewTrace = Arc<dyn Fn() -> String + Send + std::marker::Sync>;
 
 /// Whether the server could do its work now; asked by `/ready`.
 pub type Readiness = Arc<dyn Fn() -> bool + Send + std::marker::Sync>;
@@ -75,6 +82,9 @@ pub(super) struct Everything {
     pub(super) sync: Sync,
     pub(super) conversations: Conversations,
     pub(super) groups: Groups,
+    pub(super) invites: Invites,
+    pub(super) ids: Ids,
+    pub(super) new_trace: NewTrace,
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
     pub(super) metrics: Arc<Metrics>,
@@ -99,6 +109,8 @@ parts! {
     sync: Sync,
     conversations: Conversations,
     groups: Groups,
+    invites: Invites,
+    ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,
     metrics: Arc<Metrics>,

@@ -1,9 +1,11 @@
 //! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
-//! `lines` says which number lines these are. Owns no state. Called by the queues alone (step 1 of a write); which implementation lies behind it, embedded or
-//! cluster, is decided at boot.
+//! `lines` says which number lines these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a write); which
+//! implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `traces` are the door to the number issuer.
 
+mod ids;
 mod lines;
+mod traces;
 
 use std::sync::Arc;
 
@@ -11,7 +13,9 @@ use seqsvr::{NextError, Refusal, Sequencer, TryNextError};
 
 use crate::domain::{MessageId, Uid};
 
+pub use ids::{Ids, OpenError, Stored};
 pub use lines::Lines;
+pub use traces::{Traces, TracesError};
 
 /// Why no number could be had.
 #[derive(Clone, Debug, thiserror::Error)]

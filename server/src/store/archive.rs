@@ -2,7 +2,7 @@
 //!
 //! [`Snapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`Append`] adds to one inbox. SQLite
 //! implements them; `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
-//! across an import; counters and read marks are none, since they follow from the rest.
+//! across an import; read marks are none, since they follow from the rest.
 
 use async_trait::async_trait;
 
@@ -136,7 +136,7 @@ pub trait Restore: Send {
     /// Begins to fill from `source` (a checksum), or goes on: how many of its records are already in.
     async fn begin(&mut self, source: &str) -> Result<u64, RestoreError>;
 
-    /// Stores the next records, in the order of the archive, durably, all or none; counters follow.
+    /// Stores the next records, in the order of the archive, durably, all or none.
     async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError>;
 
     /// Marks the installation as whole, under a new history.

@@ -47,8 +47,11 @@ pub struct Session {
 /// Names are compared by their lower-case form. Every change is durable when the call returns.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Makes an account under the next uid; `None` when the name is taken.
-    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError>;
+    /// Makes an account under `uid`, which nobody has or had; `false` when the name is taken.
+    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError>;
+
+    /// The largest uid of an account; `None` without accounts. New ones get larger uids.
+    async fn largest_uid(&self) -> Result<Option<Uid>, StoreError>;
 
     /// The account of this name.
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError>;

@@ -173,8 +173,8 @@ impl MessageStore for FaultyStore {
         self.inner().group(gid).await
     }
 
-    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
-        self.inner().next_group_id().await
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
+        self.inner().largest_group_id().await
     }
 
     async fn history(&self) -> Result<HistoryId, StoreError> {

@@ -1,7 +1,7 @@
-//! What survives a power cut: rows, acceptances, groups, accounts. Two traits, and who implements them.
+//! What survives a power cut: rows, acceptances, groups, accounts. Three traits, and who implements them.
 //!
 //! [`MessageStore`] holds everything that moves along number lines; the queues alone write to it.
-//! [`Directory`] holds accounts and sessions. SQLite implements both for real, `memory` for tests; one
+//! [`Directory`] holds accounts and sessions, [`Invites`] invitations. SQLite implements all for real, `memory` for tests; one
 //! suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
 
 use std::sync::Arc;
@@ -20,11 +20,13 @@ pub mod directory;
 pub mod error;
 #[doc(hidden)]
 pub mod faulty;
+pub mod invites;
 pub mod memory;
 pub mod sqlite;
 
 pub use directory::{Account, Directory, NewAccount, Session};
 pub use error::{CommitError, StoreError};
+pub use invites::Invites;
 
 /// The number of an acceptance: the order in which the store accepted, over all senders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -236,8 +238,8 @@ pub trait MessageStore: Send + Sync + 'static {
     /// A group as last accepted.
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError>;
 
-    /// A number for a new group; never given twice.
-    async fn next_group_id(&self) -> Result<GroupId, StoreError>;
+    /// The largest number of a group; 0 without groups. New ones get larger numbers.
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError>;
 
     /// The name of this unbroken life of the data (I14).
     async fn history(&self) -> Result<HistoryId, StoreError>;

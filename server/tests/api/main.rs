@@ -7,6 +7,7 @@ mod accounts;
 mod conversations;
 mod door;
 mod groups;
+mod invites;
 mod messages;
 mod operation;
 mod people;

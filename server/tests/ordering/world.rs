@@ -15,7 +15,7 @@ use tidemark::domain::{
 };
 use tidemark::notify::Local;
 use tidemark::queue::{Options, Parts, Queues, Watermarks};
-use tidemark::seq::Numbers;
+use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
 use tidemark::store::{Directory, MessageStore, NewAccount};
@@ -36,6 +36,7 @@ pub(crate) struct World {
     pub(crate) directory: Arc<MemoryDirectory>,
     pub(crate) sections: Arc<seqsvr::store::Memory>,
     pub(crate) uuids: Arc<AtomicU64>,
+    pub(crate) ids: Ids,
 }
 
 impl World {
@@ -44,13 +45,14 @@ impl World {
         for n in 0..PEOPLE {
             let account =
                 NewAccount { name: format!("p{n}"), password_hash: String::new(), created_at: Timestamp(0) };
-            assert_eq!(directory.create_account(account).await.expect("memory"), Some(person(n)));
+            assert!(directory.create_account(person(n), account).await.expect("memory"), "the name is free");
         }
         World {
             rows: Arc::new(MemoryStore::new()),
             directory,
             sections: Arc::new(seqsvr::store::Memory::new()),
             uuids: Arc::default(),
+            ids: Ids::in_memory("a secret of the tests").await.expect("opens"),
         }
     }
 
@@ -77,7 +79,13 @@ impl World {
         let history = store.history().await.expect("memory");
         Process {
             messages: Messages::new(queues.clone()),
-            groups: Groups::new(store.clone(), self.directory.clone(), queues.clone(), new_uuid),
+            groups: Groups::new(
+                store.clone(),
+                self.directory.clone(),
+                queues.clone(),
+                self.ids.clone(),
+                new_uuid,
+            ),
             sync: Sync::new(
                 store.clone(),
                 watermarks,

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::json;
-use crate::app::{Accounts, SignedIn};
+use crate::app::{Accounts, Ids, SignedIn};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
@@ -33,6 +33,7 @@ struct Account<'a> {
 /// `POST /accounts`
 pub(in crate::http) async fn sign_up(
     State(accounts): State<Accounts>,
+    State(ids): State<Ids>,
     State(rates): State<Arc<Rates>>,
     State(settings): State<Arc<Settings>>,
     source: Source,
@@ -40,7 +41,7 @@ pub(in crate::http) async fn sign_up(
     Json(Credentials { name, password }): Json<Credentials>,
 ) -> Result<Response, Problem> {
     rates.sign_up(caller.address)?;
-    let signed_in = accounts.sign_up(&name, password).await?;
+    let signed_in = accounts.sign_up(&name, password, &ids).await?;
     Ok(welcome(&signed_in, source, caller, &settings))
 }
 

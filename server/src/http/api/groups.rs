@@ -92,6 +92,6 @@ pub(in crate::http) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn gid(text: &str) -> Result<GroupId, Problem> {
+pub(in crate::http) fn gid(text: &str) -> Result<GroupId, Problem> {
     text.parse().map(GroupId).map_err(|_| Problem::invalid_query(format!("{text} is no number of a group")))
 }

@@ -3,6 +3,7 @@
 pub(super) mod accounts;
 pub(super) mod conversations;
 pub(super) mod groups;
+pub(super) mod invites;
 pub(super) mod messages;
 pub(super) mod people;
 pub(super) mod range;

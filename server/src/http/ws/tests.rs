@@ -21,7 +21,8 @@ use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::sync::PullLimits;
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, LiveSession, Messages, PasswordOptions, Sync, Token,
+    AccountOptions, Accounts, Conversations, Groups, Ids, InviteLimits, Invites, LiveSession, Messages,
+    PasswordOptions, Sync, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
@@ -141,10 +142,10 @@ impl World {
 async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
     let config = Config::default();
     let directory = Arc::new(MemoryDirectory::new());
-    for name in ["ann", "bob"] {
+    for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
             NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
-        directory.create_account(account).await.expect("memory").expect("free");
+        assert!(directory.create_account(uid, account).await.expect("memory"), "the name is free");
     }
     let sections = Arc::new(seqsvr::store::Memory::new());
     let numbers = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
@@ -166,6 +167,8 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
     let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
     let accounts = AccountOptions { session_days: 1, cached_sessions: 10, tickets: 10, passwords };
     let history = store.history().await.expect("memory");
+    let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
+    let groups = Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), new_uuid);
     let everything = Everything {
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
         messages: Messages::new(queues.clone()),
@@ -177,7 +180,17 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
             PullLimits { rows: ROWS, bytes: 1 << 20 },
         ),
         conversations: Conversations::new(store.clone(), directory.clone(), 10),
-        groups: Groups::new(store, directory.clone(), queues, new_uuid),
+        groups: groups.clone(),
+        invites: Invites::new(
+            directory.clone(),
+            directory.clone(),
+            groups,
+            ids.clone(),
+            InviteLimits { longest_seconds: 60, most_uses: 1 },
+            clock.clone(),
+        ),
+        ids,
+        new_trace: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {

@@ -116,9 +116,9 @@ pub async fn a_sender_whose_stay_ended_decides_again(store: &dyn MessageStore) {
     assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
 }
 
-/// Never twice.
-pub async fn group_numbers_are_given_once(store: &dyn MessageStore) {
-    let first = store.next_group_id().await.expect("given");
-    let second = store.next_group_id().await.expect("given");
-    assert!(first.0 >= 1 && second > first);
+/// New groups get larger numbers.
+pub async fn the_largest_group_is_known(store: &dyn MessageStore) {
+    assert_eq!(store.largest_group_id().await.expect("read"), GroupId(0));
+    accepted(store, change(1, 0, created(), vec![])).await;
+    assert_eq!(store.largest_group_id().await.expect("read"), GID);
 }

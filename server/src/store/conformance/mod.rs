@@ -15,6 +15,7 @@ pub mod compare;
 pub mod directory;
 pub mod groups;
 pub mod history;
+pub mod invites;
 pub mod messages;
 pub mod reading;
 
@@ -54,7 +55,7 @@ macro_rules! message_store_conformance {
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 a_row_after_the_stays_end_is_void, a_rejoined_member_is_served_again,
                 the_end_of_a_stay_counts_when_its_row_is_written, a_sender_whose_stay_ended_decides_again,
-                group_numbers_are_given_once;
+                the_largest_group_is_known;
         }
     };
     ($make:path: $($file:ident: $($case:ident),+;)+) => {

@@ -5,13 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::domain::{Timestamp, Uid};
+use crate::domain::{Invite, Timestamp, Uid};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryDirectory {
     state: Mutex<State>,
+    invites: Mutex<BTreeMap<u64, Invite>>,
 }
 
 #[derive(Default)]
@@ -32,6 +33,10 @@ impl MemoryDirectory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn invites(&self) -> MutexGuard<'_, BTreeMap<u64, Invite>> {
+        self.invites.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn change(&self, uid: Uid, change: impl FnOnce(&mut Account)) -> bool {
         self.state().accounts.get_mut(&uid).map(change).is_some()
     }
@@ -39,17 +44,20 @@ impl MemoryDirectory {
 
 #[async_trait]
 impl Directory for MemoryDirectory {
-    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError> {
+    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError> {
         let mut state = self.state();
         let key = account.name.to_lowercase();
         if state.names.contains_key(&key) {
-            return Ok(None);
+            return Ok(false);
         }
-        let uid = state.accounts.keys().next_back().map_or(Uid::FIRST, |last| Uid(last.0 + 1));
         let NewAccount { name, password_hash, .. } = account;
         state.names.insert(key, uid);
         state.accounts.insert(uid, Account { uid, name, password_hash, disabled: false });
-        Ok(Some(uid))
+        Ok(true)
+    }
+
+    async fn largest_uid(&self) -> Result<Option<Uid>, StoreError> {
+        Ok(self.state().accounts.keys().next_back().copied())
     }
 
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
@@ -140,5 +148,6 @@ mod tests {
     #[tokio::test]
     async fn it_keeps_the_contract() {
         conformance::directory::run(&MemoryDirectory::new()).await;
+        conformance::invites::run(&MemoryDirectory::new()).await;
     }
 }

@@ -12,6 +12,7 @@ use super::*;
 use crate::domain::{Direction, Kind};
 
 mod directory;
+mod invites;
 mod state;
 
 pub use directory::MemoryDirectory;
@@ -106,10 +107,8 @@ impl MessageStore for MemoryStore {
         Ok(self.state().groups.get(&gid).cloned())
     }
 
-    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
-        let mut state = self.state();
-        state.last_group += 1;
-        Ok(GroupId(state.last_group))
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
+        Ok(self.state().groups.keys().max().copied().unwrap_or(GroupId(0)))
     }
 
     async fn history(&self) -> Result<HistoryId, StoreError> {

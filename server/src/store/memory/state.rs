@@ -27,7 +27,6 @@ pub(super) struct State {
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The last stay in each group that ended with a row in the member's inbox.
     closed: HashMap<(GroupId, Uid), Generation>,
-    pub(super) last_group: u64,
 }
 
 impl State {

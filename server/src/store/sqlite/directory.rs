@@ -58,7 +58,11 @@ impl SqliteDirectory {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn change(
+    pub(super) fn readers(&self) -> &sqlx::SqlitePool {
+        self.db.readers()
+    }
+
+    pub(super) async fn change(
         &self,
         update: sqlx::query::Query<'_, Sqlite, sqlx::sqlite::SqliteArguments>,
     ) -> Result<u64, StoreError> {
@@ -71,7 +75,7 @@ impl SqliteDirectory {
 
 #[async_trait]
 impl Directory for SqliteDirectory {
-    async fn create_account(&self, account: NewAccount) -> Result<Option<Uid>, StoreError> {
+    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError> {
         let NewAccount { name, password_hash, created_at } = account;
         let mut tx = self.db.write().await?;
         let key = name.to_lowercase();
@@ -81,16 +85,8 @@ impl Directory for SqliteDirectory {
             .await?;
         if taken.is_some() {
             tx.rollback().await?;
-            return Ok(None);
+            return Ok(false);
         }
-        let uid: i64 = sqlx::query_scalar(
-            "INSERT INTO counters (name, next) VALUES ('uid', ?)
-             ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1",
-        )
-        .bind(i64::from(Uid::FIRST.0) + 1)
-        .fetch_one(&mut *tx)
-        .await?;
-        let uid = Uid(u32::try_from(uid).map_err(|_| StoreError::corrupt("every uid has been given"))?);
         sqlx::query(
             "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?, ?, ?, ?, ?)",
         )
@@ -103,7 +99,16 @@ impl Directory for SqliteDirectory {
         .await?;
         tx.commit().await?;
         self.cached().put(uid, name.into());
-        Ok(Some(uid))
+        Ok(true)
+    }
+
+    async fn largest_uid(&self) -> Result<Option<Uid>, StoreError> {
+        let largest: Option<i64> =
+            sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(self.db.readers()).await?;
+        let uid = |largest| {
+            u32::try_from(largest).map(Uid).map_err(|_| StoreError::corrupt("a uid is out of range"))
+        };
+        largest.map(uid).transpose()
     }
 
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
@@ -265,7 +270,9 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("tidemark.db");
         let db = Db::open(&path).await.expect("opened");
-        conformance::directory::run(&SqliteDirectory::new(Arc::clone(&db), 4)).await;
+        let directory = SqliteDirectory::new(Arc::clone(&db), 4);
+        conformance::directory::run(&directory).await;
+        conformance::invites::run(&directory).await;
         db.close().await.expect("closed");
     }
 
@@ -281,7 +288,9 @@ mod tests {
                 password_hash: String::new(),
                 created_at: Timestamp(0),
             };
-            uids.push(directory.create_account(account).await.expect("made").expect("free"));
+            let uid = Uid(10_001 + n);
+            assert!(directory.create_account(uid, account).await.expect("made"), "free");
+            uids.push(uid);
         }
         uids.extend((0..1_000).map(Uid));
         uids.push(uids[3]);

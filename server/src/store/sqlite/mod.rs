@@ -32,6 +32,7 @@ mod directory;
 mod error;
 mod fold;
 mod folder;
+mod invites;
 mod journal;
 mod ledger;
 mod lock;
@@ -198,16 +199,13 @@ impl MessageStore for SqliteStore {
         self.ask(|reply| Ask::Group(gid, reply)).await
     }
 
-    async fn next_group_id(&self) -> Result<GroupId, StoreError> {
-        let mut tx = self.shared.db.write().await?;
-        let given: i64 = sqlx::query_scalar(
-            "INSERT INTO counters (name, next) VALUES ('group', 2)
-             ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1",
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        tx.commit().await?;
-        Ok(GroupId(given.cast_unsigned()))
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
+        let snapshot = self.shared.memory.snapshot();
+        let recent = snapshot.generations.iter().flat_map(|generation| generation.all_groups());
+        let recent = recent.map(|(gid, _)| gid).max().unwrap_or(GroupId(0));
+        let stored: Option<i64> =
+            sqlx::query_scalar("SELECT max(gid) FROM groups").fetch_one(self.shared.db.readers()).await?;
+        Ok(recent.max(GroupId(stored.unwrap_or(0).cast_unsigned())))
     }
 
     async fn history(&self) -> Result<HistoryId, StoreError> {

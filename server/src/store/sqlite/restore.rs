@@ -15,7 +15,7 @@ use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{Applied, ChangedGroup, Generation};
 use super::{SqliteOptions, meta};
-use crate::domain::{Generation as Stay, Group, GroupId, HistoryId, MessageId, Timestamp, Uid};
+use crate::domain::{Generation as Stay, Group, HistoryId, MessageId, Timestamp, Uid};
 use crate::store::archive::{Record, Restore, RestoreError};
 use crate::store::{Account, StoreError};
 
@@ -126,7 +126,7 @@ async fn write_account(
     .bind(account.disabled)
     .execute(&mut *connection)
     .await?;
-    counter(connection, "uid", i64::from(account.uid.0) + 1).await
+    Ok(())
 }
 
 async fn write_whole_group(connection: &mut SqliteConnection, group: Group) -> Result<(), StoreError> {
@@ -135,19 +135,5 @@ async fn write_whole_group(connection: &mut SqliteConnection, group: Group) -> R
     let closed: HashMap<Uid, Stay> = HashMap::new();
     let whole = ChangedGroup { group: Some(Arc::new(group)), changed, closed };
     write_group(connection, gid, whole).await?;
-    let GroupId(number) = gid;
-    counter(connection, "group", number.cast_signed() + 1).await
-}
-
-/// The next value of a counter is at least `next`.
-async fn counter(connection: &mut SqliteConnection, name: &str, next: i64) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO counters (name, next) VALUES (?, ?)
-         ON CONFLICT (name) DO UPDATE SET next = max(next, excluded.next)",
-    )
-    .bind(name)
-    .bind(next)
-    .execute(connection)
-    .await?;
     Ok(())
 }

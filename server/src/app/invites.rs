@@ -1,0 +1,185 @@
+//! Invitations into groups: a member makes a link, a guest follows it. The invitation works as its maker: it ends when that
+//! one leaves the group.
+
+use std::sync::Arc;
+
+use super::Groups;
+use crate::domain::message::Person;
+use crate::domain::{Clock, GroupId, Invite, Timestamp, Uid};
+use crate::queue::SendError;
+use crate::seq::{Ids, NumberError};
+use crate::store::{self, Directory, StoreError};
+
+/// What invitations are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct InviteLimits {
+    /// The longest life, in seconds.
+    pub longest_seconds: u32,
+    /// The most people that may come in by one.
+    pub most_uses: u32,
+}
+
+/// An invitation just made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewInvite {
+    /// What stands in the link.
+    pub code: String,
+    /// From when on nobody comes in by it.
+    pub expires_at: Timestamp,
+    /// How many may come in by it.
+    pub uses: u32,
+}
+
+/// An invitation as a guest sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InviteView {
+    /// Into which group.
+    pub gid: GroupId,
+    /// What people call it.
+    pub group: String,
+    /// Who invites.
+    pub from: Person,
+}
+
+/// Why an invitation was not made or followed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum InviteError {
+    /// A limit is passed.
+    #[error(
+        "an invitation lasts 60 to {longest_seconds} seconds and lets 1 to {most_uses} people in; ask for less"
+    )]
+    Terms {
+        /// The longest life.
+        longest_seconds: u32,
+        /// The most people.
+        most_uses: u32,
+    },
+    /// No invitation has this code.
+    #[error("there is no such invitation; ask for a new link")]
+    Unknown,
+    /// Its time is over, or whoever made it has left the group.
+    #[error("the invitation has expired; ask for a new link")]
+    Expired,
+    /// As many came in as it was made for.
+    #[error("the invitation is used up; ask for a new link")]
+    UsedUp,
+    /// The group refuses.
+    #[error(transparent)]
+    Group(#[from] SendError),
+    /// No number could be had.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// Storage failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Invitations.
+#[derive(Clone)]
+pub struct Invites {
+    invites: Arc<dyn store::Invites>,
+    directory: Arc<dyn Directory>,
+    groups: Groups,
+    ids: Ids,
+    limits: InviteLimits,
+    clock: Clock,
+}
+
+impl Invites {
+    /// Use cases over the invitations of `invites` into `groups`.
+    pub fn new(
+        invites: Arc<dyn store::Invites>,
+        directory: Arc<dyn Directory>,
+        groups: Groups,
+        ids: Ids,
+        limits: InviteLimits,
+        clock: Clock,
+    ) -> Invites {
+        Invites { invites, directory, groups, ids, limits, clock }
+    }
+
+    /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week, as far as that is allowed,
+    /// and lets ten people in.
+    pub async fn create(
+        &self,
+        by: Uid,
+        gid: GroupId,
+        seconds: Option<u32>,
+        uses: Option<u32>,
+    ) -> Result<NewInvite, InviteError> {
+        let InviteLimits { longest_seconds, most_uses } = self.limits;
+        let seconds = seconds.unwrap_or(longest_seconds.min(7 * 24 * 60 * 60));
+        let uses = uses.unwrap_or(most_uses.min(10));
+        if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
+            return Err(InviteError::Terms { longest_seconds, most_uses });
+        }
+        // Who is not in it is told that there is no such group.
+        self.groups.get(by, gid).await?;
+        let (number, code) = self.ids.invite().await?;
+        let made_at = self.clock.now();
+        let expires_at = Timestamp(made_at.0 + i64::from(seconds) * 1_000);
+        let invite = Invite { number, gid, made_by: by, made_at, expires_at, uses_left: uses };
+        self.invites.put_invite(invite).await?;
+        Ok(NewInvite { code, expires_at, uses })
+    }
+
+    /// What the link leads to.
+    pub async fn look(&self, code: &str) -> Result<InviteView, InviteError> {
+        let invite = self.open(code).await?;
+        let group = self.groups.get(invite.made_by, invite.gid).await.map_err(ended)?;
+        let name = self.directory.names(&[invite.made_by]).await?.pop().flatten();
+        let name = name.unwrap_or_else(|| invite.made_by.to_string());
+        Ok(InviteView { gid: invite.gid, group: group.name, from: Person { uid: invite.made_by, name } })
+    }
+
+    /// Lets `guest` into the group. One who is in it already takes no use.
+    pub async fn accept(&self, guest: Uid, code: &str) -> Result<GroupId, InviteError> {
+        let Some(invite) = self.find(code).await? else { return Err(InviteError::Unknown) };
+        if self.groups.get(guest, invite.gid).await.is_ok() {
+            return Ok(invite.gid);
+        }
+        let invite = self.open(code).await?;
+        if !self.invites.use_invite(invite.number, self.clock.now()).await? {
+            return Err(InviteError::UsedUp);
+        }
+        match self.groups.add(invite.made_by, invite.gid, guest).await {
+            Ok(()) => Ok(invite.gid),
+            Err(error) => {
+                self.invites.return_use(invite.number).await?;
+                match error {
+                    SendError::AlreadyMember => Ok(invite.gid),
+                    error => Err(ended(error)),
+                }
+            }
+        }
+    }
+
+    /// Forgets up to `limit` that are over, and tells how many.
+    pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
+        self.invites.forget_invites(self.clock.now(), limit).await
+    }
+
+    async fn find(&self, code: &str) -> Result<Option<Invite>, InviteError> {
+        match self.ids.invite_of(code) {
+            Some(number) => Ok(self.invites.invite(number).await?),
+            None => Ok(None),
+        }
+    }
+
+    async fn open(&self, code: &str) -> Result<Invite, InviteError> {
+        let invite = self.find(code).await?.ok_or(InviteError::Unknown)?;
+        match invite {
+            _ if invite.expires_at <= self.clock.now() => Err(InviteError::Expired),
+            Invite { uses_left: 0, .. } => Err(InviteError::UsedUp),
+            invite => Ok(invite),
+        }
+    }
+}
+
+/// To a guest, a maker who has left and a group that is gone are the same.
+fn ended(error: SendError) -> InviteError {
+    match error {
+        SendError::UnknownGroup | SendError::NotMember => InviteError::Expired,
+        error => InviteError::Group(error),
+    }
+}

@@ -1,0 +1,27 @@
+//! Invitations into a group: who made one, for how long, for how many.
+
+use super::{GroupId, Timestamp, Uid};
+
+/// An invitation into a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invite {
+    /// What its code stands for: 1 and up, never given twice.
+    pub number: u64,
+    /// Into which group.
+    pub gid: GroupId,
+    /// A member of it; the invitation ends when this one leaves.
+    pub made_by: Uid,
+    /// When.
+    pub made_at: Timestamp,
+    /// From when on nobody comes in by it.
+    pub expires_at: Timestamp,
+    /// How many may still come in by it.
+    pub uses_left: u32,
+}
+
+impl Invite {
+    /// Whether somebody could come in by it at `now`.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.uses_left > 0 && now < self.expires_at
+    }
+}

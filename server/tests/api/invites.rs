@@ -1,0 +1,124 @@
+//! `/groups/{gid}/invites` and `/invites/{code}`, and the pages that belong to them.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Person, TestApp};
+
+async fn group_of(app: &TestApp, by: &Person) -> u64 {
+    let made = app.post(by, "/api/v1/groups", json!({"name": "<walkers>"})).await.ok(201);
+    made["gid"].as_u64().expect("a number")
+}
+
+/// The code of an invitation with these terms.
+async fn invite(app: &TestApp, by: &Person, gid: u64, terms: Value) -> String {
+    let made = app.post(by, &format!("/api/v1/groups/{gid}/invites"), terms).await.ok(201);
+    let code = made["code"].as_str().expect("a code").to_owned();
+    assert_eq!(made["path"], format!("/invites/{code}"));
+    code
+}
+
+async fn members(app: &TestApp, who: &Person, gid: u64) -> usize {
+    let group = app.get(who, &format!("/api/v1/groups/{gid}")).await.ok(200);
+    group["members"].as_array().expect("members").len()
+}
+
+async fn follow(app: &TestApp, who: &Person, code: &str) -> crate::support::Answer {
+    app.post(who, &format!("/api/v1/invites/{code}"), json!({})).await
+}
+
+#[tokio::test]
+async fn whoever_has_the_link_comes_in() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let gid = group_of(&app, &ann).await;
+    let code = invite(&app, &ann, gid, json!({"uses": 1})).await;
+    assert_eq!(follow(&app, &bob, &code).await.ok(200), json!({"gid": gid}));
+    assert_eq!(members(&app, &bob, gid).await, 2);
+    assert_eq!(follow(&app, &bob, &code).await.ok(200), json!({"gid": gid}), "again is no harm");
+    let eve = app.sign_up("eve").await;
+    assert_eq!(follow(&app, &eve, &code).await.refused(410), "used_up_invite");
+    assert_eq!(members(&app, &ann, gid).await, 2);
+}
+
+#[tokio::test]
+async fn an_invitation_ends_with_its_time_and_with_its_makers_stay() {
+    let app = TestApp::start().await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    let gid = group_of(&app, &ann).await;
+    app.post(&ann, &format!("/api/v1/groups/{gid}/members"), json!({"uid": bob.uid})).await.ok(204);
+    let from_bob = invite(&app, &bob, gid, json!({})).await;
+    app.delete(&ann, &format!("/api/v1/groups/{gid}/members/{}", bob.uid)).await.ok(204);
+    assert_eq!(follow(&app, &eve, &from_bob).await.refused(410), "expired_invite");
+
+    let short = invite(&app, &ann, gid, json!({"expires_in_seconds": 60})).await;
+    app.pass(Duration::from_secs(61));
+    assert_eq!(follow(&app, &eve, &short).await.refused(410), "expired_invite");
+    assert_eq!(members(&app, &ann, gid).await, 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_with_its_reason() {
+    let app = TestApp::start().await;
+    let (ann, eve) = (app.sign_up("ann").await, app.sign_up("eve").await);
+    let gid = group_of(&app, &ann).await;
+    let path = format!("/api/v1/groups/{gid}/invites");
+    for terms in [
+        json!({"uses": 0}),
+        json!({"uses": 1_001}),
+        json!({"expires_in_seconds": 59}),
+        json!({"expires_in_seconds": 2_592_001}),
+    ] {
+        assert_eq!(app.post(&ann, &path, terms.clone()).await.refused(422), "bad_terms", "{terms}");
+    }
+    assert_eq!(app.post(&eve, &path, json!({})).await.refused(404), "unknown_group");
+    for code in ["x", "11111111111", "%F0%9F%8C%8A", &"z".repeat(200)] {
+        assert_eq!(follow(&app, &eve, code).await.refused(404), "unknown_invite", "{code}");
+    }
+    assert_eq!(app.post_as_nobody("/api/v1/invites/x", json!({})).await.refused(401), "unauthorized");
+}
+
+#[tokio::test]
+async fn a_guest_sees_who_invites_and_a_member_makes_the_link() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let gid = group_of(&app, &ann).await;
+    let code = invite(&app, &ann, gid, json!({})).await;
+    let page = app.send(app.request(Method::GET, &format!("/invites/{code}"))).await;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.text.contains("ann invites you to") && page.text.contains("&#60;walkers&#62;"),
+        "{}",
+        page.text
+    );
+    assert!(page.text.contains(&format!("/login?next=/invites/{code}")), "{}", page.text);
+    let unknown = app.send(app.request(Method::GET, "/invites/nothing")).await;
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.text.contains("ask for a new link"), "{}", unknown.text);
+}
+
+#[tokio::test]
+async fn numbers_of_people_and_groups_go_on_after_a_restart() {
+    let mut app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let gid = group_of(&app, &ann).await;
+    let code = invite(&app, &ann, gid, json!({})).await;
+    app.restart().await;
+    let bob = app.sign_up("bob").await;
+    assert!(bob.uid > ann.uid);
+    assert!(group_of(&app, &bob).await > gid);
+    assert_eq!(follow(&app, &bob, &code).await.ok(200), json!({"gid": gid}), "the code is still good");
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_request() {
+    let app = TestApp::start().await;
+    let refused = app.post_as_nobody("/api/v1/invites/x", json!({})).await;
+    let trace_id = refused.json()["trace_id"].as_str().expect("a name").to_owned();
+    assert_eq!(trace_id, refused.header("x-request-id"));
+    let next = app.post_as_nobody("/api/v1/invites/x", json!({})).await;
+    let number = |text: &str| text.parse::<u64>().expect("digits");
+    assert!(number(next.header("x-request-id")) > number(&trace_id), "names grow");
+}
