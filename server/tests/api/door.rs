@@ -134,7 +134,7 @@ async fn every_answer_is_strict_with_browsers() {
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_ne!(answer.header("referrer-policy"), "", "{path}");
-        assert_eq!(answer.header("x-request-id").len(), 16, "{path}");
+        assert!(answer.header("x-request-id").parse::<u64>().is_ok(), "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), "", "{path}");
     }
 }
