@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::window::{ENTER, SHIFT_ENTER};
-use super::world::{World, find, say};
+use super::world::{PASSWORD, World, find, say};
 
 const UNREAD: &str = "document.querySelector('.badge')?.firstChild.data";
 
@@ -208,4 +208,34 @@ async fn logging_out_everywhere_ends_the_other_window_too() {
     for window in [&desk, &phone] {
         assert_eq!(window.run_async(&kept.replace("UID", &ada.uid.to_string())).await, 0);
     }
+}
+
+#[tokio::test]
+async fn a_guest_comes_into_a_group_by_a_link() {
+    let world = World::start().await;
+    let gid = world.person("Ada").await.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let ada = world.visitor("Ada").await;
+    ada.goto(&world.at(&format!("/c/g:{gid}"))).await;
+    ada.until("!document.getElementById('open-members').hidden").await;
+    ada.click("#open-members").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 1").await;
+    ada.click("#invite").await;
+    ada.until("document.getElementById('uses')").await;
+    ada.click("button.primary").await;
+    ada.until("document.getElementById('link')").await;
+    let link = ada.run("return document.getElementById('link').value").await;
+
+    // Somebody without an account is asked who he is first, and comes back to the invitation.
+    let guest = world.window().await;
+    guest.goto(link.as_str().expect("a link")).await;
+    guest.until("document.querySelector('h1').textContent === 'Harbour walk'").await;
+    guest.click("a.primary").await;
+    guest.until("document.getElementById('name')").await;
+    guest.write("#name", "Ben").await;
+    guest.write("#password", PASSWORD).await;
+    guest.click("button[value=accounts]").await;
+    guest.until("document.querySelector('form[action^=\"/invites/\"]')").await;
+    guest.click("button.primary").await;
+    guest.until("location.pathname.startsWith('/c/g:')").await;
+    guest.until("document.title === 'Harbour walk · Tidemark'").await;
 }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::window::{CONTROL_K, Driver, ENTER, Window};
 
-const PASSWORD: &str = "a long enough password";
+pub(crate) const PASSWORD: &str = "a long enough password";
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
