@@ -20,11 +20,11 @@ use self::load::{Load, uids};
 use crate::cluster::{Cluster, Keeper, Shape, Timing};
 use crate::{Failure, Result};
 
-/// Shorter than the default, so that more happens in the same time.
-const LEASE: Duration = Duration::from_secs(1);
+/// The default of the programs.
+const LEASE: Duration = Duration::from_secs(2);
 
 /// How long all uids may take to be served again, once everything is mended: far more than a takeover, on a busy machine.
-const RETURN: Duration = Duration::from_secs(30);
+const RETURN: Duration = Duration::from_secs(60);
 
 /// One trial. `bar` shows seconds.
 #[derive(Clone, Debug)]
