@@ -50,8 +50,8 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test => test(),
-        Task::Bench { arguments } => trial("bench", &arguments),
-        Task::Chaos { arguments } => trial("chaos", &arguments),
+        Task::Bench { arguments } => trial("bench", &[], &arguments),
+        Task::Chaos { arguments } => trial("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
         Task::Fix => fix(),
     };
@@ -72,7 +72,10 @@ fn test() -> Result<(), Failure> {
     stages.run("packages", || packages::install(packages::ALL))?;
     stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
     stages.run("lints (cargo xtask fix mends some)", || {
-        everything(&["clippy", "--all-targets"], &["--", "--deny", "warnings"])
+        everything(
+            &["clippy", "--all-targets", "--features", "tidemark-trials/simulation"],
+            &["--", "--deny", "warnings"],
+        )
     })?;
     stages.run("build", || everything(&["build", "--all-targets"], &[]))?;
     stages.run("documentation", || {
@@ -87,12 +90,13 @@ fn everything(task: &[&str], rest: &[&str]) -> Result<(), Failure> {
 }
 
 /// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
-fn trial(name: &str, arguments: &[String]) -> Result<(), Failure> {
+fn trial(name: &str, only: &[&str], arguments: &[String]) -> Result<(), Failure> {
     // Without its compiler there is no etcd in the program, and the runs that would use it say so.
     let features = if packages::missing(packages::ETCD).is_empty() { WITH_ETCD } else { &[] };
     let server = ["--package", "tidemark-server"];
     cargo(&[BUILD, PROGRAMS, &server, features].concat())?;
-    cargo(&program(name, features, arguments))
+    // `only` is for the trial: cargo builds the programs above without it.
+    cargo(&program(name, &[features, only].concat(), arguments))
 }
 
 /// Builds a cluster's programs, and becomes the one that runs it: so Ctrl-C and exit codes are its own.

@@ -8,6 +8,8 @@ mod check;
 mod cluster;
 mod fault;
 mod person;
+#[cfg(feature = "simulation")]
+mod simulation;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +18,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 pub use cluster::{ClusterSummary, ClusterTrial};
 pub use fault::{Summary, Trial};
+#[cfg(feature = "simulation")]
+pub use simulation::{SimulationSummary, SimulationTrial};
 
 use crate::cluster::Keeper;
 use crate::{Failure, Result};
@@ -36,6 +40,9 @@ pub enum Run {
     Chat(Fault),
     /// The sequence cluster over these stores.
     Cluster(Keeper),
+    /// The sequence cluster in virtual time.
+    #[cfg(feature = "simulation")]
+    Simulation,
 }
 
 /// What people type, and what it does.
@@ -52,6 +59,12 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         "the sequence cluster: SIGKILL, SIGSTOP and cut wires under load",
     ),
     ("cluster-etcd", Run::Cluster(Keeper::Etcd), "the same over etcd, its members too (Debian etcd-server)"),
+    #[cfg(feature = "simulation")]
+    (
+        "sim",
+        Run::Simulation,
+        "the sequence cluster in virtual time, seed after seed: every fault of docs/SIMULATION.md",
+    ),
 ];
 
 /// What to run, from the command line.
@@ -95,6 +108,13 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
                 let trial = ClusterTrial { keeper, seed, length, bar: bar.clone() };
                 let binary = binary.with_file_name("seqsvr");
                 trial.run(&binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            #[cfg(feature = "simulation")]
+            Run::Simulation => {
+                let trial = SimulationTrial { seed, length, bar: bar.clone() };
+                let folder = data.path().to_owned();
+                let run = tokio::task::spawn_blocking(move || trial.run(&folder));
+                run.await?.map(|summary| summary.to_string())
             }
         };
         bar.finish_and_clear();

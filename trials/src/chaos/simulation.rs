@@ -1,0 +1,94 @@
+//! The simulated cluster, seed after seed: no process is started, and time is virtual. One seed that breaks a promise
+//! ends the run; the last events of its history are written down, and the seed alone repeats it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{available_parallelism, scope};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use seqsvr::sim;
+
+use crate::{Failure, Result};
+
+/// How many events of a history are kept of a seed that breaks a promise.
+const LINES: usize = 5_000;
+
+/// What to run.
+pub struct SimulationTrial {
+    /// The first seed; the next ones follow it.
+    pub seed: u64,
+    /// For how long to go on; at least one seed is run.
+    pub length: Duration,
+    /// Shows how far it is.
+    pub bar: ProgressBar,
+}
+
+/// What was run.
+#[derive(Debug, Default)]
+pub struct SimulationSummary {
+    seeds: u64,
+    events: u64,
+    answers: u64,
+}
+
+impl fmt::Display for SimulationSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} seeds, {} events, {} answers", self.seeds, self.events, self.answers)
+    }
+}
+
+impl SimulationTrial {
+    /// Runs on all processors; a broken promise leaves its history in `folder`.
+    ///
+    /// # Errors
+    /// The broken promise, and its seed.
+    pub fn run(&self, folder: &Path) -> Result<SimulationSummary> {
+        let began = Instant::now();
+        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let one_by_one = || {
+            let mut summary = SimulationSummary::default();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let over = number > 0 && began.elapsed() >= self.length;
+                if over || stop.load(Ordering::Relaxed) {
+                    return Ok(summary);
+                }
+                let seed = self.seed.wrapping_add(number);
+                let outcome = sim::run(seed, 0);
+                if let Some(broken) = outcome.broken {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err((seed, broken));
+                }
+                summary.seeds += 1;
+                summary.events += outcome.events;
+                summary.answers += outcome.answers;
+                self.bar.set_position(began.elapsed().as_secs());
+                self.bar.set_message(format!("{number} seeds"));
+            }
+        };
+        let threads = available_parallelism().map_or(1, usize::from);
+        let done: Vec<_> = scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(&one_by_one)).collect();
+            running.into_iter().map(|thread| thread.join().expect("a world does not panic")).collect()
+        });
+        let mut all = SimulationSummary::default();
+        for one in done {
+            let summary = one.or_else(|(seed, broken)| tell(seed, &broken, folder))?;
+            all.seeds += summary.seeds;
+            all.events += summary.events;
+            all.answers += summary.answers;
+        }
+        Ok(all)
+    }
+}
+
+fn tell(seed: u64, broken: &str, folder: &Path) -> Result<SimulationSummary> {
+    let history = folder.join("history");
+    std::fs::write(&history, sim::run(seed, LINES).lines.join("\n"))?;
+    Err(Failure::new(format!(
+        "seed {seed}: {broken}\nthe end of its history is in the file `history`; this seed alone with: \
+         cargo xtask chaos sim --seed {seed} --minutes 0"
+    )))
+}
