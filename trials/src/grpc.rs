@@ -21,12 +21,17 @@ use crate::{Failure, Result};
 const WINDOW: u32 = 4 << 20;
 
 /// A connection to `url`.
-pub(crate) async fn connect(url: &str) -> Result<SequenceClient<Channel>> {
+async fn channel(url: &str) -> Result<Channel> {
     let endpoint = Endpoint::from_shared(url.to_owned())?
         .tcp_nodelay(true)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
-    Ok(SequenceClient::new(endpoint.connect().await?))
+    Ok(endpoint.connect().await?)
+}
+
+/// The sequence service at `url`.
+async fn connect(url: &str) -> Result<SequenceClient<Channel>> {
+    Ok(SequenceClient::new(channel(url).await?))
 }
 
 /// What the load is.
@@ -94,24 +99,24 @@ fn granted(answer: &v1::StreamReply) -> Result<u64> {
 /// Unary calls a second over `connections` connections with `load.in_flight` at a time on each.
 pub(crate) async fn unary<F, Fut>(url: &str, connections: usize, load: Load, call: F) -> Result<f64>
 where
-    F: Fn(SequenceClient<Channel>, u32) -> Fut + Copy + Send + 'static,
+    F: Fn(Channel, u32) -> Fut + Copy + Send + 'static,
     Fut: Future<Output = Result<()>> + Send,
 {
-    let mut clients = Vec::new();
+    let mut channels = Vec::new();
     for _ in 0..connections {
-        clients.push(connect(url).await?);
+        channels.push(channel(url).await?);
     }
     let began = Instant::now();
     let until = began + load.lasting;
     let mut tasks = Vec::new();
-    for (index, client) in clients.into_iter().enumerate() {
+    for (index, channel) in channels.into_iter().enumerate() {
         for lane in 0..load.in_flight {
-            let client = client.clone();
+            let channel = channel.clone();
             tasks.push(tokio::spawn(async move {
                 let mut chance = SmallRng::seed_from_u64((index * 1_000 + lane) as u64);
                 let mut answered = 0u64;
                 while Instant::now() < until {
-                    call(client.clone(), chance.random_range(0..load.uids)).await?;
+                    call(channel.clone(), chance.random_range(0..load.uids)).await?;
                     answered += 1;
                 }
                 Ok::<_, Failure>(answered)
@@ -126,7 +131,8 @@ where
 }
 
 /// One number of `uid`.
-pub(crate) async fn next(mut client: SequenceClient<Channel>, uid: u32) -> Result<()> {
+pub(crate) async fn next(channel: Channel, uid: u32) -> Result<()> {
+    let mut client = SequenceClient::new(channel);
     let reply = client.next(v1::NextRequest { uid, count: 1, route: None }).await?.into_inner();
     match reply.outcome {
         Some(v1::next_reply::Outcome::Granted(_)) => Ok(()),
@@ -135,7 +141,8 @@ pub(crate) async fn next(mut client: SequenceClient<Channel>, uid: u32) -> Resul
 }
 
 /// The upper bounds of 64 uids from `uid` on.
-pub(crate) async fn current(mut client: SequenceClient<Channel>, uid: u32) -> Result<()> {
+pub(crate) async fn current(channel: Channel, uid: u32) -> Result<()> {
+    let mut client = SequenceClient::new(channel);
     let uids = (uid..uid + 64).collect();
     let reply = client.current(v1::CurrentRequest { uids, route: None }).await?.into_inner();
     match reply.outcome {
@@ -165,7 +172,9 @@ impl Pipeline {
             while let Some(Ok(answer)) = answers.next().await {
                 let waiter = pairing.lock().expect("nothing panics while it is locked").remove(&answer.id);
                 // A task that no longer waits is no concern of the others.
-                let _ = waiter.map(|waiter| waiter.send(answer));
+                if let Some(waiter) = waiter {
+                    let _ = waiter.send(answer);
+                }
             }
         });
         Ok(Pipeline { requests, waiting, ids: AtomicU64::new(0) })

@@ -1,4 +1,4 @@
-//! A bare tonic server that answers the messages of the sequence service with fixed numbers: what the network, HTTP/2 and
+//! A bare tonic server that answers the messages of the sequence service and of the issuer with fixed numbers: what the network, HTTP/2 and
 //! protobuf cost before anybody has thought about a number.
 //!
 //! It runs in a process of its own (`bench --serve-grpc`, started by the measurement), as an AllocSvr does.
@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::process::Stdio;
 
 use futures_util::{Stream, StreamExt};
+use seqsvr::rpc::issuer::v1 as issuer;
+use seqsvr::rpc::issuer::v1::issuer_server::{Issuer, IssuerServer};
 use seqsvr::rpc::v1;
 use seqsvr::rpc::v1::sequence_server::{Sequence, SequenceServer};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -56,7 +58,8 @@ pub(crate) async fn serve() -> Result<()> {
     let server = Server::builder()
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
-        .add_service(SequenceServer::new(Bare));
+        .add_service(SequenceServer::new(Bare))
+        .add_service(IssuerServer::new(Bare));
     Ok(server.serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))).await?)
 }
 
@@ -108,5 +111,22 @@ impl Sequence for Bare {
             asked.map(|asked| v1::StreamReply { id: asked.id, answer })
         };
         Ok(Response::new(Box::pin(request.into_inner().map(answer))))
+    }
+}
+
+#[tonic::async_trait]
+impl Issuer for Bare {
+    async fn next(&self, request: Request<issuer::NextRequest>) -> Answer<issuer::NextReply> {
+        let issuer::NextRequest { biz_tag, count } = request.into_inner();
+        let range = issuer::Range { first: NUMBER, last: NUMBER + u64::from(count) - 1 };
+        Ok(Response::new(issuer::NextReply { ranges: vec![range], codes: Vec::new(), biz_tag }))
+    }
+
+    async fn decode(&self, _: Request<issuer::DecodeRequest>) -> Answer<issuer::DecodeReply> {
+        Err(Status::unimplemented("no measurement compares it"))
+    }
+
+    async fn tags(&self, _: Request<issuer::TagsRequest>) -> Answer<issuer::TagsReply> {
+        Err(Status::unimplemented("no measurement compares it"))
     }
 }

@@ -1,5 +1,4 @@
-//! Redis as people would use it for numbers: INCR with `appendfsync always`, durable before the reply, under its own load
-//! program.
+//! Redis as people would use it for numbers: INCR, under its own load program.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,6 +13,15 @@ use crate::{Failure, Result};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What is still there after Redis was restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// Everything that was answered: `appendfsync always`.
+    Everything,
+    /// Nothing: no persistence.
+    Nothing,
+}
+
 /// A running Redis. Dropping it kills it.
 pub(crate) struct Redis {
     _process: Child,
@@ -22,10 +30,15 @@ pub(crate) struct Redis {
 
 impl Redis {
     /// Starts `redis-server` with its files in `folder`.
-    pub(crate) async fn start(folder: &Path) -> Result<Redis> {
+    pub(crate) async fn start(folder: &Path, keeps: Keeps) -> Result<Redis> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let appending = match keeps {
+            Keeps::Everything => "yes",
+            Keeps::Nothing => "no",
+        };
         let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--appendonly", "yes"])
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+            .args(["--appendonly", appending])
             .args(["--appendfsync", "always", "--dir"])
             .arg(folder)
             .stdin(Stdio::null())
@@ -45,11 +58,17 @@ impl Redis {
         Ok(Redis { _process: process, port })
     }
 
-    /// INCRs a second of random keys out of 100,000, `pipelined` at a time on each of 50 connections.
-    pub(crate) async fn increments(&self, requests: usize, pipelined: usize) -> Result<f64> {
+    /// `redis://…`
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// INCRs a second of `key`, `pipelined` at a time on each of 50 connections. `__rand_int__` in the key stands for a random
+    /// number below 100,000.
+    pub(crate) async fn increments(&self, requests: usize, pipelined: usize, key: &str) -> Result<f64> {
         let mut process = Command::new("redis-benchmark")
             .args(["-p", &self.port.to_string(), "-r", "100000", "-P", &pipelined.to_string()])
-            .args(["-n", &requests.to_string(), "-c", "50", "--csv", "incr", "key:__rand_int__"])
+            .args(["-n", &requests.to_string(), "-c", "50", "--csv", "incr", key])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -6,6 +6,7 @@ mod cluster;
 mod fan_out;
 mod heartbeat;
 mod idle;
+mod issuer;
 mod send;
 mod send_latency;
 mod start;
@@ -48,6 +49,12 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<cluster::Drain>(),
     scenario::<cluster::Load>(),
     scenario::<cluster::Io>(),
+    scenario::<issuer::Segment>(),
+    scenario::<issuer::SegmentSwitch>(),
+    scenario::<issuer::RedisSegment>(),
+    scenario::<issuer::Snowflakes>(),
+    scenario::<issuer::IssuerRpc>(),
+    scenario::<issuer::ScrambleCodes>(),
 ];
 
 /// A scenario as its file sees it.

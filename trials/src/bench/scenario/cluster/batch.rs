@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{UIDS, lasting, touch};
 use crate::bench::Context;
-use crate::bench::baseline::redis::Redis;
+use crate::bench::baseline::redis::{Keeps, Redis};
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape};
@@ -38,12 +38,12 @@ impl Measured for Batch {
         let folder = context.fresh()?;
         let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(1, 1)).await?;
         touch(&cluster).await?;
-        let redis = Redis::start(folder.path()).await?;
+        let redis = Redis::start(folder.path(), Keeps::Everything).await?;
         Ok(Batch { cluster, redis, _folder: folder })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
-        let redis = self.redis.increments(context.scaled(INCREMENTS), EACH).await?;
+        let redis = self.redis.increments(context.scaled(INCREMENTS), EACH, "key:__rand_int__").await?;
         let ours = self.numbers(context).await?;
         Ok(vec![
             Sample::new("calls for 64 random uids of 100,000", ours, "numbers/s")

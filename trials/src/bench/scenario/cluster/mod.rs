@@ -68,6 +68,6 @@ async fn touch(cluster: &Cluster) -> Result<()> {
 }
 
 /// How long each figure is measured.
-fn lasting(context: &Context) -> Duration {
+pub(super) fn lasting(context: &Context) -> Duration {
     Duration::from_millis(context.scaled(3_000) as u64)
 }

@@ -1,0 +1,95 @@
+//! `redis-segment`: 50 callers that each ask for one number at a time, from segments whose counter is in Redis, against
+//! `redis-benchmark`'s INCR of one key over 50 connections to the same server.
+//!
+//! The server keeps nothing on disk, as the issuer allows: that is INCR at its fastest. Callers of one process share steps
+//! of the counter; fifty issuers with a connection each, as fifty processes would be, show what a number costs alone.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+use seqsvr::issuer::repository::{Repository, SqliteRepository};
+use seqsvr::issuer::{Counter, Issuer, RedisOptions};
+use tempfile::TempDir;
+
+use super::TAG;
+use crate::bench::Context;
+use crate::bench::baseline::redis::{Keeps, Redis};
+use crate::bench::report::{Sample, Target};
+use crate::bench::scenario::Measured;
+use crate::{Failure, Result};
+
+const CLIENTS: usize = 50;
+/// INCRs in a run of the baseline, and numbers in a run of ours.
+const NUMBERS: usize = 300_000;
+
+pub(in crate::bench::scenario) struct RedisSegment {
+    redis: Redis,
+    shared: Issuer,
+    alone: Vec<Issuer>,
+    _folder: TempDir,
+}
+
+impl Measured for RedisSegment {
+    const NAME: &'static str = "redis-segment";
+    const ABOUT: &'static str = "issuer: 50 callers, the counter in Redis, against INCR on the same server";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let folder = context.fresh()?;
+        let redis = Redis::start(folder.path(), Keeps::Nothing).await?;
+        let shared = issuer(&redis, folder.path(), "shared:").await?;
+        let mut alone = Vec::new();
+        for _ in 0..CLIENTS {
+            alone.push(issuer(&redis, folder.path(), "alone:").await?);
+        }
+        Ok(RedisSegment { redis, shared, alone, _folder: folder })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let numbers = context.scaled(NUMBERS);
+        let incr = self.redis.increments(numbers, 1, "counter").await?;
+        let together = rate(vec![self.shared.counter(TAG)?; CLIENTS], numbers).await?;
+        let alone =
+            self.alone.iter().map(|issuer| issuer.counter(TAG)).collect::<std::result::Result<_, _>>()?;
+        let alone = rate(alone, numbers).await?;
+        let against = |sample: Sample| sample.against("Redis INCR, no persistence, -c 50 -P 1", incr);
+        Ok(vec![
+            against(Sample::new("50 callers of one issuer", together, "numbers/s"))
+                .target(Target::RatioAtLeast(0.8)),
+            against(Sample::new("50 issuers, a caller and a connection each", alone, "numbers/s")),
+        ])
+    }
+}
+
+/// An issuer with one tag, durable in SQLite, its counter in `redis` under a key that begins with `prefix`.
+async fn issuer(redis: &Redis, folder: &Path, prefix: &str) -> Result<Issuer> {
+    let database = folder.join(format!("{}db", prefix.replace(':', ".")));
+    let durable: Arc<dyn Repository> = Arc::new(SqliteRepository::new(database));
+    let options = RedisOptions { prefix: prefix.to_owned(), ..RedisOptions::new(vec![redis.url()]) };
+    Ok(Issuer::builder().repository(durable).redis(TAG, options)?.open().await?)
+}
+
+/// Numbers a second when each of these callers takes one at a time, `numbers` in all.
+async fn rate(callers: Vec<Counter>, numbers: usize) -> Result<f64> {
+    let each = numbers / callers.len();
+    let taken = (each * callers.len()) as f64;
+    let began = Instant::now();
+    let task = |counter: Counter| {
+        tokio::spawn(async move {
+            let mut last = 0;
+            for _ in 0..each {
+                let number = counter.next(1).await?.first();
+                if number <= last {
+                    return Err(Failure::new(format!("{number} came after {last}")));
+                }
+                last = number;
+            }
+            Ok(())
+        })
+    };
+    for done in try_join_all(callers.into_iter().map(task)).await? {
+        done?;
+    }
+    Ok(taken / began.elapsed().as_secs_f64())
+}
