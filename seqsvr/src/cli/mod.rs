@@ -2,6 +2,7 @@
 //! configuration file each; the commands read the client configuration.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
@@ -96,7 +97,12 @@ impl Cli {
         let default = if self.command.answers() { "error" } else { "info" };
         let filter = self.log.as_ref().map_or_else(|| default.to_owned(), EnvFilter::to_string);
         let filter = EnvFilter::new(filter);
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+        let colours = std::io::stderr().is_terminal();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(colours)
+            .with_writer(std::io::stderr)
+            .init();
     }
 
     /// Does what was asked.

@@ -112,7 +112,7 @@ impl Default for LimitsConfig {
             answer_ms: 500,
             connect_ms: 500,
             pause_first_ms: 2,
-            pause_longest_ms: 100,
+            pause_longest_ms: 20,
             reconnect_first_ms: 20,
             reconnect_longest_ms: 1_000,
             calls_per_node: 65_536,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::Stream;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Endpoint;
@@ -63,6 +63,8 @@ struct Link {
     addr: Arc<str>,
     outbox: Mutex<Outbox>,
     health: AtomicU8,
+    /// Somebody asked while there was no connection.
+    wanted: Notify,
     around: Surroundings,
 }
 
@@ -74,6 +76,7 @@ impl Peer {
             addr: addr.into(),
             outbox: Mutex::new(Outbox::new(bounds)),
             health: AtomicU8::new(Health::Fresh as u8),
+            wanted: Notify::new(),
             around,
         });
         let stop = CancellationToken::new();
@@ -123,6 +126,7 @@ impl Link {
             let mut outbox = locked(&self.outbox);
             // Looked at under the lock, so that nothing is put in after the box was emptied for good.
             if self.health() == Health::Down {
+                self.wanted.notify_one();
                 return Err(self.lost("there is no connection"));
             }
             put(&mut outbox)?
@@ -173,7 +177,10 @@ impl Link {
                 tracing::info!(addr = %self.addr, why = ended, "no connection");
             }
             self.down(&ended);
-            sleep(pause).await;
+            sleep(limits.reconnect_first).await;
+            // A process that has just come back is not kept waiting for what it was before.
+            let rest = pause.saturating_sub(limits.reconnect_first);
+            let _ = timeout(rest, self.wanted.notified()).await;
             pause = (pause * 2).min(limits.reconnect_longest);
         }
     }
