@@ -21,10 +21,14 @@ use crate::bench::scenario::Measured;
 use crate::cluster::{Cluster, Shape};
 use crate::{Failure, Result};
 
+const SECTIONS: u32 = 42_949;
+const SECTION: u32 = 100_000;
 /// Tasks that ask for one number at a time.
 const TASKS: u64 = 32;
 /// Between two requests of a task, so that the load does not hide the waits.
 const PAUSE: Duration = Duration::from_millis(2);
+/// Sections that are asked for, spread over all: each is loaded anew, and its ceiling raised once, after every move.
+const PLACES: u32 = 96;
 /// Between two operations.
 const REST: Duration = Duration::from_millis(700);
 
@@ -114,7 +118,8 @@ async fn ask(client: Client, seed: u64, over: Arc<AtomicBool>) -> Result<Histogr
     client.next(Uid::new(0), 1).await?;
     while !over.load(Ordering::Relaxed) {
         let began = Instant::now();
-        client.next(Uid::new(chance.random()), 1).await?;
+        let section = chance.random_range(0..PLACES) * (SECTIONS / PLACES);
+        client.next(Uid::new(section * SECTION + chance.random_range(0..SECTION)), 1).await?;
         times.record(began.elapsed().as_micros() as u64)?;
         sleep(PAUSE).await;
     }
