@@ -83,9 +83,7 @@ impl MachineConfig {
                 Arc::new(SqliteRegistry::open(path, "issuer").await.map_err(|error| bad(&error.0))?)
             }
             None if database == "memory" => Arc::new(MemoryRegistry::new(clock.clone())),
-            None => {
-                Arc::new(PostgresRegistry::open(database, "issuer").await.map_err(|error| bad(&error.0))?)
-            }
+            None => Arc::new(PostgresRegistry::new(database, "issuer").map_err(|error| bad(&error.0))?),
         };
         let instance = Instance::named(name).map_err(|error| bad(&error))?;
         let options = HolderOptions::new(instance, 0..self.ids.unwrap_or(1_024), self.folder.clone());

@@ -69,6 +69,16 @@ async fn codes_are_made_and_read_and_a_changed_key_is_refused() {
     }
 }
 
+/// Nothing listens on port 1. Paused time, since connecting is tried for seconds.
+#[tokio::test(start_paused = true)]
+async fn a_start_survives_a_registry_that_is_away() {
+    let away = "database = \"postgres://nobody@127.0.0.1:1/none\"\n[machine]\ninstance = \"a:1:2\"\n";
+    let running = open(&format!("{away}[tags.trace]\nstrategy = \"snowflake\"")).await.unwrap();
+    let error = running.issuer.next("trace", 1).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("no machine id is held"), "{error}");
+    running.shutdown().await;
+}
+
 #[tokio::test]
 async fn each_mistake_has_one_clear_error() {
     let tag = |keys: &str| format!("[tags.order]\n{keys}");

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::Row as _;
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
+use sqlx::{Connection as _, Row as _};
 
 use super::Instance;
 use super::registry::{Entry, Registry, RegistryError, Row};
@@ -124,25 +124,29 @@ pub struct PostgresRegistry {
 registry!(PostgresRegistry, "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)");
 
 impl PostgresRegistry {
-    /// Connects, and makes the table if there is none; `pool` keeps systems apart that share the database.
+    /// A registry at `url` (`postgres://…`), which is connected to when it is first asked; the table is made with the first
+    /// connection. `pool` keeps systems apart that share the database.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`]: the database cannot be reached or does not allow it.
-    pub async fn open(url: &str, pool: &str) -> Result<Self, RegistryError> {
-        let pools = PgPoolOptions::new().max_connections(2).acquire_timeout(WAIT);
-        let database = pools.connect(url).await.map_err(RegistryError::new)?;
-        create_table(&database, SCHEMA).await.map_err(RegistryError::new)?;
+    /// [`RegistryError`] for a text that is no URL of a PostgreSQL.
+    pub fn new(url: &str, pool: &str) -> Result<Self, RegistryError> {
+        let options: PgConnectOptions = url.parse().map_err(RegistryError::new)?;
+        let database = PgPoolOptions::new()
+            .max_connections(2)
+            .acquire_timeout(WAIT)
+            .after_connect(|connection, _| Box::pin(create_table(connection, SCHEMA)))
+            .connect_lazy_with(options);
         Ok(Self { pool: pool.to_owned(), database })
     }
 }
 
 /// Makes a table of the issuer. PostgreSQL fails one of two sessions that make the same table at once, so they take turns.
 pub(in crate::issuer) async fn create_table(
-    database: &PgPool,
+    connection: &mut PgConnection,
     schema: &'static str,
 ) -> Result<(), sqlx::Error> {
-    let mut transaction = database.begin().await?;
+    let mut transaction = connection.begin().await?;
     sqlx::query("SELECT pg_advisory_xact_lock(7316200)").execute(&mut *transaction).await?;
     sqlx::query(schema).execute(&mut *transaction).await?;
     transaction.commit().await
@@ -160,22 +164,22 @@ mod tests {
     super::super::conformance::conformance!(fresh);
 
     mod postgres {
-        use super::super::PostgresRegistry;
+        use super::super::{PostgresRegistry, Registry};
         use crate::servers::postgres::{fresh_schema, url};
 
         /// A pool of its own is all that a test needs of the shared server.
         async fn fresh() -> (PostgresRegistry, ()) {
             let pool = fresh_schema();
-            (PostgresRegistry::open(url(), &pool).await.unwrap(), ())
+            (PostgresRegistry::new(url(), &pool).unwrap(), ())
         }
 
         super::super::super::conformance::conformance!(fresh);
 
         #[tokio::test]
         async fn processes_that_begin_at_once_all_find_the_table() {
-            let open = |_| PostgresRegistry::open(url(), "begin");
-            let opened = futures_util::future::join_all((0..8).map(open)).await;
-            assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+            let registries: Vec<_> = (0..8).map(|_| PostgresRegistry::new(url(), "begin").unwrap()).collect();
+            let read = futures_util::future::join_all(registries.iter().map(Registry::rows)).await;
+            assert!(read.iter().all(Result::is_ok), "{read:?}");
         }
     }
 

@@ -100,7 +100,9 @@ impl PostgresLedger {
     pub async fn open(url: &str) -> Result<Self, LedgerError> {
         let pools = PgPoolOptions::new().max_connections(1).acquire_timeout(WAIT);
         let pool = pools.connect(url).await.map_err(LedgerError::new)?;
-        crate::issuer::machine::create_table(&pool, SCHEMA).await.map_err(LedgerError::new)?;
+        let mut connection = pool.acquire().await.map_err(LedgerError::new)?;
+        crate::issuer::machine::create_table(&mut connection, SCHEMA).await.map_err(LedgerError::new)?;
+        drop(connection);
         Ok(Self(pool))
     }
 }
