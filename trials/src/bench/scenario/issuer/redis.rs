@@ -1,10 +1,9 @@
 //! `redis-segment`: 50 callers that each ask for one number at a time, from segments whose counter is in Redis, against
 //! `redis-benchmark`'s INCR of one key over 50 connections to the same server.
 //!
-//! The server keeps nothing on disk, as the issuer allows: that is INCR at its fastest. Callers of one process share steps
-//! of the counter; fifty issuers with a connection each, as fifty processes would be, show what a number costs alone.
+//! The server keeps nothing on disk, as the issuer allows: that is INCR at its fastest. The callers are tasks of one process,
+//! which share steps of the counter; that is what the issuer has over a connection for each caller.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,8 +25,7 @@ const NUMBERS: usize = 300_000;
 
 pub(in crate::bench::scenario) struct RedisSegment {
     redis: Redis,
-    shared: Issuer,
-    alone: Vec<Issuer>,
+    issuer: Issuer,
     _folder: TempDir,
 }
 
@@ -38,36 +36,22 @@ impl Measured for RedisSegment {
     async fn prepare(context: &Context) -> Result<Self> {
         let folder = context.fresh()?;
         let redis = Redis::start(folder.path(), Keeps::Nothing).await?;
-        let shared = issuer(&redis, folder.path(), "shared:").await?;
-        let mut alone = Vec::new();
-        for _ in 0..CLIENTS {
-            alone.push(issuer(&redis, folder.path(), "alone:").await?);
-        }
-        Ok(RedisSegment { redis, shared, alone, _folder: folder })
+        let durable: Arc<dyn Repository> = Arc::new(SqliteRepository::new(folder.path().join("issuer.db")));
+        let options = RedisOptions::new(vec![redis.url()]);
+        let issuer = Issuer::builder().repository(durable).redis(TAG, options)?.open().await?;
+        Ok(RedisSegment { redis, issuer, _folder: folder })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let numbers = context.scaled(NUMBERS);
         let incr = self.redis.increments(numbers, 1, "counter").await?;
-        let together = rate(vec![self.shared.counter(TAG)?; CLIENTS], numbers).await?;
-        let alone =
-            self.alone.iter().map(|issuer| issuer.counter(TAG)).collect::<std::result::Result<_, _>>()?;
-        let alone = rate(alone, numbers).await?;
-        let against = |sample: Sample| sample.against("Redis INCR, no persistence, -c 50 -P 1", incr);
+        let ours = rate(vec![self.issuer.counter(TAG)?; CLIENTS], numbers).await?;
         Ok(vec![
-            against(Sample::new("50 callers of one issuer", together, "numbers/s"))
+            Sample::new("50 callers of one issuer", ours, "numbers/s")
+                .against("Redis INCR, no persistence, -c 50 -P 1", incr)
                 .target(Target::RatioAtLeast(0.8)),
-            against(Sample::new("50 issuers, a caller and a connection each", alone, "numbers/s")),
         ])
     }
-}
-
-/// An issuer with one tag, durable in SQLite, its counter in `redis` under a key that begins with `prefix`.
-async fn issuer(redis: &Redis, folder: &Path, prefix: &str) -> Result<Issuer> {
-    let database = folder.join(format!("{}db", prefix.replace(':', ".")));
-    let durable: Arc<dyn Repository> = Arc::new(SqliteRepository::new(database));
-    let options = RedisOptions { prefix: prefix.to_owned(), ..RedisOptions::new(vec![redis.url()]) };
-    Ok(Issuer::builder().repository(durable).redis(TAG, options)?.open().await?)
 }
 
 /// Numbers a second when each of these callers takes one at a time, `numbers` in all.

@@ -53,6 +53,9 @@ impl Measured for IssuerRpc {
     }
 }
 
+/// Numbers of a segment.
+const STEP: u64 = 100_000_000;
+
 /// `count` numbers.
 async fn next(channel: Channel, count: u32) -> Result<()> {
     let request = v1::NextRequest { biz_tag: TAG.to_owned(), count };
@@ -64,7 +67,7 @@ async fn next(channel: Channel, count: u32) -> Result<()> {
     Err(Failure::new(format!("{numbers} numbers came, {count} were asked for")))
 }
 
-/// `seqsvr issuer` with its defaults and one tag. Dropping it kills it.
+/// `seqsvr issuer` with one tag, whose segments last seconds at fifty million numbers a second. Dropping it kills it.
 struct IssuerProcess {
     _process: Child,
     url: String,
@@ -75,7 +78,7 @@ impl IssuerProcess {
         let config = folder.join("issuer.toml");
         let database = folder.join("issuer.db");
         let text = format!(
-            "listen = \"127.0.0.1:0\"\n[issuer]\ndatabase = \"sqlite:{}\"\n[issuer.tags.{TAG}]\n",
+            "listen = \"127.0.0.1:0\"\n[issuer]\ndatabase = \"sqlite:{}\"\n[issuer.tags.{TAG}]\nstep = {STEP}\n",
             database.display()
         );
         std::fs::write(&config, text)?;
