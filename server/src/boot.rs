@@ -28,7 +28,7 @@ use crate::app::{
 };
 use crate::config::{Config, ConfigError, SequenceSource};
 use crate::domain::{Clock, HistoryId, MessageId};
-use crate::http::{NewTrace, Server, UseCases};
+use crate::http::{Hooks, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, Lines, Numbers, Stored, Traces, TracesError};
@@ -235,7 +235,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let directory = &storage.directory;
     let ids = numbers_of_all_else(config, &storage, &*messages).await?;
     let traces = Traces::open(config.server.machine_id).await?;
-    let new_trace: NewTrace = Arc::new(move || traces.next().to_string());
+    let new_trace = Arc::new(move || traces.next().to_string());
     let groups =
         Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
     let use_cases = UseCases {
@@ -265,17 +265,8 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     let healthy = Arc::clone(&messages);
-    let ready = Arc::new(move || healthy.healthy());
-    let server = Server::new(
-        listener,
-        config,
-        use_cases,
-        Arc::new(metrics),
-        clock,
-        new_trace,
-        ready,
-        stopping.clone(),
-    );
+    let hooks = Hooks { new_trace, readiness: Arc::new(move || healthy.healthy()) };
+    let server = Server::new(listener, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
     Ok(Running { address, stopping, http, tasks, queues, numbers, ids, messages, storage })

@@ -37,7 +37,7 @@ mod state;
 mod wire;
 mod ws;
 
-pub use state::{NewTrace, Readiness, UseCases};
+pub use state::{Hooks, NewTrace, Readiness, UseCases};
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use error::Problem;
@@ -145,10 +145,10 @@ impl Server {
         use_cases: UseCases,
         metrics: Arc<Metrics>,
         clock: Clock,
-        new_trace: NewTrace,
-        readiness: Readiness,
+        hooks: Hooks,
         stopping: CancellationToken,
     ) -> Server {
+        let Hooks { new_trace, readiness } = hooks;
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();

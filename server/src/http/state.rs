@@ -39,6 +39,14 @@ pub type NewTrace = Arc<dyn Fn() -> String + Send + std::marker::Sync>;
 /// Whether the server could do its work now; asked by `/ready`.
 pub type Readiness = Arc<dyn Fn() -> bool + Send + std::marker::Sync>;
 
+/// What the composition root answers for the HTTP side.
+pub struct Hooks {
+    /// Asked for each request.
+    pub new_trace: NewTrace,
+    /// Asked by `/ready`.
+    pub readiness: Readiness,
+}
+
 /// What is fixed for the life of the process.
 pub(super) struct Settings {
     pub(super) server: ServerSection,
