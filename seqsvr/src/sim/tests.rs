@@ -1,3 +1,5 @@
+//! Seeds in the tests: that every promise holds under all faults, that a seed replays, and that a broken rule shows.
+
 use super::clock::Shows;
 use super::faults::Mix;
 use super::trial::{Trial, Verdict};
