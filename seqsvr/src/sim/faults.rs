@@ -56,7 +56,11 @@ impl Mix {
             late: 100 * MILLI,
         }
     }
+}
 
+/// The mixes under which single broken rules show.
+#[cfg(test)]
+impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
         let packets = (0, 0, 0);

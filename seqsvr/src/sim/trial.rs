@@ -36,6 +36,7 @@ pub(crate) struct Verdict {
     pub(crate) lines: Vec<String>,
 }
 
+#[cfg(test)]
 impl Verdict {
     /// Numbers were wrong, which is worse than none.
     pub(crate) fn is_wrong(&self) -> bool {
