@@ -70,7 +70,7 @@ impl SimulationTrial {
         };
         let threads = available_parallelism().map_or(1, usize::from);
         let done: Vec<_> = scope(|scope| {
-            let running: Vec<_> = (0..threads).map(|_| scope.spawn(&one_by_one)).collect();
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(one_by_one)).collect();
             running.into_iter().map(|thread| thread.join().expect("a world does not panic")).collect()
         });
         let mut all = SimulationSummary::default();
