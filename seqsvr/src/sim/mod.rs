@@ -10,11 +10,15 @@ mod client;
 mod clock;
 mod cluster;
 mod disk;
+#[cfg(test)]
+mod explore;
 mod faults;
 mod history;
 mod memory;
 mod message;
 mod network;
+#[cfg(test)]
+mod owner;
 mod quorum;
 mod replica;
 mod role;

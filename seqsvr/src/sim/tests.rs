@@ -1,9 +1,12 @@
 //! Seeds in the tests: that every promise holds under all faults, that a seed replays, and that a broken rule shows.
 
 use super::clock::Shows;
+use super::explore::Protocol;
 use super::faults::Mix;
+use super::owner::{Part, TAKEOVER};
 use super::trial::{Trial, Verdict};
 use crate::flaws::{Flaw, Flaws};
+use crate::store::quorum::Sizes;
 
 /// The first seed below `most` under which the broken rule shows, as a broken promise about numbers.
 fn caught(flaw: Flaw, mix: &Mix, most: u64) -> Option<u64> {
@@ -64,4 +67,43 @@ fn a_seed_replays_to_the_same_history() {
 fn leases_on_a_clock_that_jumps_would_be_noticed() {
     let trial = Trial { clocks: Shows::Wall, ..Trial::all() };
     assert!((0..100).any(|seed| trial.run(seed).is_wrong()));
+}
+
+/// The first owner's raise has reached one replica when the second one claims; its lease ends with tick 1.
+fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
+    let old = Part { serves: true, lease: 1, raises: 1, answers: 1, ..Part::default() };
+    let new = Part { given: Some(0), wait: 1, lease: 9, claims: 1, answers: 1, ..Part::default() };
+    Protocol { sizes, flaws, owners: vec![old, new], ticks: 1, half_written: false, raising: true }
+}
+
+/// The arbiter ended when one replica had the second owner's table; either reads, when it likes.
+fn lease(flaws: Flaws) -> Protocol {
+    let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
+    let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
+    let sizes = Sizes::new(3, 2, 2).expect("these quorums meet");
+    Protocol { sizes, flaws, owners: vec![old, new], ticks: TAKEOVER, half_written: true, raising: false }
+}
+
+#[test]
+fn no_order_of_messages_breaks_the_fence() {
+    let sizes = |n, r, w| Sizes::new(n, r, w).expect("these quorums meet");
+    let explored = fence(sizes(3, 2, 2), Flaws::default()).explore(10_000);
+    assert!(explored.whole && explored.broken.is_none(), "{explored:?}");
+    for larger in [sizes(5, 3, 3), sizes(5, 2, 4)] {
+        assert_eq!(fence(larger, Flaws::default()).explore(5_000).broken, None);
+    }
+}
+
+/// The raise reaches the last replica after the read that should have seen it.
+#[test]
+fn a_fence_by_a_separate_read_is_broken_by_some_order() {
+    let flawed = fence(Sizes::new(3, 2, 2).expect("these quorums meet"), Flaws::only(Flaw::FenceFromRead));
+    let broken = flawed.explore(20_000).broken.expect("there is such an order");
+    assert!(broken.len() < 20, "{broken:#?}");
+}
+
+#[test]
+fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
+    assert_eq!(lease(Flaws::default()).explore(10_000).broken, None);
+    assert!(lease(Flaws::only(Flaw::TableOnOne)).explore(60_000).broken.is_some());
 }
