@@ -210,7 +210,7 @@ impl Arbiter {
                 }
             }
             Event::Change { id, change } => match &mut self.role {
-                Role::Acting(reign) => reign.change(id, change, &mut actions),
+                Role::Acting(reign) => reign.change(now, id, change, &mut actions),
                 _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
             },
         }

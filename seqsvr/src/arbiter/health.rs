@@ -81,6 +81,11 @@ impl Health {
         self.state = State::Dead;
     }
 
+    /// What was known of it no longer counts, since it may be another life by now; its record stays.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { trouble: self.trouble, ..Self::default() };
+    }
+
     /// Whether it answered the last probe.
     pub(crate) fn answers(&self) -> bool {
         self.answers > 0

@@ -11,7 +11,7 @@ use super::plan::{self, Policy, Status};
 use super::slots::open;
 use crate::clock::Moment;
 use crate::ids::{Epoch, SectionId};
-use crate::routing::{Node, Table};
+use crate::routing::{Node, NodeState, Table};
 use crate::store::tables::WriteError;
 
 /// The most changes of operators that wait at a time.
@@ -140,12 +140,27 @@ impl Reign {
         self.stale |= member.health.status() != before;
     }
 
-    pub(super) fn change(&mut self, id: u64, change: Change, actions: &mut Vec<Action>) {
+    pub(super) fn change(&mut self, now: Moment, id: u64, change: Change, actions: &mut Vec<Action>) {
+        if let Change::Add { name, .. } = &change {
+            self.look_again(now, name);
+        }
         if self.changes.len() < CHANGES {
             self.changes.push_back((id, change));
         } else {
             let outcome = Outcome::Refused(format!("{CHANGES} changes wait already; try again later"));
             actions.push(Action::Answer { id, outcome });
+        }
+    }
+
+    /// A drained node that is to be taken in again has often been restarted meanwhile: it is asked first, so that its sections
+    /// are not given to a life that is over.
+    fn look_again(&mut self, now: Moment, name: &str) {
+        let drained = |node: &Node| node.name == name && node.state == NodeState::Drained;
+        if self.table.nodes.iter().any(drained)
+            && let Some(member) = self.members.get_mut(name)
+        {
+            member.health.forget();
+            member.probe_at = now;
         }
     }
 
