@@ -5,24 +5,30 @@ use std::thread;
 
 use super::report::Row;
 
-/// Rows of the scenario `machine`.
-pub(super) fn rows(quick: bool, runs: usize) -> Vec<Row> {
+/// The scenario under which the machine's rows stand.
+pub(super) const NAME: &str = "machine";
+
+/// Rows of it.
+pub(super) fn rows(quick: bool) -> Vec<Row> {
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".to_owned());
     let memory = field("/proc/meminfo", "MemTotal")
         .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
         .unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    vec![
+    let mut rows = vec![
         row(&format!("cores, {processor}, Linux {}", kernel.trim()), cores as f64, ""),
         row("memory", (memory / 1024.0 / 1024.0).round(), "GiB"),
-        row(if quick { "runs (quick: a tenth of the work)" } else { "runs" }, runs as f64, ""),
-    ]
+    ];
+    if quick {
+        rows.push(row("of the work (quick)", 0.1, ""));
+    }
+    rows
 }
 
 fn row(metric: &str, value: f64, unit: &str) -> Row {
     Row {
-        scenario: "machine".to_owned(),
+        scenario: NAME.to_owned(),
         metric: metric.to_owned(),
         value,
         unit: unit.to_owned(),
@@ -30,6 +36,7 @@ fn row(metric: &str, value: f64, unit: &str) -> Row {
         ratio: None,
         target: None,
         met: None,
+        runs: 1,
     }
 }
 

@@ -8,16 +8,19 @@ pub mod chart;
 mod baseline;
 mod machine;
 mod report;
+mod results;
 mod scenario;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub use report::Row;
 use report::{rows_of, table};
+pub use results::Files;
+use results::merged;
 use scenario::Scenario;
 
 use crate::{Failure, Result, server};
@@ -31,10 +34,8 @@ pub struct Plan {
     pub runs: usize,
     /// A tenth of the work: shows that it works, its numbers mean little.
     pub quick: bool,
-    /// Where the rows go, as JSON.
-    pub json: Option<PathBuf>,
-    /// Where the chart goes, as SVG.
-    pub chart: Option<PathBuf>,
+    /// Where the results go.
+    pub files: Files,
 }
 
 /// What a scenario is given.
@@ -78,6 +79,8 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Carries out a plan, prints the table, and answers the rows.
 pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let chosen = choose(&plan.scenarios)?;
+    let earlier = plan.files.earlier()?;
+    let order: Vec<&str> = [machine::NAME].into_iter().chain(scenarios().map(|(name, _)| name)).collect();
     // Beside the program: /tmp may be memory, where syncing costs nothing.
     let binary = server::beside_this_program()?;
     let folder = binary.with_file_name("trials");
@@ -88,7 +91,7 @@ pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}")?;
     bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(250));
-    let mut rows = machine::rows(plan.quick, runs);
+    let mut rows = machine::rows(plan.quick);
     for scenario in chosen {
         bar.set_message(format!("{}: getting ready", scenario.name));
         let samples = (scenario.run)(&context, runs, &bar).await;
@@ -96,7 +99,7 @@ pub async fn run(plan: &Plan) -> Result<Vec<Row>> {
         rows.extend(rows_of(scenario.name, &samples));
         // Told as soon as it is known: a whole run takes minutes.
         bar.suspend(|| println!("{}", table(rows.iter().filter(|row| row.scenario == scenario.name))));
-        save(plan, &rows)?;
+        plan.files.save(&merged(&earlier, &rows, &order))?;
     }
     bar.finish_and_clear();
     Ok(rows)
@@ -120,20 +123,6 @@ fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
         })
     };
     if names.is_empty() { Ok(scenario::ALL.iter().collect()) } else { names.iter().map(find).collect() }
-}
-
-fn save(plan: &Plan, rows: &[Row]) -> Result<()> {
-    if let Some(path) = &plan.json {
-        write(path, &serde_json::to_string_pretty(rows)?)?;
-    }
-    if let Some(path) = &plan.chart {
-        write(path, &chart::draw(rows))?;
-    }
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(|e| Failure::new(format!("{} cannot be written: {e}", path.display())))
 }
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ pub struct Row {
     pub target: Option<String>,
     /// Whether it was.
     pub met: Option<bool>,
+    /// Runs of which these are the medians.
+    pub runs: usize,
 }
 
 /// Samples of several runs become one row for each metric, in the order of their first appearance.
@@ -107,6 +109,7 @@ fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
         ratio,
         target: first.target.map(|target| target.words(first.unit)),
         met,
+        runs: samples.len(),
     })
 }
 
@@ -167,6 +170,26 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             text,
             "{mark} {:<13} {:<44} {value:>20} {ratio:>9}  {:<40} {}",
             row.scenario, row.metric, rest[0], rest[1]
+        );
+    }
+    text
+}
+
+/// The rows for the README.
+pub(crate) fn markdown<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut text = String::from(
+        "| scenario | what | measured | against, in the same run | ratio | target | runs |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows {
+        let Row { scenario, metric, unit, runs, .. } = row;
+        let value = figure(row.value);
+        let against = row.against.as_deref().unwrap_or_default();
+        let ratio = row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+        let target = row.target.as_deref().unwrap_or_default();
+        let missed = if row.met == Some(false) { " (missed)" } else { "" };
+        let _ = writeln!(
+            text,
+            "| `{scenario}` | {metric} | {value} {unit} | {against} | {ratio} | {target}{missed} | {runs} |"
         );
     }
     text

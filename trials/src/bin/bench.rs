@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tidemark_trials::bench::{self, Plan};
+use tidemark_trials::bench::{self, Files, Plan};
 
 /// Measures Tidemark against baselines taken in the same run, and prints the medians
 #[derive(Parser)]
@@ -13,12 +13,15 @@ struct Arguments {
     /// Which to run; all if none is named
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
-    /// Write the rows to this file
+    /// Write the rows to this file; what is not measured now keeps its rows in it
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the chart into this file
+    /// Draw the chart of all rows into this file
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
+    /// Renew the tables in this Markdown file, between `<!-- bench: SCENARIO… -->` and `<!-- bench end -->`
+    #[arg(long, value_name = "FILE")]
+    readme: Option<PathBuf>,
     /// Runs of each scenario; medians are told
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
@@ -57,8 +60,9 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
-    let Arguments { scenarios, json, chart, runs, quick, .. } = arguments;
-    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, json, chart }).await?;
+    let Arguments { scenarios, json, chart, readme, runs, quick, .. } = arguments;
+    let files = Files { json, chart, readme };
+    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, files }).await?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let asked = rows.iter().filter(|row| row.met.is_some()).count();
     println!("{} of {asked} targets met", asked - missed);
