@@ -19,6 +19,7 @@ pub mod etcd;
 mod memory;
 pub mod postgres;
 pub mod quorum;
+mod sql;
 pub mod sqlite;
 pub mod tables;
 

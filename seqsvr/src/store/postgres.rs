@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, PgPool};
 
+use super::sql::{layout_is_new, number, stored};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
@@ -75,12 +76,9 @@ impl SectionStore for PostgresSections {
     ) -> Result<Claimed, StoreError> {
         let mut transaction = self.pool.begin().await.map_err(unavailable)?;
         schema::lock_for_claim(&mut transaction).await.map_err(unavailable)?;
-        match schema::layout(&mut transaction).await.map_err(unavailable)? {
-            Some(stored) if stored != layout => {
-                return Err(StoreError::Layout { stored, configured: layout });
-            }
-            Some(_) => {}
-            None => schema::fix_layout(&mut transaction, layout).await.map_err(unavailable)?,
+        let stored = schema::layout(&mut transaction).await.map_err(unavailable)?;
+        if layout_is_new(stored, layout)? {
+            schema::fix_layout(&mut transaction, layout).await.map_err(unavailable)?;
         }
         let mut claims = schema::load(&mut transaction).await.map_err(unavailable)?;
         if claims.accept(sections, owner)? {
@@ -149,7 +147,7 @@ async fn raise_all(
     raises: &[Ceiling],
 ) -> Result<Vec<(u32, u64)>, sqlx::Error> {
     let sections: Vec<i64> = raises.iter().map(|raise| i64::from(raise.section.get())).collect();
-    let targets = raises.iter().map(|raise| schema::stored(raise.max)).collect::<Result<Vec<i64>, _>>()?;
+    let targets = raises.iter().map(|raise| stored(raise.max)).collect::<Result<Vec<i64>, _>>()?;
     let raised: Vec<i64> = sqlx::query_scalar(
         "INSERT INTO sections SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS asked(section, ceiling) \
          ORDER BY section ON CONFLICT (section) DO UPDATE SET ceiling = excluded.ceiling \
@@ -166,9 +164,7 @@ async fn raise_all(
     let above: Vec<i64> = sections.into_iter().filter(|section| !raised.contains(section)).collect();
     let rows = sqlx::query_as("SELECT section, ceiling FROM sections WHERE section = ANY($1)").bind(above);
     let rows: Vec<(i64, i64)> = rows.fetch_all(connection).await?;
-    rows.into_iter()
-        .map(|(section, ceiling)| Ok((schema::number(section)?, ceiling.cast_unsigned())))
-        .collect()
+    rows.into_iter().map(|(section, ceiling)| Ok((number(section)?, ceiling.cast_unsigned()))).collect()
 }
 
 /// Cuts `raises` where a section comes again, which one statement could not raise twice.

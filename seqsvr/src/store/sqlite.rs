@@ -11,7 +11,8 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::claims::Claims;
-use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
+use super::sql::{layout_is_new, number, stored};
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
 mod schema;
@@ -44,9 +45,9 @@ impl SqliteSections {
         Ok(Self { path, connection })
     }
 
-    /// Lets every section, stored or not, start at `at_least` or above (0 to [`MAX_CEILING`]): for data that
-    /// was put back from a copy, so that numbers handed out since the copy are not handed out again. Takes
-    /// effect for claims made afterwards.
+    /// Lets every section, stored or not, start at `at_least` or above, 0 to [`MAX_CEILING`](super::MAX_CEILING): for
+    /// data that was put back from a copy, so that numbers handed out since the copy are not handed out again.
+    /// Takes effect for claims made afterwards.
     ///
     /// # Errors
     ///
@@ -180,6 +181,26 @@ async fn load_floor(connection: &mut SqliteConnection) -> Result<u64, sqlx::Erro
     Ok(floor.cast_unsigned())
 }
 
+/// The stored ceilings of the sections in `range`, all in one row: sqlx runs SQLite on a thread of its own and hands over
+/// row by row, which costs several times the reading of 42,950 (docs/adr/0003).
+async fn load_ceilings(
+    connection: &mut SqliteConnection,
+    range: &RangeInclusive<SectionId>,
+) -> Result<Vec<Ceiling>, sqlx::Error> {
+    let packed = sqlx::query_as(
+        "SELECT group_concat(section), group_concat(ceiling) FROM sections WHERE section BETWEEN ?1 AND ?2",
+    );
+    let packed = packed.bind(range.start().get()).bind(range.end().get()).fetch_one(connection).await?;
+    let (sections, ceilings): (Option<String>, Option<String>) = packed;
+    let (sections, ceilings) = (sections.unwrap_or_default(), ceilings.unwrap_or_default());
+    let column = |text: &str| text.parse::<i64>().map_err(|error| sqlx::Error::Decode(error.into()));
+    let ceiling = |(section, max): (&str, &str)| {
+        let section = SectionId::new(number(column(section)?)?);
+        Ok(Ceiling { section, max: column(max)?.cast_unsigned() })
+    };
+    sections.split_terminator(',').zip(ceilings.split_terminator(',')).map(ceiling).collect()
+}
+
 async fn claim(
     connection: &mut SqliteConnection,
     sections: &[RangeInclusive<SectionId>],
@@ -189,15 +210,9 @@ async fn claim(
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let stored =
         sqlx::query_as("SELECT section_size, step FROM layout").fetch_optional(&mut *transaction).await?;
-    match stored.map(|(section_size, step)| Layout { section_size, step }) {
-        Some(stored) if stored != layout => {
-            return Err(ClaimFailed::Refused(StoreError::Layout { stored, configured: layout }));
-        }
-        Some(_) => {}
-        None => {
-            let insert = sqlx::query("INSERT INTO layout VALUES (1, ?1, ?2)");
-            insert.bind(layout.section_size).bind(layout.step).execute(&mut *transaction).await?;
-        }
+    if layout_is_new(stored, layout).map_err(ClaimFailed::Refused)? {
+        let insert = sqlx::query("INSERT INTO layout VALUES (1, ?1, ?2)");
+        insert.bind(layout.section_size).bind(layout.step).execute(&mut *transaction).await?;
     }
     let mut claims = schema::load(&mut transaction).await?;
     if claims.accept(sections, owner).map_err(ClaimFailed::Refused)? {
@@ -205,15 +220,7 @@ async fn claim(
     }
     let mut ceilings = Vec::new();
     for range in sections {
-        let rows = sqlx::query_as("SELECT section, ceiling FROM sections WHERE section BETWEEN ?1 AND ?2")
-            .bind(range.start().get())
-            .bind(range.end().get());
-        let rows: Vec<(u32, i64)> = rows.fetch_all(&mut *transaction).await?;
-        let ceiling = |(section, max): (u32, i64)| Ceiling {
-            section: SectionId::new(section),
-            max: max.cast_unsigned(),
-        };
-        ceilings.extend(rows.into_iter().map(ceiling));
+        ceilings.extend(load_ceilings(&mut transaction, range).await?);
     }
     let floor = load_floor(&mut transaction).await?;
     transaction.commit().await?;
@@ -270,13 +277,6 @@ async fn raise(
         answers.push(Err(RaiseError::Smaller { stored: now }));
     }
     Ok((answers, transaction.commit().await))
-}
-
-/// A ceiling as SQLite keeps it.
-fn stored(ceiling: u64) -> Result<i64, sqlx::Error> {
-    let too_large =
-        |_| sqlx::Error::Encode(format!("{ceiling} is above {MAX_CEILING}, the largest ceiling").into());
-    i64::try_from(ceiling).map_err(too_large)
 }
 
 fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {

@@ -2,10 +2,9 @@
 
 use sqlx::{Connection, SqliteConnection};
 
-use crate::ids::{Epoch, SectionId};
-use crate::replica::message::Held;
-use crate::store::Owner;
-use crate::store::claims::{Claims, Hands, Run};
+use crate::ids::SectionId;
+use crate::store::claims::Claims;
+use crate::store::sql::{self, HandsRow};
 
 /// Stored in the file (`user_version`); a file with a larger one was written by a newer program.
 const VERSION: i64 = 2;
@@ -26,15 +25,10 @@ const SECOND: &str = "
         term INTEGER NOT NULL, version INTEGER NOT NULL, incarnation INTEGER NOT NULL, released INTEGER NOT NULL,
         earlier_term INTEGER, earlier_version INTEGER, earlier_incarnation INTEGER, earlier_released INTEGER);";
 
-type HandsRow = (u32, u32, i64, i64, i64, bool, Option<i64>, Option<i64>, Option<i64>, Option<bool>);
-
 /// Makes the tables, or brings those of an earlier program up to date; all or nothing.
 pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     let stored: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
-    if stored > VERSION {
-        let newer = format!("written by a newer program (version {stored}); use that one");
-        return Err(sqlx::Error::Configuration(newer.into()));
-    }
+    sql::known_version("it", stored, VERSION)?;
     if stored == VERSION {
         return Ok(());
     }
@@ -53,35 +47,24 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), sql
 pub(super) async fn load(connection: &mut SqliteConnection) -> Result<Claims, sqlx::Error> {
     let rows: Vec<HandsRow> =
         sqlx::query_as("SELECT * FROM hands ORDER BY first").fetch_all(connection).await?;
-    let run = |row: HandsRow| {
-        let (first, last, term, version, incarnation, released, ..) = row;
-        let earlier = match (row.6, row.7, row.8, row.9) {
-            (Some(term), Some(version), Some(incarnation), Some(released)) => {
-                Some(Held { owner: owner(term, version, incarnation), released })
-            }
-            _ => None,
-        };
-        let owner = Held { owner: owner(term, version, incarnation), released };
-        Run { sections: SectionId::new(first)..=SectionId::new(last), hands: Hands { owner, earlier } }
-    };
-    Ok(Claims::from_runs(rows.into_iter().map(run).collect()))
+    sql::claims(rows)
 }
 
 /// Puts `claims` in the place of what is stored.
 pub(super) async fn store(connection: &mut SqliteConnection, claims: &Claims) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM hands").execute(&mut *connection).await?;
-    for Run { sections, hands: Hands { owner, earlier } } in claims.runs() {
+    for row in claims.runs().iter().map(sql::row) {
         sqlx::query("INSERT INTO hands VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
-            .bind(sections.start().get())
-            .bind(sections.end().get())
-            .bind(owner.owner.epoch.term.cast_signed())
-            .bind(owner.owner.epoch.version.cast_signed())
-            .bind(owner.owner.incarnation.cast_signed())
-            .bind(owner.released)
-            .bind(earlier.map(|held| held.owner.epoch.term.cast_signed()))
-            .bind(earlier.map(|held| held.owner.epoch.version.cast_signed()))
-            .bind(earlier.map(|held| held.owner.incarnation.cast_signed()))
-            .bind(earlier.map(|held| held.released))
+            .bind(row.0)
+            .bind(row.1)
+            .bind(row.2)
+            .bind(row.3)
+            .bind(row.4)
+            .bind(row.5)
+            .bind(row.6)
+            .bind(row.7)
+            .bind(row.8)
+            .bind(row.9)
             .execute(&mut *connection)
             .await?;
     }
@@ -93,7 +76,7 @@ async fn load_first(connection: &mut SqliteConnection) -> Result<Claims, sqlx::E
     let rows = sqlx::query_as("SELECT first, last, term, version, incarnation FROM claims");
     let rows: Vec<(u32, u32, i64, i64, i64)> = rows.fetch_all(connection).await?;
     let made = |(first, last, term, version, incarnation): (u32, u32, i64, i64, i64)| {
-        (SectionId::new(first)..=SectionId::new(last), owner(term, version, incarnation))
+        (SectionId::new(first)..=SectionId::new(last), sql::owner(term, version, incarnation))
     };
     let mut made: Vec<_> = rows.into_iter().map(made).collect();
     made.sort_by_key(|(_, owner)| owner.epoch);
@@ -106,15 +89,11 @@ async fn load_first(connection: &mut SqliteConnection) -> Result<Claims, sqlx::E
     Ok(claims)
 }
 
-fn owner(term: i64, version: i64, incarnation: i64) -> Owner {
-    let epoch = Epoch { term: term.cast_unsigned(), version: version.cast_unsigned() };
-    Owner { epoch, incarnation: incarnation.cast_unsigned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::replica::Earlier;
+    use crate::store::sql::owner;
     use crate::store::sqlite::SqliteSections;
     use crate::store::{Ceiling, Layout, SectionStore};
 

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use tempfile::TempDir;
 
 use super::*;
+use crate::store::MAX_CEILING;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const FIRST: Owner = Owner { epoch: Epoch { term: 0, version: 1 }, incarnation: u64::MAX };
