@@ -99,6 +99,41 @@ async fn many_callers_that_wait_share_one_raise() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_for_many_uids_waits_once_for_all_their_sections() {
+    let store = Arc::new(Faulty::new());
+    let sequencer = open(&store).await;
+    store.shut();
+    let uids: Vec<_> = [7, 100_007, 7, 300_007, 100_007, 7].map(Uid::new).to_vec();
+    let call = async { sequencer.next_each(&uids).await };
+    let open_once = async {
+        settle().await;
+        assert_eq!(store.raises().len(), 3, "all sections were asked for");
+        store.let_one_through();
+    };
+    let (numbers, ()) = tokio::join!(call, open_once);
+    let numbers: Vec<_> = numbers.into_iter().map(Result::unwrap).collect();
+    assert_eq!(numbers, [1, 1, 2, 1, 2, 3], "a uid that is there again gets a larger one");
+    assert_eq!(store.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_call_for_many_uids_each_has_an_outcome_of_its_own() {
+    let store = Arc::new(Faulty::new());
+    let limit = 100;
+    let sequencer = open_with(&store, Options { limit, ..Options::default() }).await;
+    sequencer.advance(ALICE, limit).await.unwrap();
+    store.always(Fault::Fails);
+    let far = Uid::new(500_000);
+    let began = Instant::now();
+    let numbers = sequencer.next_each(&[BOB, ALICE, far, BOB, far]).await;
+    assert_eq!(began.elapsed(), Options::default().raise_wait, "one wait for all");
+    assert_eq!(numbers[1], Err(NextError::Final(Refusal::Exhausted { limit })));
+    assert_eq!((&numbers[0], &numbers[3]), (&Ok(1), &Ok(2)));
+    assert!(matches!(numbers[2], Err(NextError::Retryable(_))), "{numbers:?}");
+    assert_eq!(numbers[2], numbers[4]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failing_store_gives_a_retryable_error_in_bounded_time_and_then_heals() {
     let store = Arc::new(Faulty::new());
     let sequencer = open(&store).await;

@@ -2,6 +2,7 @@
 //! raiser's task; the queues of the chat server call it for every row.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -72,7 +73,7 @@ impl Embedded {
     }
 
     /// Repeats `attempt` after each round of raises until it no longer would wait, for a bounded time.
-    async fn wait<T>(&self, attempt: impl Fn() -> Result<T, TryNextError>) -> Result<T, NextError> {
+    async fn wait<T>(&self, mut attempt: impl FnMut() -> Result<T, TryNextError>) -> Result<T, NextError> {
         let waited = self.options.raise_wait;
         let deadline = Instant::now() + waited;
         let mut rounds = self.tenure.shared().rounds.subscribe();
@@ -103,11 +104,53 @@ impl Sequencer for Embedded {
         self.wait(|| self.tenure.shared().take(uid, count)).await
     }
 
+    async fn next_each(&self, uids: &[Uid]) -> Vec<Result<u64, NextError>> {
+        let shared = self.tenure.shared();
+        let mut numbers = Vec::with_capacity(uids.len());
+        numbers.extend(uids.iter().map_while(|&uid| taken(shared.take(uid, 1))));
+        if numbers.len() == uids.len() {
+            return numbers;
+        }
+        let mut waiting: Vec<usize> = (numbers.len()..uids.len()).collect();
+        numbers.resize(uids.len(), Ok(0));
+        let all = self.wait(|| {
+            // All that must wait ask for their raises in one pass. A uid that is there twice is not asked about again in it: the
+            // raise could come in between, and the later number would be the smaller one.
+            let mut passed_over = HashSet::new();
+            waiting.retain(|&at| {
+                if passed_over.contains(&uids[at]) {
+                    return true;
+                }
+                match taken(shared.take(uids[at], 1)) {
+                    Some(number) => numbers[at] = number,
+                    None => return passed_over.insert(uids[at]),
+                }
+                false
+            });
+            if waiting.is_empty() { Ok(()) } else { Err(TryNextError::WouldWait) }
+        });
+        if let Err(late) = all.await {
+            for at in waiting {
+                numbers[at] = Err(late.clone());
+            }
+        }
+        numbers
+    }
+
     async fn current(&self, uid: Uid) -> Result<u64, NextError> {
         Ok(self.tenure.shared().current(uid).expect("every section is here"))
     }
 
     async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), NextError> {
         self.wait(|| self.tenure.shared().advance(uid, at_least)).await
+    }
+}
+
+/// What came of one take; `None`: it would have to wait.
+fn taken(take: Result<Granted, TryNextError>) -> Option<Result<u64, NextError>> {
+    match take {
+        Ok(granted) => Some(Ok(granted.last)),
+        Err(TryNextError::Final(refusal)) => Some(Err(refusal.into())),
+        Err(TryNextError::WouldWait) => None,
     }
 }

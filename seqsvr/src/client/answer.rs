@@ -174,7 +174,7 @@ fn split(answer: Answer) -> (Result<Outcome, Fault>, Option<v1::Table>) {
                 Some($good) => Ok($made),
                 Some(Said::NotOwner(v1::NotOwner {})) | None => Err(Fault::NotOwner),
                 Some(Said::Unavailable(later)) => Err(later.into()),
-                Some(Said::Refused(refused)) => Err(Fault::Refused(refused.reason)),
+                Some(Said::Refused(refused)) => Err(refused.into()),
             };
             (outcome, $reply.table)
         }};
@@ -195,5 +195,14 @@ impl From<v1::Unavailable> for Fault {
     fn from(later: v1::Unavailable) -> Self {
         let after = std::time::Duration::from_millis(u64::from(later.retry_after_ms));
         Self::Unavailable { reason: later.reason, after }
+    }
+}
+
+impl From<v1::Refused> for Fault {
+    fn from(refused: v1::Refused) -> Self {
+        match refused.limit {
+            0 => Self::Refused(refused.reason),
+            limit => Self::Exhausted(limit),
+        }
     }
 }

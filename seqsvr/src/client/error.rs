@@ -27,6 +27,12 @@ pub enum CallError {
         /// The most that one call may take.
         max: usize,
     },
+    /// The line of the uid has no such numbers left: the largest that the cluster hands out is `limit`.
+    #[error("numbers end at {limit}, and this request would pass it")]
+    Exhausted {
+        /// The largest number that may be handed out.
+        limit: u64,
+    },
     /// The cluster refuses the call for good.
     #[error("refused: {0}")]
     Refused(String),
@@ -62,6 +68,7 @@ impl From<CallError> for NextError {
         match error {
             CallError::Unavailable(passing) => Self::Retryable(passing),
             CallError::Closed => Self::Final(Refusal::Stopped),
+            CallError::Exhausted { limit } => Self::Final(Refusal::Exhausted { limit }),
             lasting => Self::Final(Refusal::Cluster(lasting.to_string())),
         }
     }
@@ -69,10 +76,10 @@ impl From<CallError> for NextError {
 
 /// Why a call for many uids did not get a number for each. What was handed out is here, and nobody else's.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{} of {} uids got no number: {first}", numbers.iter().filter(|one| one.is_none()).count(), numbers.len())]
+#[error("{} of {} uids got no number: {first}", numbers.iter().filter(|one| one.is_err()).count(), numbers.len())]
 pub struct EachError {
-    /// In the order of the call; `None` where there is none.
-    pub numbers: Vec<Option<u64>>,
+    /// In the order of the call, with the reason where there is none.
+    pub numbers: Vec<Result<u64, CallError>>,
     /// The first failure.
     pub first: CallError,
 }
@@ -80,7 +87,7 @@ pub struct EachError {
 impl EachError {
     /// None of `uids` got a number.
     pub(super) fn all(uids: usize, first: CallError) -> Self {
-        Self { numbers: vec![None; uids], first }
+        Self { numbers: vec![Err(first.clone()); uids], first }
     }
 }
 
@@ -99,6 +106,9 @@ pub(super) enum Fault {
     /// Too many calls are under way to this process.
     #[error("more than {0} calls were under way to one process")]
     Busy(usize),
+    /// The numbers of a uid of the question end at this one.
+    #[error("numbers end at {0}")]
+    Exhausted(u64),
     /// For good.
     #[error("{0}")]
     Refused(String),
@@ -111,6 +121,7 @@ impl Fault {
     /// The error for the caller, when asking again cannot help.
     pub(super) fn lasting(&self) -> Option<CallError> {
         match self {
+            &Self::Exhausted(limit) => Some(CallError::Exhausted { limit }),
             Self::Refused(reason) => Some(CallError::Refused(reason.clone())),
             &Self::Regression { uid, got, known } => Some(CallError::Regression { uid, got, known }),
             _ => None,

@@ -1,13 +1,15 @@
 //! The cluster as a [`Sequencer`], for callers that can also work with an embedded one, such as the chat server.
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
 use super::Client;
 use crate::error::{NextError, TryNextError};
 use crate::ids::{Granted, Uid};
 use crate::sequencer::Sequencer;
 
-/// Numbers from a cluster, one call at a time; calls of many tasks share frames.
+/// Numbers from a cluster. Calls for one number that many tasks make at the same time share frames; one for many uids is a frame
+/// to each process.
 #[derive(Clone)]
 pub struct ClusterSequencer {
     client: Client,
@@ -34,6 +36,22 @@ impl Sequencer for ClusterSequencer {
 
     async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError> {
         Ok(self.client.next(uid, count).await?)
+    }
+
+    async fn next_each(&self, uids: &[Uid]) -> Vec<Result<u64, NextError>> {
+        let until = Instant::now() + self.client.patience;
+        let mut numbers = Vec::with_capacity(uids.len());
+        // One after the other, for the sake of a uid that stands in two of them.
+        for part in uids.chunks(self.client.inner.limits.uids_per_call) {
+            let client = self.client.within(until.saturating_duration_since(Instant::now()));
+            match client.next_each(part).await {
+                Ok(taken) => numbers.extend(taken.into_iter().map(Ok)),
+                Err(error) => {
+                    numbers.extend(error.numbers.into_iter().map(|one| one.map_err(NextError::from)))
+                }
+            }
+        }
+        numbers
     }
 
     async fn current(&self, uid: Uid) -> Result<u64, NextError> {

@@ -145,7 +145,8 @@ impl SetClient {
         split::ask(&uids, split::by(&uids, key), |_, part| self.part(part, make, deadline)).await
     }
 
-    /// Asks one process at first; then for each section by itself, so that one that is not served holds up no other.
+    /// Asks one process at first; then for each section by itself, so that one that is not served holds up no other; and for each
+    /// uid by itself where the line of one has ended.
     async fn part(
         &self,
         uids: Vec<u32>,
@@ -156,18 +157,22 @@ impl SetClient {
         let peer = self.pick(uids[0], 0);
         match self.first(peer.ask(make(Arc::clone(&uids))), deadline).await {
             Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
-            Err(fault) => {
-                if let Some(error) = fault.lasting() {
-                    return Err(EachError::all(uids.len(), error));
-                }
-                add(&self.around.counters.retries, 1);
-            }
+            Err(fault) => match fault.lasting() {
+                None | Some(CallError::Exhausted { .. }) => add(&self.around.counters.retries, 1),
+                Some(error) => return Err(EachError::all(uids.len(), error)),
+            },
         }
-        let sections = split::by(&uids, |uid| self.place(uid));
-        split::ask(&uids, sections, async |_, part: Vec<u32>| {
-            let (uid, count) = (part[0], part.len());
-            let told = self.insist(uid, make(part.into()), deadline).await;
+        let ask = async |uids: Vec<u32>| {
+            let (uid, count) = (uids[0], uids.len());
+            let told = self.insist(uid, make(uids.into()), deadline).await;
             told.and_then(numbers).map_err(|error| EachError::all(count, error))
+        };
+        let sections = split::by(&uids, |uid| self.place(uid));
+        split::ask(&uids, sections, async |_, section: Vec<u32>| match ask(section.clone()).await {
+            Err(EachError { first: CallError::Exhausted { .. }, .. }) if section.len() > 1 => {
+                split::ask(&section, split::by(&section, |uid| uid), async |_, one| ask(one).await).await
+            }
+            told => told,
         })
         .await
     }

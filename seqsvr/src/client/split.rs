@@ -29,11 +29,12 @@ where
         let told = call(key, positions.iter().map(|&position| uids[position]).collect());
         async { (told.await, positions) }
     });
-    let mut all = vec![None; uids.len()];
+    // Each position belongs to one part.
+    let mut all = vec![Ok(0); uids.len()];
     let mut first = None;
     for (told, positions) in join_all(calls).await {
         let numbers = match told {
-            Ok(numbers) => numbers.into_iter().map(Some).collect(),
+            Ok(numbers) => numbers.into_iter().map(Ok).collect(),
             Err(error) => {
                 first = Some(first.unwrap_or(error.first));
                 error.numbers
@@ -72,7 +73,7 @@ mod tests {
             _ => Err(EachError::all(part.len(), CallError::Closed)),
         });
         let failed = told.await.expect_err("the odd ones fail");
-        assert_eq!(failed.numbers, [None, Some(1), None]);
+        assert_eq!(failed.numbers, [Err(CallError::Closed), Ok(1), Err(CallError::Closed)]);
         assert_eq!(failed.to_string(), "2 of 3 uids got no number: the client was closed");
     }
 }

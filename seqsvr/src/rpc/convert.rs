@@ -4,6 +4,7 @@
 use thiserror::Error;
 
 use super::v1;
+use crate::error::Refusal;
 use crate::ids::{Epoch, SectionId};
 use crate::routing::{Assignment, Node, NodeState, Table, TableError};
 use crate::store::Owner;
@@ -46,6 +47,16 @@ impl TryFrom<v1::Owner> for Owner {
     fn try_from(owner: v1::Owner) -> Result<Owner, WireError> {
         let epoch = owner.epoch.ok_or(WireError::Missing("epoch"))?.into();
         Ok(Owner { epoch, incarnation: owner.incarnation })
+    }
+}
+
+impl From<&Refusal> for v1::Refused {
+    fn from(refusal: &Refusal) -> v1::Refused {
+        let limit = match refusal {
+            Refusal::Exhausted { limit } => *limit,
+            _ => 0,
+        };
+        v1::Refused { reason: refusal.to_string(), limit }
     }
 }
 

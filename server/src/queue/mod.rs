@@ -2,7 +2,8 @@
 //!
 //! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
 //! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
-//! notice, answer), `plan` decides without I/O, `recovery` resumes what a crash left, `shard` keeps a writer alive.
+//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `recovery` resumes what a crash left,
+//! `shard` keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod error;
+mod numbering;
 mod plan;
 mod recovery;
 mod shard;

@@ -71,7 +71,7 @@ impl Writer<'_> {
                 }
             }
             resumed += mine.len();
-            let copies = self.number_all(mine).await?;
+            let copies = self.number(mine, Vec::new()).await.copies?;
             self.deliver(copies).await?;
         }
         if resumed > 0 {

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::plan::{Decision, Facts, Limits, Planned, Planner};
+use super::plan::{Decision, Facts, Limits, Planner};
 use super::shard::{Delivery, Shard};
 use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
-use crate::domain::{Conversation, Kind, MessageId, Uid};
-use crate::seq::NumberError;
+use crate::domain::{Conversation, Kind, Uid};
 use crate::store::{Accept, CommitError, Copied, Deliver, Done, Recipient, Row, StoreError, Write};
 
 /// One writer at work on its queue.
@@ -103,16 +102,6 @@ impl<'a> Writer<'a> {
 
     /// One batch, from the orders to the answers.
     async fn work(&mut self, deliveries: Vec<Delivery>, mut asks: Vec<Ask>) {
-        // Numbers are taken in the order in which the commit writes: copies first.
-        let copies = match self.number_all(deliveries).await {
-            Ok(copies) => copies,
-            Err(error) => {
-                warn!(%error, "copies wait: no numbers");
-                refuse(asks, &SendError::Unavailable);
-                return self.recover(true).await;
-            }
-        };
-        let owed = !copies.is_empty();
         let facts = match self.facts(&asks).await {
             Ok(facts) => facts,
             Err(error) => {
@@ -124,7 +113,7 @@ impl<'a> Writer<'a> {
         };
         let mut answers: Vec<Option<Result<Accepted, SendError>>> = vec![None; asks.len()];
         let mut same: Vec<(usize, usize)> = Vec::new();
-        let mut entrants: Vec<Entrant> = Vec::new();
+        let (mut places, mut writes) = (Vec::new(), Vec::new());
 
         let limits = Limits { text: self.options.text, members: self.options.members };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
@@ -138,16 +127,32 @@ impl<'a> Writer<'a> {
             match planner.decide(at, ask.who, &ask.order) {
                 Decision::Answer(answer) => answers[at] = Some(answer),
                 Decision::SameAs(first) => same.push((at, first)),
-                Decision::Write(planned) => match self.number(planned).await {
-                    Ok(accept) => {
-                        rows += accept.rows.len() + accept.rest.len();
-                        entrants.push(Entrant { at, accept });
-                    }
-                    Err(refusal) => answers[at] = Some(Err(refusal)),
-                },
+                Decision::Write(planned) => {
+                    rows += planned.recipients.len();
+                    places.push(at);
+                    writes.push(planned);
+                }
             }
         }
         self.shard.waiting.extend(asks.drain(decided..));
+
+        let numbered = self.number(deliveries, writes).await;
+        let copies = match numbered.copies {
+            Ok(copies) => copies,
+            Err(error) => {
+                warn!(%error, "copies wait: no numbers");
+                answer(asks, answers, &same);
+                return self.recover(true).await;
+            }
+        };
+        let owed = !copies.is_empty();
+        let mut entrants: Vec<Entrant> = Vec::new();
+        for (at, accept) in places.into_iter().zip(numbered.accepts) {
+            match accept {
+                Ok(accept) => entrants.push(Entrant { at, accept }),
+                Err(refusal) => answers[at] = Some(Err(refusal)),
+            }
+        }
 
         match self.commit(copies, &entrants).await {
             Ok(outcomes) => {
@@ -224,51 +229,6 @@ impl<'a> Writer<'a> {
             facts.sent.extend(names.iter().zip(records).filter_map(|(name, sent)| Some((*name, sent?))));
         }
         Ok(facts)
-    }
-
-    /// Step 1 for a new acceptance: numbers for the receivers of this queue; the others' queues take their own.
-    async fn number(&self, planned: Planned) -> Result<Accept, SendError> {
-        let Planned { content, digest, recipients, change } = planned;
-        let (mut rows, mut rest) = (Vec::new(), Vec::new());
-        for recipient in recipients {
-            let own = recipient.uid == content.sender;
-            if !own && !self.is_mine(recipient.uid) {
-                rest.push(recipient);
-                continue;
-            }
-            match self.parts.numbers.next(recipient.uid).await {
-                Ok(id) => rows.push(row(recipient, id)),
-                // One whose line has ended must not silence a whole group: the copy stays owed.
-                Err(NumberError::Exhausted) if !own => rest.push(recipient),
-                Err(NumberError::Exhausted) => return Err(SendError::Exhausted),
-                Err(error @ NumberError::Unavailable(_)) => {
-                    warn!(%error, "an order is refused");
-                    return Err(SendError::Unavailable);
-                }
-            }
-        }
-        Ok(Accept { content, digest, rows, rest, change })
-    }
-
-    /// Step 1 for copies of earlier acceptances.
-    pub(super) async fn number_all(&self, deliveries: Vec<Delivery>) -> Result<Vec<Deliver>, NumberError> {
-        let mut copies = Vec::with_capacity(deliveries.len());
-        for Delivery { acceptance, content, to } in deliveries {
-            let mut rows = Vec::with_capacity(to.len());
-            for recipient in to {
-                match self.parts.numbers.next(recipient.uid).await {
-                    Ok(id) => rows.push(row(recipient, id)),
-                    Err(NumberError::Exhausted) => {
-                        error!(uid = %recipient.uid, "a number line has come to its end; the copy stays owed");
-                    }
-                    Err(unavailable) => return Err(unavailable),
-                }
-            }
-            if !rows.is_empty() {
-                copies.push(Deliver { acceptance, content, rows });
-            }
-        }
-        Ok(copies)
     }
 
     /// Steps 2 and 3: makes copies and acceptances durable in one transaction, then tells the receivers. Returns the outcomes of
@@ -356,10 +316,6 @@ impl<'a> Writer<'a> {
     pub(super) fn is_mine(&self, uid: Uid) -> bool {
         self.queue_of(uid) == self.shard.index
     }
-}
-
-fn row(recipient: Recipient, message_id: MessageId) -> Row {
-    Row { receiver: recipient.uid, message_id, generation: recipient.generation }
 }
 
 fn rows_of(write: &Write) -> &[Row] {

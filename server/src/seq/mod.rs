@@ -9,7 +9,7 @@ mod traces;
 
 use std::sync::Arc;
 
-use seqsvr::{NextError, Refusal, Sequencer, TryNextError};
+use seqsvr::{NextError, Refusal, Sequencer};
 
 use crate::domain::{MessageId, Uid};
 
@@ -40,15 +40,12 @@ impl Numbers {
         Numbers { sequencer }
     }
 
-    /// The next number of `uid`'s line, larger than all before it (S1, I6).
-    pub async fn next(&self, uid: Uid) -> Result<MessageId, NumberError> {
-        let line = seqsvr::Uid::new(uid.0);
-        let granted = match self.sequencer.try_next(line, 1) {
-            Ok(granted) => granted,
-            Err(TryNextError::WouldWait) => self.sequencer.next(line, 1).await?,
-            Err(TryNextError::Final(refusal)) => return Err(NextError::Final(refusal).into()),
-        };
-        MessageId::new(granted.last).ok_or(NumberError::Exhausted)
+    /// The next number of each of these lines, larger than all before it (S1, I6), asked for at once. They stand in the order of
+    /// `uids`; a user that is there twice gets two, the later one larger.
+    pub async fn each(&self, uids: &[Uid]) -> Vec<Result<MessageId, NumberError>> {
+        let lines: Vec<_> = uids.iter().map(|uid| seqsvr::Uid::new(uid.0)).collect();
+        let numbers = self.sequencer.next_each(&lines).await;
+        numbers.into_iter().map(|number| MessageId::new(number?).ok_or(NumberError::Exhausted)).collect()
     }
 }
 

@@ -128,6 +128,49 @@ async fn a_full_queue_refuses_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_batch_asks_for_all_its_numbers_at_once() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let members = (1..PEOPLE).map(person).collect();
+    let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
+    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
+    process.store.script([Fault::Stall]);
+    let first = tokio::spawn(process.messages.submit(person(0), draft(1)));
+    process.store.until_stalled(1).await;
+    // What comes while the first is written is one batch.
+    let next: Vec<_> = (2..=5).map(|id| process.messages.submit(person(id as u32 % 2), draft(id))).collect();
+    process.store.release();
+    first.await.expect("runs").expect("accepted");
+    for answer in next {
+        answer.await.expect("accepted");
+    }
+    let everyone = PEOPLE as usize;
+    let questions = process.questions.lock().expect("whole").clone();
+    assert_eq!(questions, [everyone, everyone, 4 * everyone], "the group, the first message, the batch");
+    process.queues.stop().await;
+    for n in 0..PEOPLE {
+        let inbox = world.inbox(person(n)).await;
+        assert_eq!(said(&inbox)[1..], (1..=5).map(name).collect::<Vec<_>>(), "in the order of acceptance");
+        assert!(ids(&inbox).is_sorted_by(|one, next| one < next));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let (ann, bob) = (person(0), person(1));
+    let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)]).await.expect("made");
+    process.lines.advance(seqsvr::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
+    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
+    process.messages.submit(ann, draft(1)).await.expect("accepted");
+    assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));
+    process.queues.stop().await;
+    assert_eq!(said(&world.inbox(person(2)).await)[1..], [name(1)]);
+    assert_eq!(said(&world.inbox(bob).await).len(), 1, "nothing after the making of the group");
+}
+
+#[tokio::test(start_paused = true)]
 async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     let world = World::new().await;
     let process = world.start(options(4)).await;

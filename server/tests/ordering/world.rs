@@ -1,9 +1,11 @@
 //! The rig: real queues over storage that fails on command, devices that follow a line, clients that insist.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use seqsvr::{Granted, NextError, Sequencer, TryNextError};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -60,14 +62,16 @@ impl World {
     pub(crate) async fn start(&self, options: Options) -> Process {
         let store = Arc::new(FaultyStore::new(self.rows.clone()));
         let limits = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
-        let sequencer = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
+        let embedded = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
+        let questions = Questions::default();
+        let lines = Arc::new(Listening { embedded, questions: questions.clone() });
         let watermarks = Watermarks::new(store.clone(), 1_000);
         let notifier = Arc::new(Local::new());
         let uuids = self.uuids.clone();
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
             Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
         let parts = Parts {
-            numbers: Numbers::new(Arc::new(sequencer)),
+            numbers: Numbers::new(lines.clone()),
             store: store.clone(),
             directory: self.directory.clone(),
             notifier: notifier.clone(),
@@ -95,6 +99,8 @@ impl World {
             ),
             queues,
             store,
+            lines,
+            questions,
         }
     }
 
@@ -113,6 +119,43 @@ pub(crate) struct Process {
     pub(crate) sync: Sync,
     pub(crate) queues: Queues,
     pub(crate) store: Arc<FaultyStore>,
+    pub(crate) lines: Arc<dyn Sequencer>,
+    /// How many numbers each call for some of them asked for.
+    pub(crate) questions: Questions,
+}
+
+pub(crate) type Questions = Arc<Mutex<Vec<usize>>>;
+
+/// Number lines that note what they are asked.
+struct Listening {
+    embedded: seqsvr::Embedded,
+    questions: Questions,
+}
+
+#[async_trait]
+impl Sequencer for Listening {
+    fn try_next(&self, uid: seqsvr::Uid, count: u32) -> Result<Granted, TryNextError> {
+        self.embedded.try_next(uid, count)
+    }
+
+    async fn next(&self, uid: seqsvr::Uid, count: u32) -> Result<Granted, NextError> {
+        self.embedded.next(uid, count).await
+    }
+
+    async fn next_each(&self, uids: &[seqsvr::Uid]) -> Vec<Result<u64, NextError>> {
+        if !uids.is_empty() {
+            self.questions.lock().expect("nothing panics while it is locked").push(uids.len());
+        }
+        self.embedded.next_each(uids).await
+    }
+
+    async fn current(&self, uid: seqsvr::Uid) -> Result<u64, NextError> {
+        self.embedded.current(uid).await
+    }
+
+    async fn advance(&self, uid: seqsvr::Uid, at_least: u64) -> Result<(), NextError> {
+        self.embedded.advance(uid, at_least).await
+    }
 }
 
 impl Process {

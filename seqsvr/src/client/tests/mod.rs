@@ -124,7 +124,7 @@ async fn a_section_that_waits_holds_up_no_other() {
     assert_eq!(error.to_string(), said);
 
     let each = hasty.next_each(&uids([1, 2 * SECTION, SECTION])).await.expect_err("one waits");
-    assert_eq!(each.numbers.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    assert_eq!(each.numbers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
     locked(&world.waiting).clear();
     client.next(Uid::new(2 * SECTION + 1), 1).await.expect("served again");
 }
@@ -167,12 +167,12 @@ async fn a_dead_set_leaves_the_others_untouched() {
     b.die();
     let hasty = client.within(Duration::from_millis(100));
     let failed = hasty.next_each(&mixed).await.expect_err("one Set is dead");
-    assert_eq!(failed.numbers, [Some(2), None, Some(2)]);
+    assert_eq!(failed.numbers, [Ok(2), Err(failed.first.clone()), Ok(2)]);
     assert_eq!(hasty.next(Uid::new(1), 1).await.expect("untouched").first, 3);
     let outside = Uid::new(3 * SECTION);
     assert_eq!(client.next(outside, 1).await, Err(CallError::NoSet(outside)));
     let failed = client.next_each(&uids([1, outside.get()])).await.expect_err("outside");
-    assert_eq!((failed.numbers, failed.first), (vec![None, None], CallError::NoSet(outside)));
+    assert_eq!(failed.numbers, [Err(CallError::NoSet(outside)), Err(CallError::NoSet(outside))]);
     assert_eq!(client.next(Uid::new(1), 1).await.expect("nothing was taken").first, 4);
 }
 

@@ -15,7 +15,7 @@ macro_rules! no {
             Denied::NotOwner => $call::Outcome::NotOwner(v1::NotOwner {}),
             Denied::Later(_) => $call::Outcome::Unavailable(unavailable(Cause::Raise)),
             Denied::Unavailable(cause) => $call::Outcome::Unavailable(unavailable(*cause)),
-            Denied::Refused(refusal) => $call::Outcome::Refused(v1::Refused { reason: refusal.to_string() }),
+            Denied::Refused(refusal) => $call::Outcome::Refused(refusal.into()),
         })
     };
 }

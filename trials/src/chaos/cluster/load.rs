@@ -111,11 +111,11 @@ impl Caller {
         let uids = self.some();
         let asked = self.began.elapsed();
         let (numbers, error) = match self.client.next_each(&uids).await {
-            Ok(numbers) => (numbers.into_iter().map(Some).collect(), None),
+            Ok(numbers) => (numbers.into_iter().map(Ok).collect(), None),
             Err(error) => (error.numbers, Some(error.first)),
         };
         for (uid, number) in uids.into_iter().zip(numbers) {
-            if let Some(number) = number {
+            if let Ok(number) = number {
                 self.granted(uid, asked, number, number);
             }
         }
