@@ -1,13 +1,14 @@
 //! Asks AllocSvrs whether they live, over gRPC. Owns one connection for each address; the shell calls it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::core::{Event, Probe};
 use crate::ids::SectionId;
@@ -26,27 +27,41 @@ pub(crate) struct Prober {
     set: u32,
     patience: Duration,
     clients: HashMap<String, Client>,
+    /// Nodes whose last probe failed: the log says why once, not with every probe.
+    failing: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Prober {
     /// Probes on behalf of Set `set`; what takes longer than `patience` is no answer.
     pub(crate) fn new(call: Call, set: u32, patience: Duration) -> Self {
-        Self { call, set, patience, clients: HashMap::new() }
+        Self { call, set, patience, clients: HashMap::new(), failing: Arc::default() }
     }
 
     /// Asks `node` at `addr`, and tells the core what came of it.
     pub(crate) fn probe(&mut self, node: String, addr: &str) -> BoxFuture<'static, Event> {
         let client = self.client(addr);
-        let (set, patience) = (self.set, self.patience);
+        let (set, patience, failing) = (self.set, self.patience, Arc::clone(&self.failing));
         Box::pin(async move {
             let asked = async {
                 let reply = client?.probe(ProbeRequest { set }).await;
                 Ok(reply.map_err(|status| status.message().to_owned())?.into_inner())
             };
             let outcome = timeout(patience, asked).await.unwrap_or_else(|_| Err("no answer".to_owned()));
-            let outcome = outcome.map(Probe::from).map_err(|why: String| {
-                debug!(node, why, "a probe failed");
-            });
+            let mut failing = failing.lock().unwrap_or_else(PoisonError::into_inner);
+            let outcome = match outcome {
+                Ok(reply) => {
+                    failing.remove(&node);
+                    Ok(Probe::from(reply))
+                }
+                Err(why) => {
+                    match failing.len() < KEPT && failing.insert(node.clone()) {
+                        true => info!(node, why, "a probe failed"),
+                        false => debug!(node, why, "a probe failed again"),
+                    }
+                    Err(())
+                }
+            };
+            drop(failing);
             Event::Probed { node, outcome }
         })
     }

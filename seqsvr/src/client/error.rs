@@ -101,7 +101,7 @@ pub(super) enum Fault {
     #[error("the owner did not serve: {reason}")]
     Unavailable { reason: String, after: Duration },
     /// The connection is not there, ended, or no answer came in time: it may or may not have been carried out.
-    #[error("no answer from {addr}: {why}")]
+    #[error("no answer from {addr} ({why})")]
     Lost { addr: Arc<str>, why: Arc<str> },
     /// Too many calls are under way to this process.
     #[error("more than {0} calls were under way to one process")]

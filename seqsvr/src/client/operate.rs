@@ -9,9 +9,10 @@ use tonic::{Code, Status};
 
 use super::Client;
 use super::error::CallError;
-use super::peer::{status_text, text};
+use super::peer::unanswered;
 use crate::ids::Uid;
 use crate::routing::Table;
+use crate::rpc::text;
 use crate::rpc::v1::admin_client::AdminClient;
 use crate::rpc::v1::sequence_client::SequenceClient;
 use crate::rpc::v1::{self, change_reply, change_request};
@@ -54,8 +55,8 @@ impl Client {
                 let channel = at.call().endpoint(addr).map_err(|error| text(&error))?;
                 let channel = channel.connect().await.map_err(|error| text(&error))?;
                 let mut peer = SequenceClient::with_interceptor(channel, at.call().pass());
-                let table =
-                    peer.route(v1::RouteRequest { set }).await.map_err(|status| status_text(&status))?;
+                let asked = peer.route(v1::RouteRequest { set }).await;
+                let table = asked.map_err(|status| unanswered(addr, &status))?;
                 Table::try_from(table.into_inner()).map_err(|error| error.to_string())
             });
             told.await.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(|why| format!("{addr}: {why}"))
@@ -107,9 +108,9 @@ impl Client {
                         _ => why = format!("{addr} does not act"),
                     },
                     Ok(Ok(Err(status))) if is_lasting(&status) => {
-                        return Err(CallError::Refused(format!("{addr}: {}", status_text(&status))));
+                        return Err(CallError::Refused(format!("{addr}: {}", unanswered(addr, &status))));
                     }
-                    Ok(Ok(Err(status))) => why = format!("{addr}: {}", status_text(&status)),
+                    Ok(Ok(Err(status))) => why = format!("{addr}: {}", unanswered(addr, &status)),
                     Ok(Err(said)) => why = format!("{addr}: {said}"),
                     Err(_) => why = format!("{addr}: no answer"),
                 }

@@ -24,6 +24,7 @@ use super::outbox::{Ask, Bounds, Next, Outbox, Told, Waiting};
 use super::seen::Seen;
 use crate::ids::Granted;
 use crate::rpc::security::{Call as CallWith, SecurityError};
+use crate::rpc::text;
 use crate::rpc::v1::sequence_client::SequenceClient;
 use crate::rpc::v1::{StreamReply, StreamRequest};
 
@@ -63,6 +64,8 @@ struct Link {
     addr: Arc<str>,
     outbox: Mutex<Outbox>,
     health: AtomicU8,
+    /// Why the last connection ended or was not made.
+    ended: Mutex<Arc<str>>,
     /// Somebody asked while there was no connection.
     wanted: Notify,
     around: Surroundings,
@@ -76,6 +79,7 @@ impl Peer {
             addr: addr.into(),
             outbox: Mutex::new(Outbox::new(bounds)),
             health: AtomicU8::new(Health::Fresh as u8),
+            ended: Mutex::new("there is no connection".into()),
             wanted: Notify::new(),
             around,
         });
@@ -127,7 +131,7 @@ impl Link {
             // Looked at under the lock, so that nothing is put in after the box was emptied for good.
             if self.health() == Health::Down {
                 self.wanted.notify_one();
-                return Err(self.lost("there is no connection"));
+                return Err(self.lost(&locked(&self.ended)));
             }
             put(&mut outbox)?
         };
@@ -145,6 +149,7 @@ impl Link {
     fn down(&self, why: &str) {
         let given_up = {
             let mut outbox = locked(&self.outbox);
+            *locked(&self.ended) = why.into();
             self.health.store(Health::Down as u8, Ordering::Release);
             outbox.lose_all()
         };
@@ -193,7 +198,7 @@ impl Link {
         let replies = SequenceClient::with_interceptor(channel, self.around.call.pass())
             .stream(Request::new(frames))
             .await
-            .map_err(|status| status.message().to_owned())?;
+            .map_err(|status| unanswered(&self.addr, &status))?;
         Ok((replies.into_inner(), era))
     }
 
@@ -270,18 +275,18 @@ impl Stream for Frames {
     }
 }
 
+/// Why a first question to `addr` was not answered.
+pub(super) fn unanswered(addr: &str, status: &Status) -> String {
+    // Who expects TLS ends a connection in plain text without a word.
+    let ended = std::error::Error::source(status).is_some();
+    if ended && addr.starts_with("http://") {
+        return "the connection was ended; if TLS is spoken there, write https:// and set authority"
+            .to_owned();
+    }
+    status_text(status)
+}
+
 /// A status as part of a line.
 pub(super) fn status_text(status: &Status) -> String {
     format!("{}: {}", status.code(), status.message())
-}
-
-/// An error with what caused it.
-pub(super) fn text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }

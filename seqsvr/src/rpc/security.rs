@@ -78,7 +78,7 @@ pub enum SecurityError {
     #[error("the address {0} is wrong: write http://host:port or https://host:port")]
     Address(String),
     /// The certificates cannot be used.
-    #[error("the certificates cannot be used: {0}")]
+    #[error("the certificates cannot be used: {}", super::text(.0))]
     Tls(tonic::transport::Error),
 }
 
@@ -113,11 +113,14 @@ impl Listen {
                 return lacks("admin_token_file");
             }
         }
-        Ok(Self {
+        let loaded = Self {
             identity,
             token: token.map(|token| Fingerprint::of(&token)),
             admin: admin_token.map(|token| Fingerprint::of(&token)),
-        })
+        };
+        // What cannot be used is said before anything is opened.
+        loaded.server()?;
+        Ok(loaded)
     }
 
     /// A server that speaks TLS where certificates are given, with windows wide enough for busy streams.
@@ -146,12 +149,12 @@ impl Listen {
 
     /// Lets calls through that bring the token.
     pub fn guard(&self) -> Guard {
-        Guard { token: self.token }
+        Guard { token: self.token, key: "token_file" }
     }
 
     /// Lets calls of operators through.
     pub fn admin_guard(&self) -> Guard {
-        Guard { token: self.admin }
+        Guard { token: self.admin, key: "admin_token_file" }
     }
 }
 
@@ -229,6 +232,8 @@ impl Fingerprint {
 #[derive(Clone)]
 pub struct Guard {
     token: Option<Fingerprint>,
+    /// What callers call it.
+    key: &'static str,
 }
 
 impl Interceptor for Guard {
@@ -237,8 +242,8 @@ impl Interceptor for Guard {
         let brought = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
         match brought.and_then(|value| value.strip_prefix("Bearer ")) {
             Some(token) if Fingerprint::of(token) == expected => Ok(request),
-            Some(_) => Err(Status::unauthenticated("the token is wrong; see token_file")),
-            None => Err(Status::unauthenticated("a token is needed; set token_file")),
+            Some(_) => Err(Status::unauthenticated(format!("the token is wrong; see {}", self.key))),
+            None => Err(Status::unauthenticated(format!("a token is needed; set {}", self.key))),
         }
     }
 }
