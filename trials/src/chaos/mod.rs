@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use cluster::{ClusterSummary, ClusterTrial};
+pub use cluster::{ClusterSummary, ClusterTrial, History, Load};
 pub use fault::{Summary, Trial};
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationSummary, SimulationTrial};

@@ -3,81 +3,18 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use seqsvr::store::{Stores, StoresConfig};
 
 use super::etcd::EtcdMember;
 use super::links::Link;
 use super::member::{Member, Role};
+use super::shape::{Keeper, Papers, Shape, Timing};
 use crate::{Failure, Result};
 
 const CLUSTER: &str = "trial";
-
-/// How many processes of each role.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// StoreSvrs; a majority must answer.
-    pub stores: usize,
-    /// AllocSvrs.
-    pub allocators: usize,
-    /// Arbiters.
-    pub arbiters: usize,
-    /// What keeps ceilings and tables.
-    pub keeper: Keeper,
-    /// Whether the processes speak over wires that can be cut.
-    pub wired: bool,
-    /// How quickly the cluster notices.
-    pub timing: Timing,
-}
-
-impl Shape {
-    /// Three stores and these.
-    pub fn new(allocators: usize, arbiters: usize) -> Shape {
-        Shape {
-            stores: 3,
-            allocators,
-            arbiters,
-            keeper: Keeper::Quorum,
-            wired: false,
-            timing: Timing::default(),
-        }
-    }
-}
-
-/// What keeps ceilings and tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
-    /// StoreSvrs.
-    Quorum,
-    /// An etcd cluster; needs the program `etcd`, and `seqsvr` built with the feature `etcd`.
-    Etcd,
-}
-
-/// What detection and takeover hang on; the defaults are those of the programs.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// How long a read of the table lets an AllocSvr serve.
-    pub lease: Duration,
-    /// Between two probes of an AllocSvr.
-    pub probe_every: Duration,
-    /// Probes in a row without an answer that make it dead.
-    pub dead_after: u32,
-}
-
-impl Default for Timing {
-    fn default() -> Timing {
-        Timing { lease: Duration::from_secs(2), probe_every: Duration::from_millis(200), dead_after: 3 }
-    }
-}
-
-impl Timing {
-    /// The time without service that a lost AllocSvr may cost: detection and 1.1 times the lease.
-    pub fn takeover(self) -> Duration {
-        self.probe_every * self.dead_after + self.lease.mul_f64(1.1)
-    }
-}
 
 /// The processes to be, with their files written.
 pub(super) struct Plan {
@@ -90,87 +27,211 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<Plan> {
-        let mut ports = free_ports(2 * shape.stores + 2 * shape.allocators + shape.arbiters)?.into_iter();
-        let mut next = || ports.next().ok_or_else(|| Failure::new("a port is missing"));
-        let mut named = |word: &str, count: usize| -> Result<Vec<(String, String)>> {
-            (1..=count)
-                .map(|index| Ok((format!("{word}{index}"), format!("127.0.0.1:{}", next()?))))
-                .collect()
-        };
-        let stores = named(if shape.keeper == Keeper::Etcd { "etcd" } else { "store" }, shape.stores)?;
-        let peers = named("peer", shape.stores)?;
-        let allocators = named("alloc", shape.allocators)?;
-        let metrics = named("metrics", shape.allocators)?;
-        let arbiters = named("arbiter", shape.arbiters)?;
-        let write = |name: &str, text: String| -> Result<PathBuf> {
-            let path = folder.join(format!("{name}.toml"));
-            fs::write(&path, text)?;
-            Ok(path)
-        };
-        let member = |role, name: &str, addr: &str, text: String| -> Result<Member> {
-            Ok(Member::new(name.to_owned(), role, addr.to_owned(), binary, write(name, text)?))
-        };
+        let writer = Writer::new(binary, folder, shape)?;
         let mut wires = Wires { wired: shape.wired, links: Vec::new() };
-        let Timing { lease, probe_every, dead_after } = shape.timing;
         let mut plan = Plan {
-            stores: match shape.keeper {
-                Keeper::Quorum => Vec::new(),
-                Keeper::Etcd => etcd_members(&stores, &peers, folder, &mut wires)?,
-            },
+            stores: Vec::new(),
             allocators: Vec::new(),
             arbiters: Vec::new(),
             links: Vec::new(),
             client_config: PathBuf::new(),
         };
-        // A store that cannot be reached must cost less than a lease.
-        let patience = (lease / 4).as_millis();
-        // Longer than any caller counts the answers to one question.
-        let settle = (5 * patience).max(1_000);
-        if shape.keeper == Keeper::Quorum {
-            for (name, addr) in &stores {
-                let directory = folder.join(name);
-                let peers = others(&stores, name);
-                let text = format!(
-                    "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
-                     [peers]\nreplicas = {peers}\nsettle_ms = {settle}\n"
-                );
-                plan.stores.push(member(Role::Store, name, addr, text)?);
+        for set in &writer.sets {
+            match shape.keeper {
+                Keeper::Quorum => plan.stores.extend(writer.stores(set)?),
+                Keeper::Etcd => {
+                    plan.stores.extend(etcd_members(&set.stores, &set.peers, folder, &mut wires)?)
+                }
             }
         }
-        for ((name, addr), (_, metrics)) in allocators.iter().zip(&metrics) {
-            let directory = folder.join(name);
-            let keeper = keeper_keys(shape.keeper, &wires.lay_all(name, &stores)?);
-            let text = format!(
-                "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\
-                 directory = {directory:?}\n\n[[sets]]\nlease_ms = {}\n\n\
-                 [sets.stores]\npatience_ms = {patience}\n{keeper}",
-                lease.as_millis()
-            );
-            let alloc = member(Role::Alloc, name, addr, text)?;
-            plan.allocators.push(alloc.with_metrics(metrics.clone()));
+        for (alloc, metrics) in writer.allocators.iter().zip(&writer.metrics) {
+            plan.allocators.push(writer.allocator(alloc, metrics, &mut wires)?);
         }
         // Callers and probes find an AllocSvr by the same address, that in the table.
-        let allocators = wires.lay_all("callers", &allocators)?;
-        let known: String = allocators
-            .iter()
-            .map(|(name, addr)| format!("\n[[allocators]]\nname = {name:?}\naddr = \"http://{addr}\"\n"))
-            .collect();
-        for (number, (name, addr)) in arbiters.iter().enumerate() {
-            let keeper = keeper_keys(shape.keeper, &wires.lay_all(name, &stores)?);
-            let text = format!(
-                "cluster = {CLUSTER:?}\nnumber = {number}\nlisten = {addr:?}\n\n[set]\n\n\
-                 [timing]\nprobe_every_ms = {}\ndead_after = {dead_after}\n\n\
-                 [stores]\npatience_ms = {patience}\n{keeper}{known}",
-                probe_every.as_millis()
-            );
-            plan.arbiters.push(member(Role::Arbiter, name, addr, text)?);
+        let seen = wires.lay_all("callers", &writer.allocators)?;
+        for set in &writer.sets {
+            plan.arbiters.extend(writer.arbiters(set, &seen, &mut wires)?);
         }
         plan.links = wires.links;
-        let urls = |members: &[(String, String)]| quoted(members.iter().map(|(_, addr)| addr));
-        let client =
-            format!("[[sets]]\nallocators = {}\narbiters = {}\n", urls(&allocators), urls(&arbiters));
-        plan.client_config = write("client", client)?;
+        plan.client_config = writer.client(&seen)?;
         Ok(plan)
+    }
+}
+
+/// A process's name and where it listens: `host:port`.
+type Place = (String, String);
+
+/// The places of one Set.
+struct SetPlaces {
+    number: u32,
+    uids: RangeInclusive<u32>,
+    stores: Vec<Place>,
+    peers: Vec<Place>,
+    arbiters: Vec<Place>,
+    arbiter_metrics: Vec<Place>,
+}
+
+/// Writes the files.
+struct Writer<'a> {
+    binary: &'a Path,
+    folder: &'a Path,
+    shape: &'a Shape,
+    sets: Vec<SetPlaces>,
+    allocators: Vec<Place>,
+    metrics: Vec<Place>,
+    /// How long a question to a store may take: one that cannot be reached must cost less than a lease.
+    patience: u128,
+}
+
+impl<'a> Writer<'a> {
+    fn new(binary: &'a Path, folder: &'a Path, shape: &'a Shape) -> Result<Self> {
+        let mut ports =
+            free_ports(2 * shape.allocators + 2 * shape.sets.len() * (shape.stores + shape.arbiters))?;
+        let mut named = |word: &str, count: usize, before: usize| -> Result<Vec<Place>> {
+            let mut port = || ports.pop().ok_or_else(|| Failure::new("a port is missing"));
+            let place = |index| Ok((format!("{word}{index}"), format!("127.0.0.1:{}", port()?)));
+            (before + 1..=before + count).map(place).collect()
+        };
+        let store = if shape.keeper == Keeper::Etcd { "etcd" } else { "store" };
+        let mut sets = Vec::new();
+        for (index, (number, uids)) in shape.sets.iter().enumerate() {
+            let (stores, arbiters) = (index * shape.stores, index * shape.arbiters);
+            sets.push(SetPlaces {
+                number: *number,
+                uids: uids.clone(),
+                stores: named(store, shape.stores, stores)?,
+                peers: named("peer", shape.stores, stores)?,
+                arbiters: named("arbiter", shape.arbiters, arbiters)?,
+                arbiter_metrics: named("metrics", shape.arbiters, arbiters)?,
+            });
+        }
+        let (allocators, metrics) =
+            (named("alloc", shape.allocators, 0)?, named("metrics", shape.allocators, 0)?);
+        let patience = (shape.timing.lease / 4).as_millis();
+        Ok(Self { binary, folder, shape, sets, allocators, metrics, patience })
+    }
+
+    fn stores(&self, set: &SetPlaces) -> Result<Vec<Member>> {
+        // Longer than any caller counts the answers to one question.
+        let settle = (5 * self.patience).max(1_000);
+        let number = set.number;
+        let one = |(name, addr): &Place| {
+            let directory = self.folder.join(name);
+            let others: Vec<Place> = set.stores.iter().filter(|(other, _)| other != name).cloned().collect();
+            let peers = self.urls(&others);
+            let text = format!(
+                "cluster = {CLUSTER:?}\nset = {number}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
+                 [peers]\nreplicas = {peers}\nsettle_ms = {settle}\n"
+            );
+            self.member(Role::Store, name, addr, text + &self.to_call("peers.security") + &self.to_listen())
+        };
+        set.stores.iter().map(one).collect()
+    }
+
+    fn allocator(&self, (name, addr): &Place, (_, metrics): &Place, wires: &mut Wires) -> Result<Member> {
+        let directory = self.folder.join(name);
+        let mut text = format!(
+            "cluster = {CLUSTER:?}\nname = {name:?}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\
+             directory = {directory:?}\n"
+        );
+        text += &self.to_listen();
+        for set in &self.sets {
+            let (number, lease) = (set.number, self.shape.timing.lease.as_millis());
+            text += &format!("\n[[sets]]\nnumber = {number}\nlease_ms = {lease}\n");
+            text += &self.keeper("sets.stores", &wires.lay_all(name, &set.stores)?);
+        }
+        let alloc = self.member(Role::Alloc, name, addr, text)?;
+        Ok(alloc.with_metrics(metrics.clone()))
+    }
+
+    fn arbiters(&self, set: &SetPlaces, allocators: &[Place], wires: &mut Wires) -> Result<Vec<Member>> {
+        let known: String = allocators
+            .iter()
+            .map(|(name, addr)| format!("\n[[allocators]]\nname = {name:?}\naddr = \"{}\"\n", self.url(addr)))
+            .collect();
+        let Timing { probe_every, dead_after, .. } = self.shape.timing;
+        let mut all = Vec::new();
+        for (index, ((name, addr), (_, metrics))) in set.arbiters.iter().zip(&set.arbiter_metrics).enumerate()
+        {
+            let mut text = format!(
+                "cluster = {CLUSTER:?}\nnumber = {index}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
+                 [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\n\n\
+                 [timing]\nprobe_every_ms = {}\ndead_after = {dead_after}\n",
+                set.number,
+                set.uids.start(),
+                set.uids.end(),
+                probe_every.as_millis()
+            );
+            text += &self.shape.policy.of_arbiters();
+            if let Some(papers) = &self.shape.papers {
+                text += &(self.to_listen() + &papers.of_operators());
+            }
+            text +=
+                &(self.to_call("call") + &self.keeper("stores", &wires.lay_all(name, &set.stores)?) + &known);
+            all.push(self.member(Role::Arbiter, name, addr, text)?.with_metrics(metrics.clone()));
+        }
+        Ok(all)
+    }
+
+    /// The file that clients find the Sets by.
+    fn client(&self, allocators: &[Place]) -> Result<PathBuf> {
+        let mut text = String::new();
+        if let Some(papers) = &self.shape.papers {
+            text += &(self.to_call("security") + &papers.of_operators());
+        }
+        let policy = self.shape.policy.of_clients();
+        for set in &self.sets {
+            let (first, last) = (set.uids.start(), set.uids.end());
+            text += &format!(
+                "\n[[sets]]\nnumber = {}\nfirst_uid = {first}\nlast_uid = {last}\npolicy = {policy:?}\n\
+                 allocators = {}\narbiters = {}\n",
+                set.number,
+                self.urls(allocators),
+                self.urls(&set.arbiters)
+            );
+        }
+        self.file("client", text)
+    }
+
+    /// The section that names the stores.
+    fn keeper(&self, section: &str, stores: &[Place]) -> String {
+        let (patience, urls) = (self.patience, self.urls(stores));
+        let keeper = match self.shape.keeper {
+            Keeper::Quorum => format!("replicas = {urls}\n"),
+            Keeper::Etcd => format!("etcd = {{ endpoints = {urls} }}\n"),
+        };
+        format!("\n[{section}]\npatience_ms = {patience}\n{keeper}")
+            + &self.to_call(&format!("{section}.security"))
+    }
+
+    fn to_listen(&self) -> String {
+        self.shape.papers.as_ref().map(Papers::to_listen).unwrap_or_default()
+    }
+
+    fn to_call(&self, section: &str) -> String {
+        let keys = self.shape.papers.as_ref().map(Papers::to_call);
+        keys.map(|keys| format!("\n[{section}]\n{keys}")).unwrap_or_default()
+    }
+
+    fn url(&self, addr: &str) -> String {
+        let scheme = if self.shape.papers.is_some() { "https" } else { "http" };
+        format!("{scheme}://{addr}")
+    }
+
+    /// A TOML list of URLs.
+    fn urls(&self, places: &[Place]) -> String {
+        let urls: Vec<String> = places.iter().map(|(_, addr)| format!("\"{}\"", self.url(addr))).collect();
+        format!("[{}]", urls.join(", "))
+    }
+
+    fn member(&self, role: Role, name: &str, addr: &str, text: String) -> Result<Member> {
+        Ok(Member::new(name.to_owned(), role, addr.to_owned(), self.binary, self.file(name, text)?))
+    }
+
+    fn file(&self, name: &str, text: String) -> Result<PathBuf> {
+        let path = self.folder.join(format!("{name}.toml"));
+        fs::write(&path, text)?;
+        Ok(path)
     }
 }
 
@@ -213,15 +274,6 @@ fn etcd_members(
     Ok(all.iter().map(member).collect())
 }
 
-/// The keys of a section that names the stores.
-fn keeper_keys(keeper: Keeper, stores: &[(String, String)]) -> String {
-    let urls = quoted(stores.iter().map(|(_, addr)| addr));
-    match keeper {
-        Keeper::Quorum => format!("replicas = {urls}\n"),
-        Keeper::Etcd => format!("etcd = {{ endpoints = {urls} }}\n"),
-    }
-}
-
 /// The stores of the cluster in `members`, for a caller in this process.
 pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
     let config = StoresConfig {
@@ -233,16 +285,6 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
         etcd: None,
     };
     Ok(config.open(CLUSTER, 0)?)
-}
-
-fn others(stores: &[(String, String)], but: &str) -> String {
-    quoted(stores.iter().filter(|(name, _)| name != but).map(|(_, addr)| addr))
-}
-
-/// A TOML list of URLs.
-fn quoted<'a>(addresses: impl Iterator<Item = &'a String>) -> String {
-    let urls: Vec<String> = addresses.map(|addr| format!("\"http://{addr}\"")).collect();
-    format!("[{}]", urls.join(", "))
 }
 
 /// All are held until the last is found, so that they differ.

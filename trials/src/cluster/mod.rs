@@ -5,6 +5,7 @@ mod config;
 mod etcd;
 mod links;
 mod member;
+mod shape;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,9 +17,9 @@ use seqsvr::store::Stores;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-pub use config::{Keeper, Shape, Timing};
 pub use links::{Flow, Link};
 pub use member::{Member, Role};
+pub use shape::{Keeper, Papers, Policy, Shape, Timing};
 
 use crate::{Failure, Result};
 
@@ -38,20 +39,33 @@ pub struct Cluster {
     pub links: Vec<Link>,
     client_config: PathBuf,
     binary: PathBuf,
+    /// The first and the last uid of each Set.
+    ends: Vec<Uid>,
 }
 
 impl Cluster {
-    /// Starts `binary` in every role that `shape` asks for, with everything in `folder`, and waits until numbers are served.
-    pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
+    /// Writes the files of `binary` in every role that `shape` asks for, with everything in `folder`, and starts nothing yet.
+    pub fn plan(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
         let plan = config::Plan::write(binary, folder, shape)?;
-        let mut cluster = Cluster {
+        Ok(Cluster {
             stores: plan.stores,
             allocators: plan.allocators,
             arbiters: plan.arbiters,
             links: plan.links,
             client_config: plan.client_config,
             binary: binary.to_owned(),
-        };
+            ends: shape
+                .sets
+                .iter()
+                .flat_map(|(_, uids)| [*uids.start(), *uids.end()])
+                .map(Uid::new)
+                .collect(),
+        })
+    }
+
+    /// Does the same, starts all, and waits until numbers are served.
+    pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
+        let mut cluster = Cluster::plan(binary, folder, shape)?;
         for store in &mut cluster.stores {
             let words: &[&str] = if store.role() == Role::Store { &["--init"] } else { &[] };
             store.start_with(words).await?;
@@ -101,13 +115,12 @@ impl Cluster {
         self.stores.iter_mut().chain(&mut self.allocators).chain(&mut self.arbiters)
     }
 
-    /// Waits until both ends of the uid space are served, and everything between is given to somebody.
+    /// Waits until both ends of each Set are served, and everything between is given to somebody.
     pub async fn serves(&self) -> Result<()> {
         let client = self.client()?;
         let until = Instant::now() + PATIENCE;
         loop {
-            let ends = [Uid::new(0), Uid::new(u32::MAX)];
-            let why = match client.next_each(&ends).await {
+            let why = match client.next_each(&self.ends).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error.to_string(),
             };

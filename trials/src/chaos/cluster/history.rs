@@ -36,9 +36,9 @@ pub(super) struct Line {
     pub(super) bounds: Vec<Bound>,
 }
 
-/// By uid.
+/// What callers were told, by uid.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History(pub(super) BTreeMap<u32, Line>);
+pub struct History(pub(super) BTreeMap<u32, Line>);
 
 impl History {
     /// Adds what another caller was told.
@@ -51,12 +51,12 @@ impl History {
     }
 
     /// How many answers there are.
-    pub(super) fn answers(&self) -> usize {
+    pub fn answers(&self) -> usize {
         self.0.values().map(|line| line.granted.len() + line.bounds.len()).sum()
     }
 
     /// Every broken promise, in words.
-    pub(super) fn broken_promises(&self) -> Vec<String> {
+    pub fn broken_promises(&self) -> Vec<String> {
         self.0.iter().flat_map(|(uid, line)| line.broken(*uid)).collect()
     }
 }

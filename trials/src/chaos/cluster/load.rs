@@ -20,8 +20,9 @@ const CALLERS: usize = 12;
 /// How long a call may take: shorter than some faults, so that some fail.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The callers at work.
-pub(super) struct Load {
+/// The callers at work. Dropping it ends them.
+#[derive(Debug)]
+pub struct Load {
     callers: JoinSet<Result<History>>,
     stop: watch::Sender<bool>,
 }
@@ -34,8 +35,8 @@ pub(super) fn uids() -> Vec<Uid> {
 }
 
 impl Load {
-    /// Starts the callers, which share `clients`.
-    pub(super) fn begin(clients: &[Client], seed: u64) -> Load {
+    /// Starts a dozen callers, which share `clients`.
+    pub fn begin(clients: &[Client], seed: u64) -> Load {
         let (stop, stopped) = watch::channel(false);
         let began = Instant::now();
         let mut callers = JoinSet::new();
@@ -53,7 +54,7 @@ impl Load {
     }
 
     /// Why a caller gave up, if one did.
-    pub(super) fn broken(&mut self) -> Option<Failure> {
+    pub fn broken(&mut self) -> Option<Failure> {
         match self.callers.try_join_next()? {
             Ok(Err(failure)) => Some(failure),
             Ok(Ok(_)) => Some(Failure::new("a caller ended before it was told to")),
@@ -62,7 +63,10 @@ impl Load {
     }
 
     /// Ends the calls, and answers with what all of them were told.
-    pub(super) async fn end(mut self) -> Result<History> {
+    ///
+    /// # Errors
+    /// A caller met a failure that does not pass.
+    pub async fn end(mut self) -> Result<History> {
         self.stop.send_replace(true);
         let mut all = History::default();
         while let Some(told) = self.callers.join_next().await {

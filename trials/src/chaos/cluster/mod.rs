@@ -16,7 +16,9 @@ use rand::{RngExt, SeedableRng};
 use seqsvr::client::Client;
 use tokio::time::Instant;
 
-use self::load::{Load, uids};
+pub use self::history::History;
+pub use self::load::Load;
+use self::load::uids;
 use crate::cluster::{Cluster, Keeper, Shape, Timing};
 use crate::{Failure, Result};
 

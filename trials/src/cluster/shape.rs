@@ -1,0 +1,150 @@
+//! What a cluster is made of: how many processes, over which stores, for which uids, how quick, and who may call. Plain values,
+//! turned into configuration files by `config`.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How many processes of each role, and how they are told to work.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// StoreSvrs of each Set; a majority must answer.
+    pub stores: usize,
+    /// AllocSvrs, which serve all of the Sets.
+    pub allocators: usize,
+    /// Arbiters of each Set.
+    pub arbiters: usize,
+    /// What keeps ceilings and tables.
+    pub keeper: Keeper,
+    /// Whether the processes speak over wires that can be cut.
+    pub wired: bool,
+    /// How quickly the cluster notices.
+    pub timing: Timing,
+    /// Number and uids of each Set; one alone has a cluster for itself.
+    pub sets: Vec<(u32, RangeInclusive<u32>)>,
+    /// Who gets what, and who stands by.
+    pub policy: Policy,
+    /// Certificates and tokens of all processes and clients; without, everything is open and plain.
+    pub papers: Option<Papers>,
+}
+
+impl Shape {
+    /// Three stores and these, for all uids.
+    pub fn new(allocators: usize, arbiters: usize) -> Shape {
+        Shape {
+            stores: 3,
+            allocators,
+            arbiters,
+            keeper: Keeper::Quorum,
+            wired: false,
+            timing: Timing::default(),
+            sets: vec![(0, 0..=u32::MAX)],
+            policy: Policy::default(),
+            papers: None,
+        }
+    }
+}
+
+/// What keeps ceilings and tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// StoreSvrs.
+    Quorum,
+    /// An etcd cluster; needs the program `etcd`, and `seqsvr` built with the feature `etcd`.
+    Etcd,
+}
+
+/// What detection and takeover hang on; the defaults are those of the programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long a read of the table lets an AllocSvr serve.
+    pub lease: Duration,
+    /// Between two probes of an AllocSvr.
+    pub probe_every: Duration,
+    /// Probes in a row without an answer that make it dead.
+    pub dead_after: u32,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing { lease: Duration::from_secs(2), probe_every: Duration::from_millis(200), dead_after: 3 }
+    }
+}
+
+impl Timing {
+    /// The time without service that a lost AllocSvr may cost: detection and 1.1 times the lease.
+    pub fn takeover(self) -> Duration {
+        self.probe_every * self.dead_after + self.lease.mul_f64(1.1)
+    }
+}
+
+/// How the arbiters assign sections, and how clients find them; the default is that of the programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Everybody serves.
+    #[default]
+    Spread,
+    /// The same, with a look at the load every second and every node busy that hands out this many numbers a second.
+    Balanced(u64),
+    /// One serves, the next as listed stands by.
+    Standby,
+    /// The same for each slice of the uids by itself, in an order by consistent hash.
+    StandbyByHash,
+}
+
+impl Policy {
+    /// The section `[policy]` of an arbiter.
+    pub(super) fn of_arbiters(self) -> String {
+        match self {
+            Policy::Spread => String::new(),
+            Policy::Balanced(least) => {
+                format!("\n[policy]\nkind = \"spread\"\nbalance_every_s = 1\nbalance_least = {least}\n")
+            }
+            Policy::Standby => "\n[policy]\nkind = \"standby\"\n".to_owned(),
+            Policy::StandbyByHash => "\n[policy]\nkind = \"standby\"\norder = \"hash\"\n".to_owned(),
+        }
+    }
+
+    /// What clients call it.
+    pub(super) fn of_clients(self) -> &'static str {
+        match self {
+            Policy::Spread | Policy::Balanced(_) => "spread",
+            Policy::Standby => "standby",
+            Policy::StandbyByHash => "standby-by-hash",
+        }
+    }
+}
+
+/// Files with certificates and tokens.
+#[derive(Clone, Debug)]
+pub struct Papers {
+    /// Who signed the certificate: PEM.
+    pub authority: PathBuf,
+    /// What every process shows: PEM.
+    pub certificate: PathBuf,
+    /// Its private key: PEM.
+    pub key: PathBuf,
+    /// What every caller brings.
+    pub token: PathBuf,
+    /// What operators bring in its place.
+    pub admin_token: PathBuf,
+}
+
+impl Papers {
+    /// The keys of a process that is called.
+    pub(super) fn to_listen(&self) -> String {
+        let Papers { certificate, key, token, .. } = self;
+        format!("\n[security]\ncertificate = {certificate:?}\nkey = {key:?}\ntoken_file = {token:?}\n")
+    }
+
+    /// The keys of a caller.
+    pub(super) fn to_call(&self) -> String {
+        let Papers { authority, token, .. } = self;
+        format!("authority = {authority:?}\ntoken_file = {token:?}\n")
+    }
+
+    /// The further key of operators, and of arbiters, whom they call.
+    pub(super) fn of_operators(&self) -> String {
+        format!("admin_token_file = {:?}\n", self.admin_token)
+    }
+}

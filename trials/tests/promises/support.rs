@@ -1,0 +1,108 @@
+//! What the tests share: the program, its commands and what they say, and waiting with a deadline.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tidemark_trials::cluster::{Shape, Timing};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::time::timeout;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A cluster that notices quickly, for tests that wait for it to.
+pub(crate) fn shape(allocators: usize, arbiters: usize) -> Shape {
+    let timing =
+        Timing { lease: Duration::from_millis(1_000), probe_every: Duration::from_millis(50), dead_after: 4 };
+    Shape { timing, ..Shape::new(allocators, arbiters) }
+}
+
+/// The program that the workspace's build leaves beside its tests.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let folder = own.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
+    let binary = folder.join(name);
+    assert!(binary.is_file(), "{} is missing; build it first: cargo build --workspace", binary.display());
+    binary
+}
+
+/// What a command wrote, and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `seqsvr` to its end, with words as people type them.
+pub(crate) async fn seqsvr(words: &[&str], config: &Path) -> Said {
+    let mut command = Command::new(program("seqsvr"));
+    command.args(words).arg("--config").arg(config).stdin(Stdio::null()).kill_on_drop(true);
+    let ended = timeout(PATIENCE, command.output()).await;
+    let Output { status, stdout, stderr } =
+        ended.unwrap_or_else(|_| panic!("{words:?} does not end")).unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { code: status.code(), out: text(stdout), err: text(stderr) }
+}
+
+/// The one line by which `seqsvr` refuses, with the exit code `code` and nothing on standard output.
+pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String {
+    let said = seqsvr(words, config).await;
+    assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{words:?}: {said:?}");
+    assert_eq!(said.err.lines().count(), 1, "{words:?}: {said:?}");
+    said.err.trim_end().to_owned()
+}
+
+/// A role beside those of the cluster. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    _process: Child,
+    log: Lines<BufReader<ChildStderr>>,
+}
+
+impl Running {
+    /// Starts it.
+    pub(crate) fn start(role: &str, config: &Path) -> Running {
+        let mut command = Command::new(program("seqsvr"));
+        command.arg(role).arg("--config").arg(config).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let log = BufReader::new(process.stderr.take().unwrap()).lines();
+        Running { _process: process, log }
+    }
+
+    /// Waits for a line of its log.
+    pub(crate) async fn says(&mut self, what: &str) {
+        let mut said = Vec::new();
+        let heard = async {
+            while let Some(line) = self.log.next_line().await.unwrap() {
+                if line.contains(what) {
+                    return true;
+                }
+                said.push(line);
+            }
+            false
+        };
+        let heard = timeout(PATIENCE, heard).await.unwrap_or(false);
+        assert!(heard, "not said: {what:?}, but:\n{}", said.join("\n"));
+    }
+}
+
+/// A copy of the configuration `original` with some of its text replaced, all of which must be there.
+pub(crate) fn altered(original: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
+    let mut text = std::fs::read_to_string(original).unwrap();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old} is not in {}:\n{text}", original.display());
+        text = text.replace(old, new);
+    }
+    let path = original.with_file_name(format!("{name}.toml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// What a line must tell whoever reads it.
+pub(crate) fn assert_says(line: &str, what: &str) {
+    assert!(line.contains(what), "{line:?} does not say {what:?}");
+}
