@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "etcd")]
 pub(crate) mod etcd;
 pub(crate) mod postgres;
+pub(crate) mod redis;
 
 /// The user without rights: some servers refuse to run as root.
 const NOBODY: u32 = 65_534;

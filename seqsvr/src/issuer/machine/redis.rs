@@ -112,48 +112,8 @@ fn row(machine: u32, text: &str, now: u64) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
-    use std::time::Instant;
-
     use super::*;
-
-    /// A Redis of the test's own, on a socket in a folder.
-    struct Server {
-        process: Child,
-        folder: tempfile::TempDir,
-    }
-
-    impl Server {
-        fn start() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            let process = Command::new("redis-server")
-                .args(["--port", "0", "--save", "", "--unixsocket", "redis.socket", "--dir"])
-                .arg(folder.path())
-                .current_dir(folder.path())
-                .stdout(Stdio::null())
-                .spawn()
-                .expect("the Debian package redis-server is installed");
-            let server = Self { process, folder };
-            let begun = Instant::now();
-            while std::os::unix::net::UnixStream::connect(server.folder.path().join("redis.socket")).is_err()
-            {
-                assert!(begun.elapsed() < Duration::from_secs(20), "Redis does not start");
-                std::thread::yield_now();
-            }
-            server
-        }
-
-        fn url(&self) -> String {
-            format!("unix://{}/redis.socket", self.folder.path().display())
-        }
-    }
-
-    impl Drop for Server {
-        fn drop(&mut self) {
-            let _ = self.process.kill();
-            let _ = self.process.wait();
-        }
-    }
+    use crate::servers::redis::Server;
 
     async fn fresh() -> (RedisRegistry, Server) {
         let server = Server::start();
@@ -176,8 +136,7 @@ mod tests {
     async fn a_redis_that_went_away_is_an_error_until_it_is_back() {
         let (registry, mut server) = fresh().await;
         assert_eq!(registry.rows().await, Ok(vec![]));
-        server.process.kill().unwrap();
-        server.process.wait().unwrap();
+        server.kill();
         assert!(registry.rows().await.is_err());
         let refused = RedisRegistry::new("http://nowhere", "test").unwrap_err().to_string();
         assert!(refused.starts_with("the registry of machine ids cannot be used"), "{refused}");

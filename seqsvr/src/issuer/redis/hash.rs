@@ -1,8 +1,11 @@
-//! The hash `{cur, max, life}` of a tag in Redis, and the two things that are done to it: advance `cur`, and replace
-//! everything by a new segment. Each is one short atomic step.
+//! The hash of a tag in Redis, and the three things that are done to it: a step takes numbers and switches to the next
+//! segment when this one is used up, `install` puts the next one there, `release` lets another process prepare it.
+//! Each is short and atomic. Who may prepare is settled by a claim, a key beside the hash that expires by itself.
 //!
 //! `life` names one unbroken life of the data: the run id of the Redis process (which a restart changes) and the id of its
-//! replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as empty.
+//! replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as empty,
+//! and a segment asked for in another life may be below numbers of this one, so it does not follow. A segment was
+//! taken after it was asked for, so within a life what follows is above all that any process was given.
 
 use std::time::Duration;
 
@@ -10,30 +13,67 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisError, Script};
 use tracing::info;
 
+use super::plain::Plain;
+use super::turn::Ask;
 use crate::issuer::range::Range;
 
-const ADVANCE: &str = "
+/// What `turn` does, inside Redis.
+const STEP: &str = "
 local life = ARGV[3] .. ':' .. string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-local hash = redis.call('HMGET', KEYS[1], 'cur', 'max', 'life')
-if hash[3] ~= life or tonumber(hash[1]) < tonumber(ARGV[2]) then return {0, 0, 0} end
-local count = math.min(tonumber(ARGV[1]), tonumber(hash[2]) - tonumber(hash[1]))
-if count <= 0 then return {0, 0, 0} end
-return {count, redis.call('HINCRBY', KEYS[1], 'cur', count), hash[2]}";
+local hash = redis.call('HMGET', KEYS[1], 'life', 'cur', 'max', 'mark', 'next_life', 'next_cur', 'next_max')
+if hash[1] ~= life then
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'life', life, 'cur', 0, 'max', 0, 'mark', 0)
+  hash = {life, 0, 0, 0}
+end
+local floor, cur, max = tonumber(ARGV[2]), tonumber(hash[2]), tonumber(hash[3])
+local mark, following = tonumber(hash[4] or hash[3]), nil
+if hash[5] == life then
+  following = tonumber(hash[6])
+  if following < max or following < floor then following = nil end
+end
+if following and (cur >= max or cur < floor) then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local since = redis.call('HGET', KEYS[1], 'since')
+  cur, max, following = following, tonumber(hash[7]), nil
+  mark = cur + math.floor((max - cur) * ARGV[4] / 100)
+  redis.call('HDEL', KEYS[1], 'next_life', 'next_cur', 'next_max', 'lasted')
+  redis.call('HSET', KEYS[1], 'cur', cur, 'max', max, 'mark', mark, 'since', now)
+  if since then redis.call('HSET', KEYS[1], 'lasted', math.max(0, now - since)) end
+end
+local count = 0
+if cur >= floor then count = math.max(0, math.min(tonumber(ARGV[1]), max - cur)) end
+if count > 0 then cur = redis.call('HINCRBY', KEYS[1], 'cur', count) end
+local left = math.max(0, max - cur)
+if following then return {count, cur, left, hash[7] - following, 0, -1, life} end
+if count > 0 and cur < mark or not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ARGV[5]) then
+  return {count, cur, left, 0, 0, -1, life}
+end
+local lasted = redis.call('HGET', KEYS[1], 'lasted')
+redis.call('HDEL', KEYS[1], 'lasted')
+return {count, cur, left, 0, 1, lasted or -1, life}";
 
-const INSTALL: &str = "
-local life = ARGV[3] .. ':' .. string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-local hash = redis.call('HMGET', KEYS[1], 'max', 'life')
-if hash[2] == life and tonumber(hash[1]) >= tonumber(ARGV[2]) then return 0 end
-redis.call('HSET', KEYS[1], 'cur', ARGV[1], 'max', ARGV[2], 'life', life)
-return 1";
-
-/// What an attempt to advance came to.
+/// What a step came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Advance {
-    /// These numbers are the caller's, at most as many as were asked for; `max`: the last of the segment.
-    Taken { range: Range, max: u64 },
-    /// The hash has none that may be used: install a segment.
-    Empty,
+pub(super) struct Step {
+    /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
+    pub(super) taken: Option<Range>,
+    /// What is left of the segment.
+    pub(super) left: u64,
+    /// How many numbers the one that follows has; 0: none is there.
+    pub(super) ahead: u64,
+    /// The caller alone is to take a segment, and to install it.
+    pub(super) claim: Option<Claim>,
+}
+
+/// Leave to prepare the next segment, for as long as the claim lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// The life of Redis in which it was given.
+    pub(super) life: String,
+    /// How long the segment before this one lasted.
+    pub(super) lasted: Option<Duration>,
 }
 
 /// Why nothing is known to have happened.
@@ -48,13 +88,21 @@ pub(super) enum HashError {
 pub(super) struct Hash {
     /// Where Redis may be; the primary among them is used.
     urls: Vec<String>,
-    key: String,
     timeout: Duration,
+    keys: Keys,
     link: Option<Link>,
+    step: Script,
     /// Scripts are forbidden here.
-    plain: bool,
-    advance: Script,
-    install: Script,
+    plain: Option<Plain>,
+}
+
+/// The names of a tag's keys, and how long a claim lasts.
+#[derive(Clone)]
+pub(super) struct Keys {
+    pub(super) hash: String,
+    /// In the same slot of a Redis cluster.
+    pub(super) claim: String,
+    pub(super) claim_ms: u64,
 }
 
 /// A connection to the primary.
@@ -66,45 +114,62 @@ pub(super) struct Link {
 }
 
 impl Hash {
-    pub(super) fn new(urls: Vec<String>, key: String, timeout: Duration) -> Self {
-        let (advance, install) = (Script::new(ADVANCE), Script::new(INSTALL));
-        Self { urls, key, timeout, link: None, plain: false, advance, install }
+    /// The hash at `key`; `claim`: how long one process may prepare a segment before another may.
+    pub(super) fn new(urls: Vec<String>, key: String, timeout: Duration, claim: Duration) -> Self {
+        let claim_ms = claim.as_millis().max(1) as u64;
+        let keys = Keys { claim: format!("{{{key}}}:claim"), hash: key, claim_ms };
+        Self { urls, timeout, keys, link: None, step: Script::new(STEP), plain: None }
     }
 
-    /// Takes up to `count` numbers, all above `floor`.
-    pub(super) async fn advance(&mut self, count: u64, floor: u64) -> Result<Advance, HashError> {
+    /// Takes numbers, switches, and says whether to prepare.
+    pub(super) async fn step(&mut self, ask: &Ask) -> Result<Step, HashError> {
         let Link { mut connection, run } = self.link().await?;
-        if !self.plain {
-            let mut script = self.advance.prepare_invoke();
-            script.key(&self.key).arg(count).arg(floor).arg(&run);
-            let taken: Result<(u64, u64, u64), _> = script.invoke_async(&mut connection).await;
-            match taken {
-                Ok((0, _, _)) => return Ok(Advance::Empty),
-                Ok((taken, last, max)) => {
-                    return Ok(Advance::Taken { range: Range { first: last - taken + 1, last }, max });
+        if self.plain.is_none() {
+            let mut script = self.step.prepare_invoke();
+            script.key(&self.keys.hash).key(&self.keys.claim).arg(ask.count).arg(ask.floor).arg(&run);
+            script.arg(ask.prepare_at).arg(self.keys.claim_ms);
+            type Answer = (u64, u64, u64, u64, bool, i64, String);
+            let answer: Result<Answer, _> = script.invoke_async(&mut connection).await;
+            match answer {
+                Ok((count, last, left, ahead, claimed, lasted, life)) => {
+                    let taken = (count > 0).then(|| Range { first: last - count + 1, last });
+                    let lasted = u64::try_from(lasted).ok().map(Duration::from_millis);
+                    let claim = claimed.then_some(Claim { life, lasted });
+                    return Ok(Step { taken, left, ahead, claim });
                 }
-                Err(error) if forbidden(&error) => self.go_plain(&error),
+                Err(error) if forbidden(&error) => {
+                    info!(key = %self.keys.hash, %error, "scripts are forbidden; using plain commands");
+                }
                 Err(error) => return Err(self.failed(&error)),
             }
         }
-        let advanced = advance_plainly(&mut connection, &self.key, &run, count, floor).await;
-        advanced.map_err(|error| self.failed(&error))
+        let plain = self.plain.get_or_insert_default();
+        let stepped = plain.step(&mut connection, &self.keys, &run, ask).await;
+        stepped.map_err(|error| self.failed(&error))
     }
 
-    /// Puts a new segment in place of whatever is there, unless that is newer: whether it did.
-    pub(super) async fn install(&mut self, segment: Range) -> Result<bool, HashError> {
-        let Link { mut connection, run } = self.link().await?;
-        if !self.plain {
-            let mut script = self.install.prepare_invoke();
-            script.key(&self.key).arg(segment.first - 1).arg(segment.last).arg(&run);
-            match script.invoke_async(&mut connection).await {
-                Ok(installed) => return Ok(installed),
-                Err(error) if forbidden(&error) => self.go_plain(&error),
-                Err(error) => return Err(self.failed(&error)),
-            }
-        }
-        let installed = install_plainly(&mut connection, &self.key, &run, segment).await;
-        installed.map_err(|error| self.failed(&error))
+    /// From here on plain commands, and the next step without adding blindly.
+    #[cfg(test)]
+    pub(super) fn look(&mut self) {
+        self.plain = Some(Plain::looking());
+    }
+
+    /// Lets a segment follow that was taken under a claim of that life. Whoever takes the first step that needs it finds
+    /// out whether it may: when it is not above what is there, it is left out, as a gap.
+    pub(super) async fn install(&mut self, segment: Range, life: &str) -> Result<(), HashError> {
+        let Link { mut connection, .. } = self.link().await?;
+        let mut commands = redis::pipe();
+        commands.atomic().cmd("HSET").arg(&self.keys.hash).arg("next_life").arg(life);
+        commands.arg("next_cur").arg(segment.first - 1).arg("next_max").arg(segment.last);
+        commands.del(&self.keys.claim);
+        commands.exec_async(&mut connection).await.map_err(|error| self.failed(&error))
+    }
+
+    /// Gives a claim back. Should it be another's by now, two prepare, which leaves a gap.
+    pub(super) async fn release(&mut self) -> Result<(), HashError> {
+        let Link { mut connection, .. } = self.link().await?;
+        let released = redis::cmd("DEL").arg(&self.keys.claim).exec_async(&mut connection).await;
+        released.map_err(|error| self.failed(&error))
     }
 
     /// Looks for the primary.
@@ -131,11 +196,6 @@ impl Hash {
         }
         self.link = None;
         HashError::Down(format!("Redis cannot be used: {error}"))
-    }
-
-    fn go_plain(&mut self, error: &RedisError) {
-        info!(key = %self.key, %error, "scripts are forbidden; using plain commands");
-        self.plain = true;
     }
 }
 
@@ -185,71 +245,7 @@ async fn connect(url: &str, timeout: Duration) -> Result<Option<Link>, RedisErro
 }
 
 /// A field of an answer to INFO.
-fn field<'a>(info: &'a str, name: &str) -> &'a str {
+pub(super) fn field<'a>(info: &'a str, name: &str) -> &'a str {
     let values = info.lines().filter_map(|line| line.split_once(':'));
     values.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next().unwrap_or_default()
-}
-
-fn life(run: &str, replication: &str) -> String {
-    format!("{run}:{}", field(replication, "master_replid"))
-}
-
-/// The same without a script: `cur` may run past `max`, and what lies beyond belongs to nobody.
-async fn advance_plainly(
-    connection: &mut MultiplexedConnection,
-    key: &str,
-    run: &str,
-    count: u64,
-    floor: u64,
-) -> Result<Advance, RedisError> {
-    type Answer = (u64, (Option<u64>, Option<String>), String);
-    let (cur, (max, stored), replication): Answer = redis::pipe()
-        .atomic()
-        .hincr(key, "cur", count)
-        .cmd("HMGET")
-        .arg(key)
-        .arg("max")
-        .arg("life")
-        .cmd("INFO")
-        .arg("replication")
-        .query_async(connection)
-        .await?;
-    let before = cur.saturating_sub(count);
-    match max {
-        Some(max) if stored == Some(life(run, &replication)) && before >= floor && before < max => {
-            Ok(Advance::Taken { range: Range { first: before + 1, last: cur.min(max) }, max })
-        }
-        _ => Ok(Advance::Empty),
-    }
-}
-
-async fn install_plainly(
-    connection: &mut MultiplexedConnection,
-    key: &str,
-    run: &str,
-    segment: Range,
-) -> Result<bool, RedisError> {
-    // The connection is this hash's own and has one call under way, so the watch is not another's.
-    type Answer = ((), (Option<u64>, Option<String>), String);
-    let ((), (max, stored), replication): Answer = redis::pipe()
-        .cmd("WATCH")
-        .arg(key)
-        .cmd("HMGET")
-        .arg(key)
-        .arg("max")
-        .arg("life")
-        .cmd("INFO")
-        .arg("replication")
-        .query_async(connection)
-        .await?;
-    let life = life(run, &replication);
-    if stored.as_ref() == Some(&life) && max.is_some_and(|max| max >= segment.last) {
-        redis::cmd("UNWATCH").exec_async(connection).await?;
-        return Ok(false);
-    }
-    let mut replace = redis::pipe();
-    replace.atomic().cmd("HSET").arg(key);
-    replace.arg("cur").arg(segment.first - 1).arg("max").arg(segment.last).arg("life").arg(life).ignore();
-    let replaced: Option<()> = replace.query_async(connection).await?;
-    Ok(replaced.is_some())
 }

@@ -2,15 +2,21 @@
 //! row in the repository; Redis itself need not be, and its own persistence may be off.
 //!
 //! One short script advances the hash, since a script stops everybody else: while another one keeps Redis busy, calls are
-//! repeated (SCRIPT KILL ends it). Where scripts are forbidden, plain commands in a transaction do the same. A restart or
-//! a promotion of Redis abandons the hash, and numbers go on at the durable `max` + 1; while Redis is away they come from
-//! a durable segment in memory. `hash` knows Redis, `worker` is the one task for each tag.
+//! repeated (SCRIPT KILL ends it). Where scripts are forbidden, plain commands in a transaction do the same. One process
+//! prepares the next segment for all. A restart or a promotion of Redis abandons the hash, and numbers go on at the durable
+//! `max` + 1; while Redis is away they come from a durable segment in memory. `turn` says what a step of the hash is
+//! (pure), `hash` and `plain` take it in Redis, `worker` is the one task for each tag, with its `stock` of segments.
 
+#[cfg(test)]
+mod agreement;
 mod hash;
+mod plain;
+mod shared;
+mod stock;
+mod turn;
 mod worker;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,6 +28,7 @@ use super::repository::Repository;
 use super::segment::{Journal, SegmentOptions, Source, Taker};
 use super::strategy::{IssueError, Issued, Status, Strategy};
 use super::tag::Tag;
+use shared::Shared;
 use worker::{Request, Worker};
 
 /// The largest number that Redis scripts count exactly: 2^53 - 1.
@@ -91,16 +98,6 @@ impl RedisOptions {
     }
 }
 
-/// What callers and the worker share.
-struct Shared {
-    tag: Tag,
-    issued: AtomicU64,
-    left: AtomicU64,
-    /// Numbers of the segment that was taken last.
-    size: AtomicU64,
-    trouble: StdMutex<Option<String>>,
-}
-
 /// A [`Strategy`] of segments that all processes take from together, in Redis.
 pub struct RedisStrategy {
     shared: Arc<Shared>,
@@ -133,13 +130,7 @@ impl RedisStrategy {
         let ahead = segment.ahead;
         let source =
             Source::new(Taker::new(repository, tag.clone(), segment), journal, ahead).map_err(wrong)?;
-        let shared = Arc::new(Shared {
-            tag: tag.clone(),
-            issued: AtomicU64::new(0),
-            left: AtomicU64::new(0),
-            size: AtomicU64::new(0),
-            trouble: StdMutex::new(None),
-        });
+        let shared = Arc::new(Shared::new(tag.clone()));
         let (requests, received) = mpsc::channel(options.queue);
         let stop = CancellationToken::new();
         let worker = Worker::new(Arc::clone(&shared), options, source, received, stop.clone());
@@ -157,11 +148,10 @@ impl Drop for RedisStrategy {
 impl Strategy for RedisStrategy {
     async fn init(&self) -> Result<(), IssueError> {
         let mut work = self.work.lock().await;
-        let Work::Waits(worker) = std::mem::replace(&mut *work, Work::Ended) else {
+        let Work::Waits(mut worker) = std::mem::replace(&mut *work, Work::Ended) else {
             return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
         };
-        let loaded = worker.source.lock().await.load().await;
-        match loaded {
+        match worker.load().await {
             Err(IssueError::Retryable(problem)) => {
                 tracing::warn!(%problem, "starting without the database; numbers come from Redis while it has some");
             }
@@ -182,12 +172,7 @@ impl Strategy for RedisStrategy {
     }
 
     fn status(&self) -> Status {
-        Status {
-            issued: self.shared.issued.load(Ordering::Relaxed),
-            left: Some(self.shared.left.load(Ordering::Relaxed)),
-            lasts: None,
-            trouble: self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
+        self.shared.status()
     }
 
     async fn shutdown(&self) {

@@ -1,17 +1,19 @@
 //! The one task for each tag that talks to Redis. Calls that wait at the same time share one step of the hash, each with
-//! its own part of the numbers, so many callers cost Redis as much as one.
+//! its own part of the numbers, so many callers cost Redis as much as one. Of all processes that share the tag, the one
+//! with the claim brings the next segment; the others take numbers meanwhile, or wait and look again.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::hash::{Advance, Hash, HashError, Link};
+use super::hash::{Hash, HashError, Link, Step};
+use super::stock::{Stock, split};
+use super::turn::Ask;
 use super::{RedisOptions, Shared, WhenHotDown};
 use crate::issuer::range::Range;
 use crate::issuer::segment::{Source, Supply};
@@ -19,6 +21,9 @@ use crate::issuer::strategy::{IssueError, Issued};
 
 /// How long to wait before a busy Redis is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long to wait before looking for the segment that another process brings: at first, and at most.
+const LOOK_PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(32));
 
 /// No more numbers than this are taken in one step for callers that wait together.
 const TOGETHER: u64 = 100_000;
@@ -29,31 +34,20 @@ pub(super) struct Request {
     pub(super) answer: oneshot::Sender<Result<Issued, IssueError>>,
 }
 
-type Prepared = JoinHandle<Result<Supply, IssueError>>;
-
 pub(super) struct Worker {
-    pub(super) shared: Arc<Shared>,
-    pub(super) options: RedisOptions,
-    pub(super) hash: Hash,
-    pub(super) source: Arc<Mutex<Source>>,
-    pub(super) requests: mpsc::Receiver<Request>,
-    pub(super) stop: CancellationToken,
-    state: State,
-}
-
-#[derive(Default)]
-struct State {
+    shared: Arc<Shared>,
+    options: RedisOptions,
+    hash: Hash,
+    stock: Stock,
+    requests: mpsc::Receiver<Request>,
+    stop: CancellationToken,
     /// The last number issued; every later one is larger.
     floor: u64,
-    /// A segment that is being prepared, and those that came with an earlier one.
-    prepared: Option<Prepared>,
-    spare: Vec<Range>,
-    /// The database is being told what it missed, apart from callers, whom Redis may still serve.
-    catching_up: Option<JoinHandle<Result<(), IssueError>>>,
-    /// When a segment was last taken.
-    taken_at: Option<Instant>,
-    /// While Redis is away: what is left of the segment in memory, and who looks for it.
-    memory: Option<Range>,
+    /// A segment that was taken under a claim of this life, to be installed.
+    ready: Option<(Range, String)>,
+    /// The last segment could not be taken.
+    failed: bool,
+    /// Redis is away, and who looks for it.
     away: bool,
     probe: Option<JoinHandle<Result<Link, HashError>>>,
 }
@@ -67,9 +61,27 @@ impl Worker {
         stop: CancellationToken,
     ) -> Self {
         let key = format!("{}{}", options.prefix, shared.tag);
-        let hash = Hash::new(options.urls.clone(), key, options.timeout);
-        let source = Arc::new(Mutex::new(source));
-        Self { shared, options, hash, source, requests, stop, state: State::default() }
+        // Who waits for a process that died in possession of the claim must get numbers in time.
+        let hash = Hash::new(options.urls.clone(), key, options.timeout, options.segment.wait / 2);
+        let stock = Stock::new(source, options.segment.clone());
+        Self {
+            shared,
+            options,
+            hash,
+            stock,
+            requests,
+            stop,
+            floor: 0,
+            ready: None,
+            failed: false,
+            away: false,
+            probe: None,
+        }
+    }
+
+    /// Checks the settings against what is stored.
+    pub(super) async fn load(&mut self) -> Result<(), IssueError> {
+        self.stock.source.lock().await.load().await
     }
 
     /// Runs until told to stop.
@@ -83,19 +95,24 @@ impl Worker {
                     Some(request) => self.serve(request).await,
                     None => break,
                 },
+                (supply, life) = self.stock.taken() => {
+                    // A failure is told in the status; the claim ends by itself, and then some process tries again.
+                    let _ = self.receive(supply, life);
+                    self.deliver().await;
+                }
                 _ = ticks.tick() => {
-                    if self.state.away {
+                    if self.away {
                         self.probe().await;
+                    } else {
+                        self.deliver().await;
                     }
-                    self.catch_up().await;
+                    if let Some(done) = self.stock.catch_up().await && !self.away {
+                        self.shared.tell(done.err().map(|error| error.to_string()));
+                    }
                 }
             }
         }
-        if let Some(catching_up) = self.state.catching_up.take()
-            && let Err(error) = catching_up.await
-        {
-            tracing::error!(%error, "catching up ended badly");
-        }
+        self.stock.finish().await;
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
             let stopped = IssueError::Final(format!("{}: the issuer was shut down", self.shared.tag));
@@ -141,9 +158,10 @@ impl Worker {
     /// Takes `count` numbers; after an error `taken` holds fewer.
     async fn take(&mut self, count: u64, taken: &mut Vec<Range>) -> Result<(), IssueError> {
         let deadline = Instant::now() + self.options.segment.wait;
+        let mut look_pause = LOOK_PAUSES.0;
         let mut missing = count;
         while missing > 0 {
-            let range = match self.step(missing, deadline).await? {
+            let range = match self.step(missing, deadline, &mut look_pause).await? {
                 Some(range) => range,
                 None if Instant::now() < deadline => continue,
                 None => {
@@ -152,8 +170,7 @@ impl Worker {
                 }
             };
             missing -= range.count();
-            self.state.floor = range.last;
-            self.shared.issued.fetch_add(range.count(), Ordering::Relaxed);
+            self.floor = range.last;
             match taken.last_mut() {
                 Some(last) if last.last + 1 == range.first => last.last = range.last,
                 _ => taken.push(range),
@@ -163,174 +180,157 @@ impl Worker {
     }
 
     /// One step towards `missing` numbers; `None`: look again.
-    async fn step(&mut self, missing: u64, deadline: Instant) -> Result<Option<Range>, IssueError> {
-        if self.state.away && self.options.when_down == WhenHotDown::Memory {
-            return self.through_memory(missing).await.map(Some);
+    async fn step(
+        &mut self,
+        missing: u64,
+        deadline: Instant,
+        look_pause: &mut Duration,
+    ) -> Result<Option<Range>, IssueError> {
+        if self.away && self.options.when_down == WhenHotDown::Memory {
+            return self.through_memory(missing, deadline).await;
         }
-        match self.through_redis(missing).await {
-            Ok(stepped) => {
-                self.back();
-                stepped
-            }
+        let stepped = match self.through_redis(missing).await {
+            Ok(stepped) => stepped,
             Err(HashError::Busy) if Instant::now() < deadline => {
-                sleep(BUSY_PAUSE).await;
-                Ok(None)
+                sleep_until(deadline.min(Instant::now() + BUSY_PAUSE)).await;
+                return Ok(None);
             }
             Err(HashError::Busy) => {
-                self.away("Redis is busy with a script; SCRIPT KILL ends it".to_owned()).map(|()| None)
+                let busy = "Redis is busy with a script; SCRIPT KILL ends it".to_owned();
+                return self.away(busy).map(|()| None);
             }
-            Err(HashError::Down(problem)) => self.away(problem).map(|()| None),
+            Err(HashError::Down(problem)) => return self.away(problem).map(|()| None),
+        };
+        self.back();
+        if stepped.is_none() {
+            self.wait(deadline.min(Instant::now() + *look_pause)).await?;
+            *look_pause = LOOK_PAUSES.1.min(*look_pause * 2);
         }
+        Ok(stepped)
     }
 
-    /// Sees to it that the database learns what it missed, and that ranges are taken ahead.
-    async fn catch_up(&mut self) {
-        match self.state.catching_up.take() {
-            Some(under_way) if !under_way.is_finished() => self.state.catching_up = Some(under_way),
-            Some(done) => {
-                let done = done.await.unwrap_or_else(|error| Err(IssueError::Retryable(error.to_string())));
-                if !self.state.away {
-                    self.trouble(done.err().map(|error| error.to_string()));
-                }
+    async fn through_redis(&mut self, missing: u64) -> Result<Option<Range>, HashError> {
+        self.install().await?;
+        let ask = Ask { count: missing, floor: self.floor, prepare_at: self.options.segment.prepare_at };
+        let Step { taken, left, ahead, claim } = self.hash.step(&ask).await?;
+        if let Some(claim) = claim {
+            let count = if taken.is_some() { 1 } else { missing };
+            self.stock.take(count, Some(claim.life), claim.lasted);
+        }
+        if let Some(taken) = taken {
+            self.shared.issued(taken.count(), left + ahead);
+        }
+        // Another process has got numbers from the database.
+        if ahead > 0 && std::mem::take(&mut self.failed) && !self.away {
+            self.shared.tell(None);
+        }
+        Ok(taken)
+    }
+
+    /// Waits for the segment that this process is taking, if it is, or to look for another's.
+    async fn wait(&mut self, until: Instant) -> Result<(), IssueError> {
+        let (supply, life) = tokio::select! {
+            taken = self.stock.taken() => taken,
+            () = sleep_until(until) => return Ok(()),
+        };
+        let claimed = life.is_some() && !self.away;
+        let received = self.receive(supply, life);
+        if received.is_err() && claimed {
+            // Another may be luckier, and need not wait until the claim ends. If this fails, it does.
+            let _ = self.hash.release().await;
+        }
+        // What was begun for this process alone, before Redis was back, is nothing to wait for.
+        if claimed || self.away { received } else { Ok(()) }
+    }
+
+    /// Numbers of this process's own.
+    async fn through_memory(&mut self, missing: u64, deadline: Instant) -> Result<Option<Range>, IssueError> {
+        let part = self.stock.split(missing, self.floor);
+        if let Some(part) = part {
+            self.shared.issued(part.count(), self.stock.left());
+        } else {
+            self.stock.take(missing, None, None);
+            self.wait(deadline).await?;
+        }
+        Ok(part)
+    }
+
+    /// Decides what becomes of a segment that was taken, for this life of Redis or for this process.
+    fn receive(
+        &mut self,
+        supply: Result<Supply, IssueError>,
+        life: Option<String>,
+    ) -> Result<(), IssueError> {
+        let life = life.filter(|_| !self.away);
+        let (mut segments, trouble) = match supply {
+            Ok(Supply { segments, away }) => (segments.into_iter(), away),
+            Err(error) => {
+                self.failed = true;
+                self.shared.tell(Some(error.to_string()));
+                // Without the database, what is left from when Redis was away becomes everybody's.
+                let own = life.as_ref().and_then(|_| self.stock.give(self.floor)).ok_or(error)?;
+                self.ready = life.map(|life| (own, life));
+                return Ok(());
             }
-            // Locked: a segment is being taken, which tells the database, too.
-            None if self.source.try_lock().is_ok_and(|source| source.lags()) => {
-                let source = Arc::clone(&self.source);
-                let catch_up = async move { source.lock().await.catch_up().await };
-                self.state.catching_up = Some(tokio::spawn(catch_up));
-            }
-            None => {}
+        };
+        if trouble.is_some() || !self.away {
+            self.shared.tell(trouble);
+        }
+        if let Some(life) = life {
+            self.ready = segments.next().map(|segment| (segment, life));
+        }
+        self.stock.keep(segments, self.floor);
+        Ok(())
+    }
+
+    /// Lets the segment that this process has brought follow.
+    async fn install(&mut self) -> Result<(), HashError> {
+        if let Some((segment, life)) = &self.ready {
+            self.hash.install(*segment, life).await?;
+            self.ready = None;
+        }
+        Ok(())
+    }
+
+    /// The same apart from callers. Busy: the next of them, or the next tick, tries again.
+    async fn deliver(&mut self) {
+        if let Err(HashError::Down(problem)) = self.install().await {
+            // An error is for callers; there is none.
+            let _ = self.away(problem);
         }
     }
 
     /// Looks whether Redis is back, apart from callers, whom memory serves meanwhile.
     async fn probe(&mut self) {
-        match self.state.probe.take() {
-            Some(under_way) if !under_way.is_finished() => self.state.probe = Some(under_way),
+        match self.probe.take() {
+            Some(under_way) if !under_way.is_finished() => self.probe = Some(under_way),
             Some(done) => {
                 if let Ok(Ok(link)) = done.await {
                     self.hash.adopt(link);
                     self.back();
                 }
             }
-            None => self.state.probe = Some(tokio::spawn(self.hash.search())),
+            None => self.probe = Some(tokio::spawn(self.hash.search())),
         }
     }
 
     fn back(&mut self) {
-        if std::mem::take(&mut self.state.away) {
+        if std::mem::take(&mut self.away) {
             info!(tag = %self.shared.tag, "Redis is back");
-            self.trouble(None);
+            self.shared.tell(None);
         }
     }
 
     /// Redis is left alone until a probe finds it, or, where callers are refused, until the next of them.
     fn away(&mut self, problem: String) -> Result<(), IssueError> {
-        if !std::mem::replace(&mut self.state.away, true) {
+        if !std::mem::replace(&mut self.away, true) {
             warn!(tag = %self.shared.tag, %problem, "the hot counter is down");
         }
-        self.trouble(Some(problem.clone()));
+        self.stock.keep(self.ready.take().map(|(segment, _)| segment), self.floor);
+        self.shared.tell(Some(problem.clone()));
         match self.options.when_down {
             WhenHotDown::Memory => Ok(()),
             WhenHotDown::Refuse => Err(IssueError::Retryable(format!("{}: {problem}", self.shared.tag))),
         }
     }
-
-    async fn through_redis(&mut self, missing: u64) -> Result<Result<Option<Range>, IssueError>, HashError> {
-        // What is left of a segment in memory becomes everybody's.
-        if let Some(left) = self.state.memory {
-            self.hash.install(left).await?;
-            self.state.memory = None;
-        }
-        match self.hash.advance(missing, self.state.floor).await? {
-            Advance::Taken { range, max } => {
-                self.shared.left.store(max - range.last, Ordering::Relaxed);
-                self.prepare(range.last, max);
-                Ok(Ok(Some(range)))
-            }
-            Advance::Empty => {
-                let segment = match self.next_segment(missing).await {
-                    Ok(segment) => segment,
-                    Err(error) => return Ok(Err(error)),
-                };
-                // When a newer one is there, the numbers of this one are left as a gap.
-                self.hash.install(segment).await?;
-                Ok(Ok(None))
-            }
-        }
-    }
-
-    /// A fresh durable segment of this process's own, handed out from memory.
-    async fn through_memory(&mut self, missing: u64) -> Result<Range, IssueError> {
-        let segment = match self.state.memory.take() {
-            Some(left) => left,
-            None => self.next_segment(missing).await?,
-        };
-        let (part, left) = split(segment, missing);
-        self.state.memory = left;
-        self.shared.left.store(left.map_or(0, Range::count), Ordering::Relaxed);
-        self.prepare(part.last, segment.last);
-        Ok(part)
-    }
-
-    /// Lets the next segment be taken in the background when this one is used as far as configured.
-    fn prepare(&mut self, last: u64, max: u64) {
-        let segment = &self.options.segment;
-        let size = self.shared.size.load(Ordering::Relaxed);
-        let keep = u128::from(size) * u128::from(100 - segment.prepare_at) / 100;
-        if u128::from(max - last) > keep || self.state.prepared.is_some() || !self.state.spare.is_empty() {
-            return;
-        }
-        let lasted = self.state.taken_at.map(|at| at.elapsed());
-        let source = Arc::clone(&self.source);
-        self.state.prepared = Some(tokio::spawn(async move { source.lock().await.next(1, lasted).await }));
-    }
-
-    async fn next_segment(&mut self, missing: u64) -> Result<Range, IssueError> {
-        loop {
-            while let Some(segment) = self.state.spare.pop() {
-                // One that another process's numbers have passed would go back.
-                if segment.first > self.state.floor {
-                    self.shared.size.store(segment.count(), Ordering::Relaxed);
-                    return Ok(segment);
-                }
-            }
-            let supply = match self.state.prepared.take() {
-                Some(prepared) => prepared.await.unwrap_or_else(|error| {
-                    Err(IssueError::Retryable(format!("{}: {error}", self.shared.tag)))
-                }),
-                None => {
-                    let lasted = self.state.taken_at.map(|at| at.elapsed());
-                    self.source.lock().await.next(missing, lasted).await
-                }
-            };
-            match supply {
-                Ok(Supply { mut segments, away }) => {
-                    self.state.taken_at = Some(Instant::now());
-                    segments.reverse();
-                    self.state.spare = segments;
-                    if away.is_some() || !self.state.away {
-                        self.trouble(away);
-                    }
-                }
-                Err(error) => {
-                    self.trouble(Some(error.to_string()));
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    fn trouble(&self, trouble: Option<String>) {
-        *self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
-    }
-}
-
-/// The first `count` numbers of a range, and the rest.
-fn split(range: Range, count: u64) -> (Range, Option<Range>) {
-    if range.count() <= count {
-        return (range, None);
-    }
-    let last = range.first + count - 1;
-    (Range { first: range.first, last }, Some(Range { first: last + 1, last: range.last }))
 }

@@ -34,6 +34,7 @@ use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 use filler::{Filler, Outcome, Shared};
 use line::Take;
+pub(super) use pace::lasts;
 pub(super) use source::{Source, Supply};
 pub(super) use taker::Taker;
 
