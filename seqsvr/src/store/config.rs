@@ -36,7 +36,7 @@ pub struct StoresConfig {
 }
 
 /// The section `[stores.etcd]`: needs a program that was built with the feature `etcd`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EtcdConfig {
     /// The members: `http://host:port` or `https://host:port`, 1 to 15.

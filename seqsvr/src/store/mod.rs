@@ -23,7 +23,7 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
-pub use config::{Stores, StoresConfig, StoresError};
+pub use config::{EtcdConfig, Stores, StoresConfig, StoresError};
 pub use memory::Memory;
 
 /// The largest ceiling that a store must be able to keep: 2^63 - 1.

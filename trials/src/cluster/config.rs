@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use seqsvr::store::{Stores, StoresConfig};
+use seqsvr::store::{EtcdConfig, Stores, StoresConfig};
 
 use super::etcd::EtcdMember;
 use super::links::Link;
@@ -276,13 +276,19 @@ fn etcd_members(
 
 /// The stores of the cluster in `members`, for a caller in this process.
 pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
+    let urls = members.iter().map(Member::url).collect();
+    let is_etcd = members.iter().any(|member| member.role() == Role::Etcd);
+    let (replicas, etcd) = match is_etcd {
+        true => (Vec::new(), Some(EtcdConfig { endpoints: urls, ..EtcdConfig::default() })),
+        false => (urls, None),
+    };
     let config = StoresConfig {
-        replicas: members.iter().map(Member::url).collect(),
+        replicas,
         read: None,
         write: None,
         patience_ms: 5_000,
         security: Default::default(),
-        etcd: None,
+        etcd,
     };
     Ok(config.open(CLUSTER, 0)?)
 }

@@ -1,32 +1,42 @@
 //! `load`: the ceilings of all 42,950 sections of the whole uid space, claimed in one sweep as a starting AllocSvr does, from
-//! three StoreSvrs and from SQLite.
+//! three StoreSvrs, from SQLite and from PostgreSQL; and from etcd where it is built in.
 
 use std::ops::RangeInclusive;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use prost::Message;
 use seqsvr::replica::Answer;
 use seqsvr::rpc::v1::{StoreReply, store_reply};
+use seqsvr::store::postgres::PostgresSections;
 use seqsvr::store::sqlite::SqliteSections;
-use seqsvr::store::{Ceiling, Claimed, Layout, Owner, SectionStore, Stores};
+use seqsvr::store::{Ceiling, Claimed, Layout, Owner, SectionStore};
 use seqsvr::{Epoch, SectionId};
 use tempfile::TempDir;
+use tokio::time::sleep;
 
 use crate::bench::Context;
+use crate::bench::baseline::postgres::Postgres;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
-use crate::cluster::{Cluster, Shape};
+use crate::cluster::{Cluster, Keeper, Shape};
 use crate::{Failure, Result};
 
 const SECTIONS: u32 = 42_950;
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
+/// How long a server that was just started may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub(in crate::bench::scenario) struct Load {
-    _cluster: Cluster,
-    quorum: Stores,
-    sqlite: SqliteSections,
+    quorum: Arc<dyn SectionStore>,
+    /// The other stores that have to be as quick, and what people call them.
+    sql: [(&'static str, Arc<dyn SectionStore>); 2],
+    /// Told beside them where it is built in.
+    etcd: Option<Arc<dyn SectionStore>>,
     version: u64,
-    _folder: TempDir,
+    _processes: (Cluster, Option<Cluster>, Postgres),
+    _folders: [TempDir; 3],
 }
 
 impl Measured for Load {
@@ -34,28 +44,67 @@ impl Measured for Load {
     const ABOUT: &'static str = "cluster: all 42,950 sections at the start of an AllocSvr";
 
     async fn prepare(context: &Context) -> Result<Self> {
-        let folder = context.fresh()?;
-        let cluster = Cluster::start(&context.sequence_binary()?, folder.path(), &Shape::new(0, 0)).await?;
-        let quorum = cluster.open_stores()?;
-        let sqlite = SqliteSections::open(&folder.path().join("sections.db")).await?;
-        for store in [&*quorum.sections, &sqlite] {
-            fill(store).await?;
+        let folders = [context.fresh()?, context.fresh()?, context.fresh()?];
+        let binary = context.sequence_binary()?;
+        let cluster = Cluster::start(&binary, folders[0].path(), &Shape::new(0, 0)).await?;
+        let of_etcd = Shape { keeper: Keeper::Etcd, ..Shape::new(0, 0) };
+        let members = match cfg!(feature = "etcd") {
+            true => Some(Cluster::start(&binary, folders[1].path(), &of_etcd).await?),
+            false => None,
+        };
+        let server = Postgres::start(folders[2].path())?;
+        let sqlite = SqliteSections::open(&folders[0].path().join("sections.db")).await?;
+        let load = Load {
+            quorum: cluster.open_stores()?.sections,
+            sql: [("SQLite", Arc::new(sqlite)), ("PostgreSQL", Arc::new(answering(&server).await?))],
+            etcd: members.as_ref().map(Cluster::open_stores).transpose()?.map(|stores| stores.sections),
+            version: 1,
+            _processes: (cluster, members, server),
+            _folders: folders,
+        };
+        let sql = load.sql.iter().map(|(_, store)| store);
+        for store in sql.chain([&load.quorum]).chain(&load.etcd) {
+            fill(&**store).await?;
         }
-        Ok(Load { _cluster: cluster, quorum, sqlite, version: 1, _folder: folder })
+        Ok(load)
     }
 
     async fn measure(&mut self, _: &Context) -> Result<Vec<Sample>> {
         self.version += 1;
-        let (quorum, claimed) = claimed_in(&*self.quorum.sections, self.version).await?;
+        let (took, claimed) = claimed_in(&*self.quorum, self.version).await?;
         let answer = Answer::Claimed { ceilings: claimed.ceilings, earlier: claimed.earlier };
         let reply = StoreReply { reply: Some(store_reply::Reply::from(&answer)) };
         let bytes = reply.encoded_len() as f64 / f64::from(1 << 20);
-        let (sqlite, _) = claimed_in(&self.sqlite, self.version).await?;
-        Ok(vec![
-            Sample::new("42,950 sections from three stores", quorum, "ms").target(Target::AtMost(50.0)),
+        let within = |store: &str, took| sample(store, took).target(Target::AtMost(50.0));
+        let mut samples = vec![
+            within("three stores", took),
             Sample::new("transferred from each", bytes, "MiB").target(Target::AtMost(2.0)),
-            Sample::new("42,950 sections from SQLite", sqlite, "ms").target(Target::AtMost(50.0)),
-        ])
+        ];
+        for (name, store) in &self.sql {
+            let (took, _) = claimed_in(&**store, self.version).await?;
+            samples.push(within(name, took));
+        }
+        if let Some(etcd) = &self.etcd {
+            let (took, _) = claimed_in(&**etcd, self.version).await?;
+            samples.push(sample("etcd", took));
+        }
+        Ok(samples)
+    }
+}
+
+fn sample(store: &str, took: f64) -> Sample {
+    Sample::new(format!("42,950 sections from {store}"), took, "ms")
+}
+
+/// The store in a server that may still be starting.
+async fn answering(server: &Postgres) -> Result<PostgresSections> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match PostgresSections::open(&server.url(), "load").await {
+            Ok(store) => return Ok(store),
+            Err(error) if Instant::now() > until => return Err(error.into()),
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
     }
 }
 
