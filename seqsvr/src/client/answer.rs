@@ -1,8 +1,9 @@
-//! From a reply to those who wait for it: reads it, checks that no number went back, remembers the new ones, and wakes the
-//! callers. A reply that does not fit its question counts as lost.
+//! From a reply to those who wait for it: takes over the table that came along, checks that no number went back, remembers the
+//! new ones, and wakes the callers. A reply that does not fit its question counts as lost.
 
 use std::sync::{Arc, Mutex};
 
+use super::board::Board;
 use super::error::Fault;
 use super::locked;
 use super::metrics::{Counters, add};
@@ -22,17 +23,21 @@ enum Outcome {
 /// Hands replies to those who wait for them.
 pub(super) struct Teller {
     pub(super) addr: Arc<str>,
+    pub(super) board: Arc<Board>,
     pub(super) seen: Arc<Mutex<Seen>>,
     pub(super) counters: Arc<Counters>,
 }
 
 impl Teller {
-    /// Tells `pending` what the process answered; gives back the table that came with it.
-    pub(super) fn tell(&self, pending: Pending, answer: Option<Answer>) -> Option<v1::Table> {
+    /// Tells `pending` what the process answered.
+    pub(super) fn tell(&self, pending: Pending, answer: Option<Answer>) {
         let Some((outcome, table)) = answer.map(split) else {
-            pending.waiting.fail(&self.nonsense());
-            return None;
+            return pending.waiting.fail(&self.nonsense());
         };
+        // First: whoever is woken to ask again must find whom the table names.
+        if let Some(table) = table {
+            self.board.adopt(table);
+        }
         match outcome {
             Ok(outcome) => self.good(pending, outcome),
             Err(fault) => {
@@ -44,7 +49,6 @@ impl Teller {
                 pending.waiting.fail(&fault);
             }
         }
-        table
     }
 
     fn good(&self, pending: Pending, outcome: Outcome) {

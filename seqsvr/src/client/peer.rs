@@ -212,8 +212,12 @@ impl Link {
     /// Hands out answers until the stream ends, and says why it did.
     async fn listen(&self, mut replies: Streaming<StreamReply>, era: u32) -> String {
         let Surroundings { board, seen, counters, limits, .. } = &self.around;
-        let teller =
-            Teller { addr: Arc::clone(&self.addr), seen: Arc::clone(seen), counters: Arc::clone(counters) };
+        let teller = Teller {
+            addr: Arc::clone(&self.addr),
+            board: Arc::clone(board),
+            seen: Arc::clone(seen),
+            counters: Arc::clone(counters),
+        };
         let mut ticks = interval(limits.answer / TICKS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -231,9 +235,7 @@ impl Link {
                         self.health.store(Health::Up as u8, Ordering::Release);
                     }
                     let Some(pending) = pending else { continue };
-                    if let Some(table) = teller.tell(pending, reply.answer) {
-                        board.adopt(table);
-                    }
+                    teller.tell(pending, reply.answer);
                 }
                 Ok(None) => return "it closed the connection".to_owned(),
                 Err(status) => return status_text(&status),
