@@ -82,7 +82,8 @@ pub(crate) struct AllocatorConfig {
 pub(crate) enum PolicyConfig {
     /// Everyone is everyone's standby (S11).
     Spread {
-        /// Seconds between two looks at the load; 0: no moves for load. Default 30.
+        /// Seconds between two looks at the load: 5 and up, so that the rates of what has moved are known by the next; 0: no moves
+        /// for load. Default 30.
         #[serde(default = "default_balance_every")]
         balance_every_s: u64,
         /// How busy, in percent of the average, the busiest node must be: 105 and up. Default 125.
@@ -286,6 +287,15 @@ impl PolicyConfig {
             Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
             Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
             Self::Spread { balance_every_s, balance_above_percent, balance_least, balance_sections } => {
+                if balance_every_s > 0 {
+                    within(
+                        "policy.balance_every_s",
+                        balance_every_s,
+                        5,
+                        1_000_000,
+                        "0, or within 5 and 1000000",
+                    )?;
+                }
                 let (above, sections) = (balance_above_percent, balance_sections as u64);
                 within("policy.balance_above_percent", above, 105, 100_000, "within 105 and 100000")?;
                 within("policy.balance_sections", sections, 1, u64::MAX, "1 or more")?;
@@ -358,6 +368,11 @@ mod tests {
             ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
             ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
             ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
+            (
+                "set = {}",
+                "set = {}\npolicy = { kind = \"spread\", balance_every_s = 1 }",
+                "balance_every_s = 1 is not 0, or within 5",
+            ),
             ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
             ("set = {}", "set = {}\ntiming = { back_most = 4 }", "within back_after and 100000"),
             ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
