@@ -149,18 +149,19 @@ impl<'a> Writer<'a> {
             .iter()
             .map(|(name, addr)| format!("\n[[allocators]]\nname = {name:?}\naddr = \"{}\"\n", self.url(addr)))
             .collect();
-        let Timing { probe_every, dead_after, .. } = self.shape.timing;
+        let Timing { probe_every, probe_patience, dead_after, .. } = self.shape.timing;
         let mut all = Vec::new();
         for (index, ((name, addr), (_, metrics))) in set.arbiters.iter().zip(&set.arbiter_metrics).enumerate()
         {
             let mut text = format!(
                 "cluster = {CLUSTER:?}\nnumber = {index}\nlisten = {addr:?}\nmetrics_listen = {metrics:?}\n\n\
                  [set]\nnumber = {}\nfirst_uid = {}\nlast_uid = {}\n\n\
-                 [timing]\nprobe_every_ms = {}\ndead_after = {dead_after}\n",
+                 [timing]\nprobe_every_ms = {}\nprobe_patience_ms = {}\ndead_after = {dead_after}\n",
                 set.number,
                 set.uids.start(),
                 set.uids.end(),
-                probe_every.as_millis()
+                probe_every.as_millis(),
+                probe_patience.as_millis()
             );
             text += &self.shape.policy.of_arbiters();
             if let Some(papers) = &self.shape.papers {

@@ -61,13 +61,16 @@ pub struct Timing {
     pub lease: Duration,
     /// Between two probes of an AllocSvr.
     pub probe_every: Duration,
+    /// How long an answer to a probe may take. A process that is gone does not answer at once, so a busy one may have long.
+    pub probe_patience: Duration,
     /// Probes in a row without an answer that make it dead.
     pub dead_after: u32,
 }
 
 impl Default for Timing {
     fn default() -> Timing {
-        Timing { lease: Duration::from_secs(2), probe_every: Duration::from_millis(200), dead_after: 3 }
+        let probe = Duration::from_millis(200);
+        Timing { lease: Duration::from_secs(2), probe_every: probe, probe_patience: probe, dead_after: 3 }
     }
 }
 
@@ -84,7 +87,7 @@ pub enum Policy {
     /// Everybody serves.
     #[default]
     Spread,
-    /// The same, with a look at the load every second and every node busy that hands out this many numbers a second.
+    /// The same, with a look at the load every five seconds and every node busy that hands out this many numbers a second.
     Balanced(u64),
     /// One serves, the next as listed stands by.
     Standby,
@@ -98,7 +101,7 @@ impl Policy {
         match self {
             Policy::Spread => String::new(),
             Policy::Balanced(least) => {
-                format!("\n[policy]\nkind = \"spread\"\nbalance_every_s = 1\nbalance_least = {least}\n")
+                format!("\n[policy]\nkind = \"spread\"\nbalance_every_s = 5\nbalance_least = {least}\n")
             }
             Policy::Standby => "\n[policy]\nkind = \"standby\"\n".to_owned(),
             Policy::StandbyByHash => "\n[policy]\nkind = \"standby\"\norder = \"hash\"\n".to_owned(),

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod load;
 mod papers;
 mod refusals;
 mod security;
+mod standby;
 mod support;

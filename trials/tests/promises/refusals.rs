@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidemark_trials::cluster::Cluster;
 
-use crate::support::{altered, assert_says, program, refusal, seqsvr, shape};
+use crate::support::{Changes, altered, assert_says, program, refusal, seqsvr, shape};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_calls_are_refused_in_one_line() {
@@ -51,26 +51,26 @@ async fn wrong_configurations_are_refused_in_one_line() {
     let another = "\n[[sets]]\nnumber = 1\nfirst_uid = 4000000000\nallocators = [\"http://127.0.0.1:1\"]\n";
     let same = another.replace("number = 1", "number = 0").replace("first_uid", "last_uid");
     let set = "[[sets]]\nnumber = 0\n";
-    let lease = "lease_ms = 1000\n";
-    let roles: [(&str, &Path, &[(&str, &str)], &str); 12] = [
+    let lease = "lease_ms = 1500\n";
+    let roles: [(&str, &Path, Changes<'_>, &str); 12] = [
         (
             "alloc",
             &alloc,
-            &[(lease, "lease_ms = 1000\npoll_ms = 501\n")],
-            "shorter than two polls of 501 ms; set poll_ms to 1 to 500",
+            &[(lease, "lease_ms = 1500\npoll_ms = 751\n")],
+            "shorter than two polls of 751 ms; set poll_ms to 1 to 750",
         ),
         ("alloc", &alloc, &[(lease, "lease_ms = 99\n")], "lease_ms = 99 is not within 100 and 60000"),
-        ("alloc", &alloc, &[(lease, "lease = 1000\n")], "unknown field"),
+        ("alloc", &alloc, &[(lease, "lease = 1500\n")], "unknown field"),
         (
             "alloc",
             &alloc,
-            &[("patience_ms = 250\n", "patience_ms = 250\nread = 1\nwrite = 2\n")],
+            &[("patience_ms = 375\n", "patience_ms = 375\nread = 1\nwrite = 2\n")],
             "R + W must be larger than N",
         ),
         (
             "alloc",
             &alloc,
-            &[("patience_ms = 250\n", "patience_ms = 250\nread = 3\nwrite = 1\n")],
+            &[("patience_ms = 375\n", "patience_ms = 375\nread = 3\nwrite = 1\n")],
             "W must be larger than N / 2",
         ),
         ("alloc", &alloc, &[(set, "[[sets]]\nnumber = 0\nstep = 1\n")], "step"),

@@ -7,7 +7,7 @@ use seqsvr::Uid;
 use tidemark_trials::cluster::{Cluster, Papers, Shape};
 
 use crate::papers;
-use crate::support::{Running, altered, assert_says, program, refusal, seqsvr, shape};
+use crate::support::{Changes, Running, altered, assert_says, program, refusal, seqsvr, shape};
 
 /// A line of a configuration.
 fn key(name: &str, path: &Path) -> String {
@@ -42,7 +42,7 @@ async fn callers_are_told_what_they_lack(config: &Path, papers: &Papers, foreign
     let security = text.split("\n[[sets]]").next().unwrap();
     let (token, authority) = (key("token_file", &papers.token), key("authority", &papers.authority));
     let strange = (key("token_file", &foreign.token), key("authority", &foreign.authority));
-    let callers: [(&str, &[(&str, &str)], &str); 4] = [
+    let callers: [(&str, Changes<'_>, &str); 4] = [
         ("wrong-token", &[(&token, &strange.0)], "the token is wrong; see token_file"),
         ("no-token", &[(&token, "")], "a token is needed; set token_file"),
         ("wrong-authority", &[(&authority, &strange.1)], "invalid peer certificate"),

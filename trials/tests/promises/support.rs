@@ -4,18 +4,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use seqsvr::routing::Table;
+use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::{Shape, Timing};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A cluster that notices quickly, for tests that wait for it to.
+/// What is replaced in a text by what.
+pub(crate) type Changes<'a> = &'a [(&'a str, &'a str)];
+
+/// A cluster that notices quickly who is gone, and bears with who is slow: several clusters share the machine.
 pub(crate) fn shape(allocators: usize, arbiters: usize) -> Shape {
-    let timing =
-        Timing { lease: Duration::from_millis(1_000), probe_every: Duration::from_millis(50), dead_after: 4 };
+    let timing = Timing {
+        lease: Duration::from_millis(1_500),
+        probe_every: Duration::from_millis(50),
+        probe_patience: Duration::from_secs(1),
+        dead_after: 4,
+    };
     Shape { timing, ..Shape::new(allocators, arbiters) }
 }
 
@@ -91,7 +100,7 @@ impl Running {
 }
 
 /// A copy of the configuration `original` with some of its text replaced, all of which must be there.
-pub(crate) fn altered(original: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
+pub(crate) fn altered(original: &Path, name: &str, changes: Changes<'_>) -> PathBuf {
     let mut text = std::fs::read_to_string(original).unwrap();
     for (old, new) in changes {
         assert!(text.contains(old), "{old} is not in {}:\n{text}", original.display());
@@ -100,6 +109,31 @@ pub(crate) fn altered(original: &Path, name: &str, changes: &[(&str, &str)]) -> 
     let path = original.with_file_name(format!("{name}.toml"));
     std::fs::write(&path, text).unwrap();
     path
+}
+
+/// Looks again and again until something is there.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < until, "not within {PATIENCE:?}: {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Ends the callers, and compares everything that they were told.
+pub(crate) async fn every_number_held(load: Load) {
+    let history = load.end().await.unwrap_or_else(|failure| panic!("a caller gave up: {failure}"));
+    assert!(history.answers() > 100, "only {} answers", history.answers());
+    let broken = history.broken_promises();
+    assert!(broken.is_empty(), "{} promises broke: {broken:#?}", broken.len());
+}
+
+/// How many sections the node called `name` holds.
+pub(crate) fn held(table: &Table, name: &str) -> u32 {
+    table.of(name).map(|one| one.sections.end().get() - one.sections.start().get() + 1).sum()
 }
 
 /// What a line must tell whoever reads it.

@@ -67,7 +67,8 @@ impl ClusterTrial {
     /// When a promise broke, with all that broke, or when the trial itself could not go on.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<ClusterSummary> {
         let mut random = StdRng::seed_from_u64(self.seed);
-        let timing = Timing { lease: LEASE, probe_every: Duration::from_millis(100), dead_after: 3 };
+        let probe = Duration::from_millis(100);
+        let timing = Timing { lease: LEASE, probe_every: probe, probe_patience: probe, dead_after: 3 };
         let shape = Shape { keeper: self.keeper, wired: true, timing, ..Shape::new(3, 2) };
         let mut cluster = Cluster::start(binary, folder, &shape).await?;
         // Two, since one alone would only ever compare with itself.
