@@ -1,5 +1,5 @@
 //! An etcd cluster of three for the tests (Debian `etcd-server`). All tests of a program share it; each takes a prefix of
-//! its own.
+//! its own. Every member listens twice: in plain text, and with TLS for callers who show a certificate.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,6 +7,7 @@ use std::process::Child;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::papers::{self, Papers};
 use super::{folder, hang, until_ready};
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
@@ -14,12 +15,19 @@ static PREFIXES: AtomicU32 = AtomicU32::new(0);
 
 struct Cluster {
     endpoints: Vec<String>,
+    tls_endpoints: Vec<String>,
+    papers: Papers,
     _shells: Vec<Child>,
 }
 
 /// Where the members are.
 pub(crate) fn endpoints() -> Vec<String> {
     CLUSTER.endpoints.clone()
+}
+
+/// Where the members speak TLS, and what they expect to be shown.
+pub(crate) fn tls() -> (Vec<String>, &'static Papers) {
+    (CLUSTER.tls_endpoints.clone(), &CLUSTER.papers)
 }
 
 /// A prefix of keys that nobody else uses.
@@ -30,27 +38,37 @@ pub(crate) fn fresh_prefix() -> String {
 impl Cluster {
     fn start() -> Self {
         // Held until all are known, so that no two are the same.
-        let held: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let url = |one: &TcpListener| format!("http://{}", one.local_addr().expect("it is bound"));
-        let (clients, peers): (Vec<_>, Vec<_>) =
-            held.chunks(2).map(|two| (url(&two[0]), url(&two[1]))).unzip();
+        let held: Vec<_> = (0..9).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+        let urls = |of: usize, scheme: &str| {
+            let three = held.iter().skip(of).step_by(3).map(|one| one.local_addr().expect("it is bound"));
+            three.map(|addr| format!("{scheme}://{addr}")).collect::<Vec<_>>()
+        };
+        let (endpoints, tls_endpoints, peers) = (urls(0, "http"), urls(1, "https"), urls(2, "http"));
         drop(held);
+        let folders = endpoints.iter().map(|_| folder("etcd")).collect::<Vec<_>>();
+        // Goes with the first member's data.
+        let papers = papers::issue(&folders[0]);
+        let Papers { authority, certificate, key } = &papers;
         let members = peers.iter().enumerate().map(|(index, peer)| format!("m{index}={peer}"));
         let members = members.collect::<Vec<_>>().join(",");
-        let start = |(index, (client, peer)): (usize, (&String, &String))| {
-            let folder = folder("etcd");
+        let start = |index: usize| {
+            let (client, tls, peer) = (&endpoints[index], &tls_endpoints[index], &peers[index]);
             let line = format!(
                 "etcd --name m{index} --data-dir data --initial-cluster {members} --initial-cluster-state new \
-                 --listen-client-urls {client} --advertise-client-urls {client} \
-                 --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --logger zap --log-level warn"
+                 --listen-client-urls {client},{tls} --advertise-client-urls {client} \
+                 --cert-file {} --key-file {} --client-cert-auth --trusted-ca-file {} \
+                 --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --logger zap --log-level warn",
+                certificate.display(),
+                key.display(),
+                authority.display()
             );
-            (hang(&line, &folder), folder)
+            hang(&line, &folders[index])
         };
-        let started: Vec<_> = clients.iter().zip(&peers).enumerate().map(start).collect();
-        for (client, (_, folder)) in clients.iter().zip(&started) {
+        let _shells = (0..endpoints.len()).map(start).collect();
+        for (client, folder) in endpoints.iter().zip(&folders) {
             until_ready("etcd", folder, || is_healthy(client));
         }
-        Self { endpoints: clients, _shells: started.into_iter().map(|(shell, _)| shell).collect() }
+        Self { endpoints, tls_endpoints, papers, _shells }
     }
 }
 

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "etcd")]
 pub(crate) mod etcd;
+#[cfg(feature = "etcd")]
+pub(crate) mod papers;
 pub(crate) mod postgres;
 pub(crate) mod redis;
 

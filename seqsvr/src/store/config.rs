@@ -136,6 +136,9 @@ fn open_etcd(_: &EtcdConfig, _: &str, _: u32, _: Duration) -> Result<Stores, Sto
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "etcd")]
+    use std::path::Path;
+
     use super::*;
 
     fn refusal(text: &str) -> String {
@@ -173,6 +176,22 @@ mod tests {
         assert!(refusal(r#"endpoints = ["http://127.0.0.1:1", "http://127.0.0.1:1"]"#).contains("twice"));
         let half = "endpoints = [\"http://127.0.0.1:1\"]\nkey = \"key.pem\"";
         assert!(refusal(half).contains("set both certificate and key"));
+        let folder = tempfile::tempdir().unwrap();
+        let papers = crate::servers::papers::issue(folder.path());
+        let refusal_with = |scheme: &str, authority: &Path, key: Option<&Path>| {
+            let shown = key
+                .map(|key| format!("certificate = {:?}\nkey = {key:?}", papers.certificate))
+                .unwrap_or_default();
+            refusal(&format!("endpoints = [\"{scheme}://127.0.0.1:1\"]\nauthority = {authority:?}\n{shown}"))
+        };
+        assert!(
+            refusal_with("http", &papers.authority, None).contains("write https://, or leave out authority")
+        );
+        let wrong = refusal_with("https", &papers.authority, Some(&papers.authority));
+        assert!(wrong.contains("the certificates cannot be used"), "{wrong}");
+        let shown = format!("certificate = {:?}\nkey = {:?}", papers.certificate, papers.key);
+        let unused = refusal(&format!("endpoints = [\"http://127.0.0.1:1\"]\n{shown}"));
+        assert!(unused.contains("set authority"), "{unused}");
         let nowhere = "endpoints = [\"https://127.0.0.1:1\"]\nauthority = \"/nowhere/ca.pem\"";
         assert!(refusal(nowhere).contains("cannot read /nowhere/ca.pem"));
     }

@@ -15,10 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use tonic::transport::Endpoint;
 
 use super::StoreError;
 use super::config::EtcdConfig;
-use crate::rpc::security::{Call, CallConfig};
+use crate::rpc::security::{Call, CallConfig, SecurityError};
 
 mod keys;
 mod members;
@@ -51,16 +52,22 @@ impl EtcdStore {
         let authority = config.authority.clone();
         let call = Call::load(&CallConfig { authority, ..CallConfig::default() });
         let call = call.map_err(|error| wrong(error.to_string()))?;
+        let tls = tls(config)?;
         for (index, endpoint) in config.endpoints.iter().enumerate() {
             // The same rule as for all calls: beyond loopback only with TLS.
             call.endpoint(endpoint).map_err(|error| wrong(error.to_string()))?;
+            if tls.is_some() && endpoint.starts_with("http://") {
+                return Err(wrong(format!(
+                    "{endpoint} is asked in plain text: write https://, or leave out authority"
+                )));
+            }
             if config.endpoints[..index].contains(endpoint) {
                 return Err(wrong(format!("{endpoint} is listed twice")));
             }
         }
         let options = ConnectOptions::new().with_connect_timeout(patience).with_require_leader(true);
         let options = options.with_keep_alive(4 * patience, patience).with_keep_alive_while_idle(true);
-        let options = match tls(config)? {
+        let options = match tls {
             Some(tls) => options.with_tls(tls),
             None => options,
         };
@@ -79,12 +86,21 @@ fn tls(config: &EtcdConfig) -> Result<Option<TlsOptions>, StoreError> {
         (None, None) => None,
         _ => return Err(wrong("set both certificate and key, or neither".to_owned())),
     };
-    let Some(authority) = &config.authority else { return Ok(None) };
+    let Some(authority) = &config.authority else {
+        return match identity {
+            None => Ok(None),
+            Some(_) => Err(wrong("a certificate is shown only with TLS: set authority".to_owned())),
+        };
+    };
     let tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(authority)?));
-    Ok(Some(match identity {
+    let tls = match identity {
         Some(identity) => tls.identity(identity),
         None => tls,
-    }))
+    };
+    // Else it would be found at the first question only.
+    let usable = Endpoint::from_static("https://127.0.0.1").tls_config(tls.clone());
+    usable.map_err(|error| wrong(SecurityError::Tls(error).to_string()))?;
+    Ok(Some(tls))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {

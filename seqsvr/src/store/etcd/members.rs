@@ -1,6 +1,7 @@
 //! The members of the etcd cluster, asked one after the other until one answers. All questions of this store may be asked
 //! twice, so an answer that was lost does no harm.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +9,9 @@ use std::time::Duration;
 use etcd_client::{Client, ConnectOptions, Error, KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
+use tonic::Code;
 
+use crate::rpc::text;
 use crate::store::StoreError;
 
 pub(super) struct Members {
@@ -71,7 +74,7 @@ impl Members {
                     self.first.store(index, Ordering::Relaxed);
                     return Ok(answer);
                 }
-                Ok(Err(error)) => failure = unavailable(endpoint, &error.to_string()),
+                Ok(Err(error)) => failure = unavailable(endpoint, &said(endpoint, &error)),
                 Err(_) => failure = unavailable(endpoint, &format!("no answer within {:?}", self.patience)),
             }
         }
@@ -106,6 +109,29 @@ impl Members {
             false => Err(unavailable("etcd", "answered less than was asked")),
         }
     }
+}
+
+/// What a failure of the member at `endpoint` says to people.
+fn said(endpoint: &str, error: &Error) -> String {
+    let status = match error {
+        Error::GRpcStatus(status) => status,
+        Error::TransportError(error) => return text(error),
+        other => return other.to_string(),
+    };
+    // Who expects TLS, or another certificate, ends the connection without a word; without one it is unavailable.
+    let ended = status.source().is_some() && status.code() != Code::Unavailable;
+    let advice = match (ended, endpoint.starts_with("https://")) {
+        (true, true) => {
+            "; if it asks for a certificate, set certificate and key to one that its authority signed"
+        }
+        (true, false) => "; if it speaks TLS, write https:// and set authority",
+        _ if status.message().contains("invalid peer certificate") => {
+            "; set authority to who signed the members' certificates"
+        }
+        _ => "",
+    };
+    let said = if ended { "it ended the connection" } else { status.message() };
+    format!("{said}{advice}")
 }
 
 fn unavailable(endpoint: &str, why: &str) -> StoreError {

@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::*;
 use crate::ids::{Epoch, SectionId};
-use crate::servers::etcd::{endpoints, fresh_prefix};
+use crate::servers::etcd::{endpoints, fresh_prefix, tls};
+use crate::servers::papers::{self, Papers};
+use crate::store::StoresConfig;
 use crate::store::tables::{Mark, TableStore};
 use crate::store::{Ceiling, Layout, Owner, RaiseError, SectionStore};
 
@@ -23,7 +25,7 @@ fn to(section: u32, max: u64) -> Ceiling {
 }
 
 fn open(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdStore {
-    let config = EtcdConfig { endpoints, authority: None, certificate: None, key: None };
+    let config = EtcdConfig { endpoints, ..EtcdConfig::default() };
     EtcdStore::open(&config, prefix, patience).unwrap()
 }
 
@@ -106,4 +108,50 @@ async fn without_a_member_nothing_is_confirmed() {
     assert!(matches!(store.newest_epoch().await, Err(StoreError::Unavailable(_))));
     let answers = store.raise(owner(1), &[to(0, 1)]).await;
     assert!(matches!(answers[..], [Err(RaiseError::Unavailable(_))]), "{answers:?}");
+}
+
+/// The section `[stores]` as people write it, with what they were given.
+fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Papers>) -> StoresConfig {
+    let authority = authority.map_or_else(String::new, |path| format!("authority = {path:?}\n"));
+    let shown = shown.map_or_else(String::new, |Papers { certificate, key, .. }| {
+        format!("certificate = {certificate:?}\nkey = {key:?}\n")
+    });
+    toml::from_str(&format!("[etcd]\nendpoints = {endpoints:?}\n{authority}{shown}")).unwrap()
+}
+
+#[tokio::test]
+async fn with_tls_the_members_serve_who_shows_their_certificate() {
+    let (endpoints, papers) = tls();
+    let cluster = fresh_prefix().replace('/', "-");
+    let open = || written(&endpoints, Some(&papers.authority), Some(papers)).open(&cluster, 0).unwrap();
+    let (one, other) = (open(), open());
+    one.sections.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
+    assert_eq!(one.sections.raise(owner(1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    let claimed = other.sections.claim(&[range(0, 9)], owner(2), LAYOUT).await.unwrap();
+    assert_eq!(claimed.ceilings, [to(3, 10_000)]);
+    one.tables.promise(7).await.unwrap();
+    assert_eq!(other.tables.read(&Mark::default(), Duration::ZERO).await.unwrap().promised, 7);
+}
+
+#[tokio::test]
+async fn wrong_papers_are_told_in_one_line() {
+    let (endpoints, papers) = tls();
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = papers::issue(folder.path());
+    let own = Some(papers.authority.as_path());
+    let plain = endpoints.iter().map(|one| one.replace("https", "http")).collect::<Vec<_>>();
+    let refusals = [
+        (written(&endpoints, Some(&foreign.authority), Some(papers)), "set authority to who signed"),
+        (written(&endpoints, own, None), "set certificate and key to one that its authority signed"),
+        (
+            written(&endpoints, own, Some(&foreign)),
+            "set certificate and key to one that its authority signed",
+        ),
+        (written(&plain, None, None), "write https:// and set authority"),
+    ];
+    for (config, why) in refusals {
+        let stores = config.open("test", 0).unwrap();
+        let error = stores.sections.newest_epoch().await.unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    }
 }
