@@ -26,6 +26,8 @@ pub mod clock;
 #[allow(dead_code, reason = "the parts that ask are not all there yet")]
 mod flaws;
 pub mod issuer;
+pub mod net;
+pub mod process;
 pub mod replica;
 pub mod routing;
 pub mod rpc;

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use seqsvr::cli::{Cli, Fault};
+use seqsvr::cli::Cli;
+use seqsvr::process::Fault;
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => fault.report(),
+        Err(fault) => fault.report("seqsvr"),
     }
 }
 

@@ -9,7 +9,7 @@ use tidemark::{lifecycle, telemetry};
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => fault.report(),
+        Err(fault) => fault.report("tidemark"),
     }
 }
 

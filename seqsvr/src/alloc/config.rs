@@ -14,6 +14,7 @@ use crate::clock;
 use crate::config::Options;
 use crate::error::OpenError;
 use crate::flaws::Flaws;
+use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::ListenConfig;
 use crate::rpc::sequence::Limits;
 use crate::store::StoresConfig;
@@ -41,6 +42,9 @@ pub(crate) struct AllocConfig {
     /// Who may call.
     #[serde(default)]
     pub(crate) security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    pub(crate) connections: ConnectionsConfig,
 }
 
 fn default_listen() -> SocketAddr {

@@ -12,6 +12,7 @@ use super::health::HealthRules;
 use super::plan::{Balance, Policy};
 use super::reign::{NODES, check_node};
 use crate::routing::{Order, TableError};
+use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::{CallConfig, ListenConfig};
 use crate::store::StoresConfig;
 
@@ -43,6 +44,9 @@ pub(crate) struct ArbiterConfig {
     /// Who may call this arbiter.
     #[serde(default)]
     pub(crate) security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    pub(crate) connections: ConnectionsConfig,
     /// How the AllocSvrs are called.
     #[serde(default)]
     pub(crate) call: CallConfig,

@@ -35,6 +35,7 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let config: AllocConfig = load(&args.config)?;
     let settings = config.settings(rand::random()).map_err(Fault::usage)?;
     let limits = config.limits().map_err(Fault::usage)?;
+    config.connections.check().map_err(Fault::usage)?;
     let listen = Listen::load(&config.security, config.listen, false)?;
     let mut stores = Vec::new();
     for set in &config.sets {
@@ -53,7 +54,7 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let desk = SequenceServer::new(Desk::new(halls.clone(), limits, stop.clone()))
         .max_decoding_message_size(config.limits.message_bytes);
     let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
-    let door = Door::open(config.listen, &listen).await.map_err(Fault::failed)?;
+    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let door = door.with(InterceptedService::new(desk, listen.guard()));
     let door = door.with(InterceptedService::new(pulse, listen.guard()));
     let metrics = match config.metrics_listen {
@@ -63,12 +64,12 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
 
     let mut signals = Signals::listen()?;
     println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
-    let health = door.health();
+    let (health, seats) = (door.health(), door.seats());
     health.set_service_status("seqsvr.v1.Sequence", ServingStatus::Serving).await;
     let halls: Arc<[_]> = halls.into();
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
-        serve_metrics(listener, move || page::render(&halls), stop.clone()).await
+        serve_metrics(listener, seats, move || page::render(&halls), stop.clone()).await
     };
     let serve = async {
         let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;

@@ -31,6 +31,7 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let config: ArbiterConfig = load(&args.config)?;
     let rules = config.rules().map_err(Fault::usage)?;
     let set = rules.seed.set;
+    config.connections.check().map_err(Fault::usage)?;
     let listen = Listen::load(&config.security, config.listen, true)?;
     let call = Call::load(&config.call)?;
     for one in &config.allocators {
@@ -39,7 +40,7 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let stores = config.stores.open(&config.cluster, set).map_err(Fault::usage)?;
     let prober = Prober::new(call.clone(), set, config.probe_patience());
     let (shell, handle) = Shell::new(Arbiter::new(rules), stores.tables, prober);
-    let door = Door::open(config.listen, &listen).await.map_err(Fault::failed)?;
+    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let office = AdminServer::new(Office::new(handle.clone(), set, call));
     let door = door.with(InterceptedService::new(office, listen.admin_guard()));
     let metrics = match config.metrics_listen {
@@ -50,11 +51,12 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
     println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
+    let seats = door.seats();
     let health = show_health(door.health(), handle.clone(), stop.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let view = handle.view();
-        serve_metrics(listener, move || view.borrow().render(), stop.clone()).await
+        serve_metrics(listener, seats, move || view.borrow().render(), stop.clone()).await
     };
     let halt = async {
         tokio::select! {

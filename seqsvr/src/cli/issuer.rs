@@ -15,6 +15,7 @@ use crate::issuer::{Issuer, IssuerConfig};
 use crate::rpc::door::{Door, bind, serve_metrics};
 use crate::rpc::issuer::v1::issuer_server::IssuerServer;
 use crate::rpc::issuer::{Office, pages};
+use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::{Listen, ListenConfig};
 
 const EXAMPLE: &str = "\
@@ -47,17 +48,21 @@ struct RoleConfig {
     metrics_listen: Option<SocketAddr>,
     #[serde(default)]
     security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    connections: ConnectionsConfig,
     issuer: IssuerConfig,
 }
 
 /// Issues until a signal ends it.
 pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
     let config: RoleConfig = load(&args.config)?;
+    config.connections.check().map_err(Fault::usage)?;
     let listen = Listen::load(&config.security, config.listen, false)?;
     let mut signals = Signals::listen()?;
     let running = config.issuer.open(Clock::system()).await.map_err(Fault::usage)?;
     let office = IssuerServer::new(Office::new(running.issuer.clone()));
-    let door = Door::open(config.listen, &listen).await.map_err(Fault::failed)?;
+    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let door = door
         .with(InterceptedService::new(office, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
@@ -66,11 +71,11 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
         None => None,
     };
     println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
-    let stop = CancellationToken::new();
+    let (stop, seats) = (CancellationToken::new(), door.seats());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let issuer = running.issuer.clone();
-        serve_metrics(listener, move || render(&issuer), stop.clone()).await
+        serve_metrics(listener, seats, move || render(&issuer), stop.clone()).await
     };
     let halt = async {
         tokio::select! {

@@ -12,7 +12,6 @@ mod arbiter;
 mod caller;
 mod change;
 mod current;
-mod fault;
 mod issue;
 mod issuer;
 mod next;
@@ -20,8 +19,9 @@ mod role;
 mod route;
 mod store;
 
-pub use fault::Fault;
-pub(crate) use role::{Signals, load};
+pub(crate) use role::load;
+
+use crate::process::{Fault, Signals, allow_many_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,6 +107,9 @@ impl Cli {
 
     /// Does what was asked.
     pub async fn run(self) -> Result<(), Fault> {
+        if !self.command.answers() {
+            allow_many_files();
+        }
         match self.command {
             Command::Next(args) => next::run(args).await,
             Command::Current(args) => current::run(args).await,

@@ -1,13 +1,12 @@
-//! What every role does the same way: read its one configuration file, and stop when it is told to.
+//! What every role does the same way: read its one configuration file, and say what is wrong with it.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Fault;
+use crate::rpc::security::SecurityError;
 
 /// Reads a TOML file. Unknown keys and wrong values are refused in one line that names the place.
 pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
@@ -20,24 +19,8 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
     })
 }
 
-/// SIGTERM and SIGINT: both ask for a stop in good order.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// Takes the signals from the system: from now on they no longer end the process by themselves.
-    pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    /// Waits for one of them.
-    pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
+impl From<SecurityError> for Fault {
+    fn from(error: SecurityError) -> Self {
+        Self::usage(error)
     }
 }

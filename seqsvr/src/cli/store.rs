@@ -42,7 +42,9 @@ pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
 impl From<ServeError> for Fault {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Config(_) | ServeError::Security(_) => Self::usage(error),
+            ServeError::Config(_) | ServeError::Connections(_) | ServeError::Security(_) => {
+                Self::usage(error)
+            }
             _ => Self::failed(error),
         }
     }

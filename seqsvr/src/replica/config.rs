@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::identity::Identity;
 use super::writer::Limits;
+use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::{CallConfig, ListenConfig};
 use crate::store::Layout;
 
@@ -45,6 +46,9 @@ pub struct StoreConfig {
     /// Who may call.
     #[serde(default)]
     pub security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    pub connections: ConnectionsConfig,
     /// The other replicas: for a rejoin, and to notice an initialisation that should be one.
     pub peers: Option<PeersConfig>,
 }

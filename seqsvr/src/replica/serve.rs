@@ -20,6 +20,7 @@ use super::service::Service;
 use super::state::State;
 use super::writer::Writer;
 use crate::rpc::door::{Door, bind, serve_metrics};
+use crate::rpc::seats::ConnectionsError;
 use crate::rpc::security::{Listen, SecurityError};
 use crate::rpc::store::{LARGEST_ANSWER, LARGEST_QUESTION};
 use crate::rpc::v1::store_server::StoreServer;
@@ -44,6 +45,9 @@ pub enum ServeError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// So are its bounds of connections.
+    #[error(transparent)]
+    Connections(#[from] ConnectionsError),
     /// Certificates or tokens are wrong.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -77,6 +81,7 @@ impl Replica {
     /// Every [`ServeError`]: nothing is served then.
     pub async fn open(config: StoreConfig, start: Start) -> Result<Self, ServeError> {
         config.check()?;
+        config.connections.check()?;
         let listen = Listen::load(&config.security, config.listen, false)?;
         let peers = config.peers.as_ref().map(|peers| Peers::new(peers, &config.identity())).transpose()?;
         if start != Start::Open {
@@ -100,7 +105,8 @@ impl Replica {
                 directory.rejoined(peers.copy(kept).await?)?
             }
         };
-        let door = Door::open(config.listen, &listen).await.map_err(ServeError::Server)?;
+        let door =
+            Door::open(config.listen, &listen, config.connections).await.map_err(ServeError::Server)?;
         let page = match config.metrics_listen {
             Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
             None => None,
@@ -132,7 +138,7 @@ impl Replica {
         let store = StoreServer::new(Service { identity: Arc::clone(&identity), asker })
             .max_decoding_message_size(LARGEST_QUESTION)
             .max_encoding_message_size(LARGEST_ANSWER);
-        let health = door.health();
+        let (health, seats) = (door.health(), door.seats());
         health.set_serving::<StoreServer<Service>>().await;
         let door = door.with(InterceptedService::new(store, listen.guard()));
         tracing::info!("{identity} serves");
@@ -155,7 +161,7 @@ impl Replica {
         };
         let shown = async {
             let Some(page) = page else { return Ok(()) };
-            serve_metrics(page, move || metrics.text(), stop.clone()).await
+            serve_metrics(page, seats, move || metrics.text(), stop.clone()).await
         };
         let (served, shown, ()) = tokio::join!(served, shown, halt);
         writer.stop().await?;

@@ -1,41 +1,56 @@
 //! What callers of every role find the same way: a gRPC server with health and reflection beside the role's own services, guarded
-//! by tokens and TLS as configured, and a page with metrics. Owns the listeners; the roles under `cli` open and serve it.
+//! by tokens and TLS as configured, and a page with metrics; both take connections through `seats`. Owns the listeners; the roles
+//! under `cli` open and serve it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
+use axum::extract::ConnectInfo;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use futures_util::stream;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
-use tonic::service::Routes;
-use tonic::service::interceptor::InterceptedService;
+use tonic::service::interceptor::{InterceptedService, InterceptorLayer};
+use tonic::service::{Interceptor, Routes};
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
+use tonic::transport::server::TlsConnectInfo;
+use tonic::{Request, Status};
 use tonic_health::server::HealthReporter;
 
 use super::DESCRIPTORS;
+use super::seats::{ConnectionsConfig, SeatedListener, Seats};
 use super::security::Listen;
+use crate::net::Arrival;
+
+/// Connections to the page with metrics at a time.
+const PAGE_READERS: usize = 64;
 
 /// A bound listener and the services behind it.
 pub(crate) struct Door {
     listener: TcpListener,
+    seats: Seats,
     server: Server,
     routes: Routes,
     health: HealthReporter,
 }
 
 impl Door {
-    /// Binds `addr`. Health and reflection are there, the latter for callers with the token.
+    /// Binds `addr`, for as many callers as `connections` says. Health and reflection are there, the latter for callers with the
+    /// token.
     ///
     /// # Errors
     ///
     /// One line: the address cannot be bound, the certificates cannot be used.
-    pub(crate) async fn open(addr: SocketAddr, listen: &Listen) -> Result<Self, String> {
+    pub(crate) async fn open(
+        addr: SocketAddr,
+        listen: &Listen,
+        connections: ConnectionsConfig,
+    ) -> Result<Self, String> {
         let listener = bind(addr).await?;
         let (reporter, health) = tonic_health::server::health_reporter();
         let reflection = tonic_reflection::server::Builder::configure()
@@ -45,7 +60,7 @@ impl Door {
         let server = listen.server().map_err(|error| error.to_string())?;
         // Who watches over processes has no token, and learns nothing but that they serve.
         let routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
-        Ok(Self { listener, server, routes, health: reporter })
+        Ok(Self { listener, seats: Seats::new(connections), server, routes, health: reporter })
     }
 
     /// Where it listens, after port 0 too.
@@ -55,6 +70,11 @@ impl Door {
     /// One line.
     pub(crate) fn address(&self) -> Result<SocketAddr, String> {
         self.listener.local_addr().map_err(|error| error.to_string())
+    }
+
+    /// Its connections, for the page with metrics.
+    pub(crate) fn seats(&self) -> Seats {
+        self.seats.clone()
     }
 
     /// Tells who asks for health what serves.
@@ -86,10 +106,14 @@ impl Door {
     /// # Errors
     ///
     /// One line.
-    pub(crate) async fn serve(mut self, stop: CancellationToken) -> Result<(), String> {
-        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+    pub(crate) async fn serve(self, stop: CancellationToken) -> Result<(), String> {
+        let incoming = stream::unfold((self.listener, self.seats), async |(listener, seats)| {
+            let (seated, _) = seats.accept(&listener).await;
+            Some((Ok::<_, Infallible>(seated), (listener, seats)))
+        });
         let served = self
             .server
+            .layer(InterceptorLayer::new(Arrived))
             .add_routes(self.routes)
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         served.await.map_err(|error| format!("the server ended: {error}"))
@@ -101,23 +125,46 @@ pub(crate) async fn bind(addr: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(addr).await.map_err(|error| format!("cannot listen on {addr}: {error}"))
 }
 
-/// Serves `GET /metrics` with what `render` says at each call, until `stop`. Plain HTTP: the page holds counts and names of
-/// nodes, nothing that a token would have to guard.
+/// Notes that a connection has brought a request.
+#[derive(Clone, Copy)]
+struct Arrived;
+
+impl Interceptor for Arrived {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let extensions = request.extensions();
+        let over_tls = || extensions.get::<TlsConnectInfo<Arrival>>().map(TlsConnectInfo::get_ref);
+        if let Some(arrival) = extensions.get::<Arrival>().or_else(over_tls) {
+            arrival.tell();
+        }
+        Ok(request)
+    }
+}
+
+/// Serves `GET /metrics` with what `render` says at each call and the connections of `door`, until `stop`. Plain HTTP: the page
+/// holds counts and names of nodes, nothing that a token would have to guard.
 ///
 /// # Errors
 ///
 /// One line.
 pub(crate) async fn serve_metrics(
-    listener: TcpListener,
+    tcp: TcpListener,
+    door: Seats,
     render: impl Fn() -> String + Clone + Send + Sync + 'static,
     stop: CancellationToken,
 ) -> Result<(), String> {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let page = get(move || {
-        let text = render();
+    let page = get(move |ConnectInfo(arrival): ConnectInfo<Arrival>| {
+        arrival.tell();
+        let mut text = render();
+        door.show(&mut text);
         async move { ([(CONTENT_TYPE, TEXT)], text) }
     });
-    let pages = axum::Router::new().route("/metrics", page);
-    let served = axum::serve(listener, pages).with_graceful_shutdown(stop.cancelled_owned());
+    let pages = axum::Router::new().route("/metrics", page).into_make_service_with_connect_info::<Arrival>();
+    let seats = Seats::new(ConnectionsConfig { most: PAGE_READERS, ..ConnectionsConfig::default() });
+    let served =
+        axum::serve(SeatedListener { tcp, seats }, pages).with_graceful_shutdown(stop.cancelled_owned());
     served.await.map_err(|error| format!("the page with metrics ended: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ pub(crate) mod allocator;
 mod convert;
 pub(crate) mod door;
 pub mod issuer;
+pub mod seats;
 pub mod security;
 pub(crate) mod sequence;
 pub(crate) mod store;

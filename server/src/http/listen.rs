@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
+use seqsvr::net::Attended;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::attended::Attended;
 use super::limits::Origin;
 use super::proxy;
 use crate::config::Cidr;

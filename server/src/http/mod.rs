@@ -21,7 +21,6 @@ use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
 mod api;
-mod attended;
 mod error;
 mod extract;
 mod guests;

@@ -18,6 +18,7 @@ use super::super::probe::Prober;
 use super::super::run::{Handle, Shell};
 use crate::routing::Table;
 use crate::rpc::door::{Door, bind, serve_metrics};
+use crate::rpc::seats::{ConnectionsConfig, Seats};
 use crate::rpc::security::{Call, CallConfig, Listen, ListenConfig};
 use crate::rpc::v1::admin_client::AdminClient;
 use crate::rpc::v1::admin_server::AdminServer;
@@ -92,7 +93,7 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
     let prober = Prober::new(call.clone(), set, Duration::from_millis(500));
     let tables = Arc::clone(tables) as Arc<dyn TableStore>;
     let (shell, handle) = Shell::new(Arbiter::new(rules), tables, prober);
-    let door = Door::open(listen, &guards).await.unwrap();
+    let door = Door::open(listen, &guards, ConnectionsConfig::default()).await.unwrap();
     let endpoint = call.endpoint(&url(door.address().unwrap())).unwrap();
     let door = door.with(AdminServer::new(Office::new(handle.clone(), set, call)));
     let stop = CancellationToken::new();
@@ -228,12 +229,22 @@ async fn the_page_with_metrics_tells_who_has_what() {
     let mut caller = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let stop = CancellationToken::new();
     let view = acting.handle.view();
-    let served = tokio::spawn(serve_metrics(listener, move || view.borrow().render(), stop.clone()));
+    let served = tokio::spawn(serve_metrics(
+        listener,
+        Seats::new(ConnectionsConfig::default()),
+        move || view.borrow().render(),
+        stop.clone(),
+    ));
     caller.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut text = String::new();
     caller.read_to_string(&mut text).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 200") && page(&text), "{text}");
-    for line in ["seqsvr_arbiter_acting 1", "seqsvr_arbiter_term 256", "seqsvr_arbiter_nodes_live 1"] {
+    for line in [
+        "seqsvr_arbiter_acting 1",
+        "seqsvr_arbiter_term 256",
+        "seqsvr_arbiter_nodes_live 1",
+        "seqsvr_connections 0",
+    ] {
         assert!(text.contains(line), "{line} in {text}");
     }
     stop.cancel();

@@ -1,0 +1,100 @@
+//! What every program of the project does the same way as a process: it fails in one line that says what to do, stops when it is
+//! told to, and may hold many files. Owns the signals that it took from the system. Called by both command lines and by `main`.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Why a command ended without having done what was asked.
+#[derive(Debug)]
+pub enum Fault {
+    /// Nothing is wrong: help or the version was asked for. Exit code 0.
+    Help(Box<clap::Error>),
+    /// It failed. Exit code 1.
+    Failed(String),
+    /// The command line or the configuration is wrong. Exit code 2.
+    Usage(String),
+}
+
+impl Fault {
+    /// It failed, and why.
+    pub fn failed(why: impl Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+
+    /// It was asked for in a wrong way, and what would be right.
+    pub fn usage(why: impl Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    /// Says it in the name of `program`, and returns the exit code.
+    pub fn report(&self, program: &str) -> ExitCode {
+        let (line, code) = match self {
+            Self::Help(text) => {
+                // Nobody is left to tell when standard output is closed.
+                let _ = text.print();
+                return ExitCode::SUCCESS;
+            }
+            Self::Failed(line) => (line, 1),
+            Self::Usage(line) => (line, 2),
+        };
+        eprintln!("{program}: {line}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<clap::Error> for Fault {
+    fn from(error: clap::Error) -> Self {
+        if !error.use_stderr() {
+            return Self::Help(Box::new(error));
+        }
+        let text = error.to_string();
+        let said = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("wrong use");
+        Self::Usage(format!("{}; `--help` shows how", said.trim_start_matches("error: ")))
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::failed(error)
+    }
+}
+
+/// Lets the process hold as many files, and so connections, as the system allows it; the usual first limit is 1,024.
+/// Says how many that are. `None`: as many as there are.
+pub fn allow_many_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, ..limit };
+    // Where it is refused the old limit stays, and connections beyond it wait.
+    let _ = setrlimit(Resource::Nofile, most);
+    getrlimit(Resource::Nofile).current
+}
+
+/// SIGTERM and SIGINT: both ask for a stop in good order.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Takes the signals from the system: from now on they no longer end the process by themselves.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for one of them.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
