@@ -8,7 +8,7 @@ use crate::domain::message::Person;
 use crate::domain::{ClientId, GroupId, Uid};
 use crate::queue::{GroupAction, Order, Queues, SendError};
 use crate::seq::Ids;
-use crate::store::{Directory, MessageStore};
+use crate::store::{Directory, MessageStore, StoreError};
 
 /// How often a change is decided again when others change the group at the same moment.
 const TRIES: usize = 5;
@@ -49,7 +49,7 @@ impl Groups {
     /// Makes a group of `by` and `members`.
     pub async fn create(&self, by: Uid, name: String, members: Vec<Uid>) -> Result<GroupId, SendError> {
         let gid = self.ids.gid().await.map_err(|_| SendError::Unavailable)?;
-        self.change(by, gid, GroupAction::Create { name, members }).await?;
+        self.change(self.new_name(), by, gid, GroupAction::Create { name, members }).await?;
         Ok(gid)
     }
 
@@ -69,16 +69,47 @@ impl Groups {
 
     /// Takes `uid` in. Any member may.
     pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(by, gid, GroupAction::Add(uid)).await
+        self.add_as(self.new_name(), by, gid, uid).await
+    }
+
+    /// The same, under a name by which it can be [found](Self::was_made) afterwards.
+    pub(super) async fn add_as(
+        &self,
+        name: ClientId,
+        by: Uid,
+        gid: GroupId,
+        uid: Uid,
+    ) -> Result<(), SendError> {
+        self.change(name, by, gid, GroupAction::Add(uid)).await
+    }
+
+    /// A name for a change of a group.
+    pub(super) fn new_name(&self) -> ClientId {
+        ClientId((self.new_uuid)())
+    }
+
+    /// Whether `uid` is in it.
+    pub(super) async fn has(&self, gid: GroupId, uid: Uid) -> Result<bool, StoreError> {
+        Ok(self.store.group(gid).await?.is_some_and(|group| group.stay_of(uid).is_some()))
+    }
+
+    /// Whether `by` has made the change called `name`.
+    pub(super) async fn was_made(&self, by: Uid, name: ClientId) -> Result<bool, StoreError> {
+        Ok(self.store.sent(&[(by, name)]).await?.first().is_some_and(Option::is_some))
     }
 
     /// Puts `uid` out, or lets `by` leave where both are the same. Any member may.
     pub async fn remove(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(by, gid, GroupAction::Remove(uid)).await
+        self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await
     }
 
-    async fn change(&self, by: Uid, gid: GroupId, action: GroupAction) -> Result<(), SendError> {
-        let client_id = ClientId((self.new_uuid)());
+    async fn change(
+        &self,
+        client_id: ClientId,
+        by: Uid,
+        gid: GroupId,
+        action: GroupAction,
+    ) -> Result<(), SendError> {
         for _ in 0..TRIES {
             let order = Order::Group { client_id, gid, action: action.clone() };
             match self.queues.submit(by, order).await {

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tracing::warn;
+
 use super::Groups;
 use crate::domain::message::Person;
 use crate::domain::{Clock, GroupId, Invite, Timestamp, Uid};
@@ -133,25 +135,57 @@ impl Invites {
     }
 
     /// Lets `guest` into the group. One who is in it already takes no use.
+    ///
+    /// The use is claimed before the group changes, and the claim names the change: after a crash, or an error that says that asking
+    /// again may help, the same call goes on with the claim that stands and takes no second use.
     pub async fn accept(&self, guest: Uid, code: &str) -> Result<GroupId, InviteError> {
         let Some(invite) = self.find(code).await? else { return Err(InviteError::Unknown) };
-        if self.groups.get(guest, invite.gid).await.is_ok() {
+        if self.finish(&invite, guest).await? {
             return Ok(invite.gid);
         }
-        let invite = self.open(code).await?;
-        if !self.invites.use_invite(invite.number, self.clock.now()).await? {
-            return Err(InviteError::UsedUp);
+        let now = self.clock.now();
+        if invite.expires_at <= now {
+            return Err(InviteError::Expired);
         }
-        match self.groups.add(invite.made_by, invite.gid, guest).await {
-            Ok(()) => Ok(invite.gid),
-            Err(error) => {
-                self.invites.return_use(invite.number).await?;
-                match error {
-                    SendError::AlreadyMember => Ok(invite.gid),
-                    error => Err(ended(error)),
+        let name = self.groups.new_name();
+        let Some(name) = self.invites.claim_use(invite.number, guest, name, now).await? else {
+            return Err(InviteError::UsedUp);
+        };
+        match self.groups.add_as(name, invite.made_by, invite.gid, guest).await {
+            Ok(()) => {
+                // The guest is in. If this fails, the next call by this link sees to it.
+                if let Err(error) = self.invites.settle_use(invite.number, guest, name).await {
+                    warn!(%error, "a used invitation is not settled");
                 }
+                Ok(invite.gid)
+            }
+            Err(SendError::AlreadyMember) => {
+                self.finish(&invite, guest).await?;
+                Ok(invite.gid)
+            }
+            Err(error) => {
+                // One that may pass leaves the claim, for the guest has it still, and perhaps is in.
+                if !error.is_retryable() {
+                    self.invites.return_use(invite.number, guest, name).await?;
+                }
+                Err(ended(error))
             }
         }
+    }
+
+    /// Whether `guest` is in the group. Sees to what an earlier call may have left: a use that let the guest in is settled, one that
+    /// is not needed any more is given back.
+    async fn finish(&self, invite: &Invite, guest: Uid) -> Result<bool, InviteError> {
+        // In this order: who is in by the claim is found under its name.
+        let inside = self.groups.has(invite.gid, guest).await?;
+        if let Some(name) = self.invites.claim(invite.number, guest).await? {
+            if self.groups.was_made(invite.made_by, name).await? {
+                self.invites.settle_use(invite.number, guest, name).await?;
+            } else if inside {
+                self.invites.return_use(invite.number, guest, name).await?;
+            }
+        }
+        Ok(inside)
     }
 
     /// Forgets up to `limit` that are over, and tells how many.

@@ -3,9 +3,13 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::{Invite, Timestamp};
+use crate::domain::{ClientId, Invite, Timestamp, Uid};
 
 /// Invitations into groups. Every change is durable when the call returns.
+///
+/// A guest's use of one is taken by a *claim* before the group changes. The claim holds the name under which the group is to change,
+/// so that whoever finds it after a crash can tell whether that happened: then it is [settled](Self::settle_use), else taken up
+/// again or [given back](Self::return_use).
 #[async_trait]
 pub trait Invites: Send + Sync + 'static {
     /// Keeps an invitation under its number, which is new.
@@ -14,13 +18,26 @@ pub trait Invites: Send + Sync + 'static {
     /// The invitation of this number.
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError>;
 
-    /// Takes one of its uses; `false`: there is none, or it is over at `now`. Of several at the same moment no more succeed than
-    /// there are uses.
-    async fn use_invite(&self, number: u64, now: Timestamp) -> Result<bool, StoreError>;
+    /// Claims one of its uses for `guest`, under `name`; where `guest` has a claim already, that one stands, and no use is taken.
+    /// Returns the name under which the claim stands; `None`: no use is left, or it is over at `now`. Of several guests at the
+    /// same moment no more get a claim than there are uses.
+    async fn claim_use(
+        &self,
+        number: u64,
+        guest: Uid,
+        name: ClientId,
+        now: Timestamp,
+    ) -> Result<Option<ClientId>, StoreError>;
 
-    /// Gives a use back that came to nothing.
-    async fn return_use(&self, number: u64) -> Result<(), StoreError>;
+    /// The name under which `guest` has claimed a use.
+    async fn claim(&self, number: u64, guest: Uid) -> Result<Option<ClientId>, StoreError>;
 
-    /// Forgets up to `limit` invitations that were over at `now`, and tells how many.
+    /// Ends the claim of `guest`: the use is used. Without that claim nothing changes.
+    async fn settle_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError>;
+
+    /// Ends the claim of `guest` and gives the use back, which came to nothing. Without that claim nothing changes.
+    async fn return_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError>;
+
+    /// Forgets up to `limit` invitations that were over at `now`, with their claims, and tells how many.
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

@@ -10,6 +10,7 @@ use tidemark::domain::{Conversation, MessageId};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
+mod invites;
 mod random;
 mod world;
 

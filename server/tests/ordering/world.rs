@@ -178,6 +178,11 @@ impl Process {
         })
     }
 
+    /// Lets paused time pass: without it the end of a writer's pause would never come.
+    pub(crate) async fn pause(&self) {
+        tokio::time::advance(Duration::from_millis(20)).await;
+    }
+
     /// Sends until it is durable, as a client does: the same `client_id` again after every retryable refusal.
     pub(crate) async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
         loop {
@@ -185,8 +190,7 @@ impl Process {
                 Ok(receipt) => return receipt.message_id,
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
-            // The clock is paused: without a pause of ours it would never reach the end of the writer's.
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.pause().await;
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The contract of [`Invites`], run on an empty one by every implementation.
 
-use crate::domain::{GroupId, Invite, Timestamp, Uid};
+use uuid::Uuid;
+
+use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
 use crate::store::Invites;
 
 /// Runs all of it.
@@ -14,17 +16,35 @@ pub async fn run(invites: &dyn Invites) {
         uses_left: 2,
     };
     assert_eq!(invites.invite(7).await.expect("asked"), None);
-    assert!(!invites.use_invite(7, Timestamp(150)).await.expect("asked"), "there is none yet");
+    let (ann, bob, eve) = (Uid(10_002), Uid(10_003), Uid(10_004));
+    let name = |n| ClientId(Uuid::from_u128(n));
+    let claim =
+        async |guest, n, now| invites.claim_use(7, guest, name(n), Timestamp(now)).await.expect("asked");
+    assert_eq!(claim(ann, 1, 150).await, None, "there is none yet");
     invites.put_invite(made).await.expect("kept");
     assert_eq!(invites.invite(7).await.expect("asked"), Some(made));
 
-    assert!(!invites.use_invite(7, Timestamp(200)).await.expect("asked"), "it is over");
-    assert!(invites.use_invite(7, Timestamp(199)).await.expect("asked"));
-    assert!(invites.use_invite(7, Timestamp(199)).await.expect("asked"));
-    assert!(!invites.use_invite(7, Timestamp(199)).await.expect("asked"), "used up");
-    assert_eq!(invites.invite(7).await.expect("asked"), Some(Invite { uses_left: 0, ..made }));
-    invites.return_use(7).await.expect("given back");
-    assert!(invites.use_invite(7, Timestamp(199)).await.expect("asked"));
+    assert_eq!(claim(ann, 1, 200).await, None, "it is over");
+    assert_eq!(claim(ann, 1, 199).await, Some(name(1)));
+    assert_eq!(claim(ann, 2, 199).await, Some(name(1)), "the claim that stands");
+    assert_eq!(claim(bob, 3, 199).await, Some(name(3)));
+    assert_eq!(claim(eve, 4, 199).await, None, "used up");
+    assert_eq!(claim(bob, 5, 199).await, Some(name(3)), "but not for who has a claim");
+    assert_eq!(claim(bob, 5, 200).await, None, "until it is over");
+    let left = async || invites.invite(7).await.expect("asked").expect("there").uses_left;
+    assert_eq!((left().await, invites.claim(7, ann).await.expect("asked")), (0, Some(name(1))));
+
+    invites.settle_use(7, ann, name(2)).await.expect("no such claim");
+    invites.return_use(7, ann, name(2)).await.expect("no such claim");
+    assert_eq!((left().await, invites.claim(7, ann).await.expect("asked")), (0, Some(name(1))));
+    invites.settle_use(7, ann, name(1)).await.expect("settled");
+    invites.return_use(7, ann, name(1)).await.expect("no such claim any more");
+    assert_eq!((left().await, invites.claim(7, ann).await.expect("asked")), (0, None));
+    for _ in 0..2 {
+        invites.return_use(7, bob, name(3)).await.expect("given back, once");
+        assert_eq!((left().await, invites.claim(7, bob).await.expect("asked")), (1, None));
+    }
+    assert_eq!(claim(eve, 6, 199).await, Some(name(6)));
 
     invites.put_invite(Invite { number: 8, expires_at: Timestamp(300), ..made }).await.expect("kept");
     invites.put_invite(Invite { number: 9, ..made }).await.expect("kept");
@@ -32,4 +52,5 @@ pub async fn run(invites: &dyn Invites) {
     assert_eq!(invites.forget_invites(Timestamp(200), 10).await.expect("swept"), 1);
     assert_eq!(invites.forget_invites(Timestamp(200), 10).await.expect("swept"), 0);
     assert!(invites.invite(8).await.expect("asked").is_some(), "not over yet");
+    assert_eq!(invites.claim(7, eve).await.expect("asked"), None, "gone with its invitation");
 }

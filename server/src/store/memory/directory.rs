@@ -5,14 +5,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::domain::{Invite, Timestamp, Uid};
+use super::invites::Kept;
+use crate::domain::{Timestamp, Uid};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryDirectory {
     state: Mutex<State>,
-    invites: Mutex<BTreeMap<u64, Invite>>,
+    invites: Mutex<BTreeMap<u64, Kept>>,
 }
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl MemoryDirectory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn invites(&self) -> MutexGuard<'_, BTreeMap<u64, Invite>> {
+    pub(super) fn invites(&self) -> MutexGuard<'_, BTreeMap<u64, Kept>> {
         self.invites.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

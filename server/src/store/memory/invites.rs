@@ -1,42 +1,87 @@
 //! Invitations in memory: for tests of what stands above storage.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 
 use super::MemoryDirectory;
-use crate::domain::{Invite, Timestamp};
+use crate::domain::{ClientId, Invite, Timestamp, Uid};
 use crate::store::{Invites, StoreError};
+
+/// An invitation, with the claims on it.
+pub(super) struct Kept {
+    invite: Invite,
+    claims: BTreeMap<Uid, ClientId>,
+}
+
+impl Kept {
+    /// Ends a claim, if there is such a one.
+    fn end(&mut self, guest: Uid, name: ClientId) -> bool {
+        let found = self.claims.get(&guest) == Some(&name);
+        if found {
+            self.claims.remove(&guest);
+        }
+        found
+    }
+}
 
 #[async_trait]
 impl Invites for MemoryDirectory {
     async fn put_invite(&self, invite: Invite) -> Result<(), StoreError> {
-        self.invites().insert(invite.number, invite);
+        self.invites().insert(invite.number, Kept { invite, claims: BTreeMap::new() });
         Ok(())
     }
 
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError> {
-        Ok(self.invites().get(&number).copied())
+        Ok(self.invites().get(&number).map(|kept| kept.invite))
     }
 
-    async fn use_invite(&self, number: u64, now: Timestamp) -> Result<bool, StoreError> {
+    async fn claim_use(
+        &self,
+        number: u64,
+        guest: Uid,
+        name: ClientId,
+        now: Timestamp,
+    ) -> Result<Option<ClientId>, StoreError> {
         let mut invites = self.invites();
-        let Some(invite) = invites.get_mut(&number).filter(|invite| invite.is_open(now)) else {
-            return Ok(false);
+        let Some(kept) = invites.get_mut(&number).filter(|kept| now < kept.invite.expires_at) else {
+            return Ok(None);
         };
-        invite.uses_left -= 1;
-        Ok(true)
+        if let Some(name) = kept.claims.get(&guest) {
+            return Ok(Some(*name));
+        }
+        if kept.invite.uses_left == 0 {
+            return Ok(None);
+        }
+        kept.invite.uses_left -= 1;
+        kept.claims.insert(guest, name);
+        Ok(Some(name))
     }
 
-    async fn return_use(&self, number: u64) -> Result<(), StoreError> {
-        if let Some(invite) = self.invites().get_mut(&number) {
-            invite.uses_left += 1;
+    async fn claim(&self, number: u64, guest: Uid) -> Result<Option<ClientId>, StoreError> {
+        Ok(self.invites().get(&number).and_then(|kept| kept.claims.get(&guest).copied()))
+    }
+
+    async fn settle_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError> {
+        if let Some(kept) = self.invites().get_mut(&number) {
+            kept.end(guest, name);
+        }
+        Ok(())
+    }
+
+    async fn return_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError> {
+        if let Some(kept) = self.invites().get_mut(&number)
+            && kept.end(guest, name)
+        {
+            kept.invite.uses_left += 1;
         }
         Ok(())
     }
 
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let mut invites = self.invites();
-        let over = invites.values().filter(|invite| invite.expires_at <= now).take(limit);
-        let over: Vec<u64> = over.map(|invite| invite.number).collect();
+        let over = invites.values().filter(|kept| kept.invite.expires_at <= now).take(limit);
+        let over: Vec<u64> = over.map(|kept| kept.invite.number).collect();
         for number in &over {
             invites.remove(number);
         }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use sqlx::{QueryBuilder, Row, Sqlite, sqlite::SqliteRow};
 
 use super::Db;
+use super::db::WriteTx;
 use crate::domain::{Timestamp, Uid};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
@@ -62,11 +63,15 @@ impl SqliteDirectory {
         self.db.readers()
     }
 
+    pub(super) async fn write(&self) -> Result<WriteTx, StoreError> {
+        self.db.write().await
+    }
+
     pub(super) async fn change(
         &self,
         update: sqlx::query::Query<'_, Sqlite, sqlx::sqlite::SqliteArguments>,
     ) -> Result<u64, StoreError> {
-        let mut tx = self.db.write().await?;
+        let mut tx = self.write().await?;
         let changed = update.execute(&mut *tx).await?.rows_affected();
         tx.commit().await?;
         Ok(changed)
@@ -77,7 +82,7 @@ impl SqliteDirectory {
 impl Directory for SqliteDirectory {
     async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError> {
         let NewAccount { name, password_hash, created_at } = account;
-        let mut tx = self.db.write().await?;
+        let mut tx = self.write().await?;
         let key = name.to_lowercase();
         let taken: Option<i64> = sqlx::query_scalar("SELECT uid FROM accounts WHERE name_key = ?")
             .bind(&key)

@@ -1,11 +1,13 @@
 //! Invitations in the main database. Owns nothing; `app` calls it when a link is made or followed.
 
 use async_trait::async_trait;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Row, Sqlite};
+use uuid::Uuid;
 
 use super::SqliteDirectory;
-use crate::domain::{GroupId, Invite, Timestamp, Uid};
+use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
 use crate::store::{Invites, StoreError};
 
 #[async_trait]
@@ -32,29 +34,103 @@ impl Invites for SqliteDirectory {
             .transpose()
     }
 
-    async fn use_invite(&self, number: u64, now: Timestamp) -> Result<bool, StoreError> {
-        let update = sqlx::query(
+    async fn claim_use(
+        &self,
+        number: u64,
+        guest: Uid,
+        name: ClientId,
+        now: Timestamp,
+    ) -> Result<Option<ClientId>, StoreError> {
+        let mut tx = self.write().await?;
+        let standing = sqlx::query(
+            "SELECT name FROM invites JOIN invite_claims USING (number) WHERE number = ? AND uid = ? AND expires_at > ?",
+        )
+        .bind(number.cast_signed())
+        .bind(i64::from(guest.0))
+        .bind(now.0)
+        .fetch_optional(&mut *tx)
+        .await?;
+        if let Some(standing) = standing {
+            tx.commit().await?;
+            return claimed(&standing).map(Some);
+        }
+        let taken = sqlx::query(
             "UPDATE invites SET uses_left = uses_left - 1 WHERE number = ? AND uses_left > 0 AND expires_at > ?",
         )
         .bind(number.cast_signed())
-        .bind(now.0);
-        Ok(self.change(update).await? == 1)
+        .bind(now.0)
+        .execute(&mut *tx)
+        .await?;
+        if taken.rows_affected() == 0 {
+            tx.commit().await?;
+            return Ok(None);
+        }
+        sqlx::query("INSERT INTO invite_claims (number, uid, name) VALUES (?, ?, ?)")
+            .bind(number.cast_signed())
+            .bind(i64::from(guest.0))
+            .bind(&name.0.as_bytes()[..])
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(Some(name))
     }
 
-    async fn return_use(&self, number: u64) -> Result<(), StoreError> {
-        let update = sqlx::query("UPDATE invites SET uses_left = uses_left + 1 WHERE number = ?")
-            .bind(number.cast_signed());
-        self.change(update).await.map(drop)
+    async fn claim(&self, number: u64, guest: Uid) -> Result<Option<ClientId>, StoreError> {
+        sqlx::query("SELECT name FROM invite_claims WHERE number = ? AND uid = ?")
+            .bind(number.cast_signed())
+            .bind(i64::from(guest.0))
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| claimed(&row))
+            .transpose()
+    }
+
+    async fn settle_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError> {
+        self.change(end_claim(number, guest, &name)).await.map(drop)
+    }
+
+    async fn return_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError> {
+        let mut tx = self.write().await?;
+        if end_claim(number, guest, &name).execute(&mut *tx).await?.rows_affected() == 1 {
+            sqlx::query("UPDATE invites SET uses_left = uses_left + 1 WHERE number = ?")
+                .bind(number.cast_signed())
+                .execute(&mut *tx)
+                .await?;
+        }
+        tx.commit().await?;
+        Ok(())
     }
 
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        let delete = sqlx::query(
-            "DELETE FROM invites WHERE number IN (SELECT number FROM invites WHERE expires_at <= ? LIMIT ?)",
+        let mut tx = self.write().await?;
+        let over = sqlx::query(
+            "DELETE FROM invites WHERE number IN (SELECT number FROM invites WHERE expires_at <= ? LIMIT ?) \
+             RETURNING number",
         )
         .bind(now.0)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX));
-        self.change(delete).await
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(&mut *tx)
+        .await?;
+        for row in &over {
+            let number: i64 = row.try_get("number")?;
+            sqlx::query("DELETE FROM invite_claims WHERE number = ?").bind(number).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(over.len() as u64)
     }
+}
+
+fn end_claim(number: u64, guest: Uid, name: &ClientId) -> Query<'_, Sqlite, SqliteArguments> {
+    sqlx::query("DELETE FROM invite_claims WHERE number = ? AND uid = ? AND name = ?")
+        .bind(number.cast_signed())
+        .bind(i64::from(guest.0))
+        .bind(&name.0.as_bytes()[..])
+}
+
+fn claimed(row: &SqliteRow) -> Result<ClientId, StoreError> {
+    let name: Vec<u8> = row.try_get("name")?;
+    let name = Uuid::from_slice(&name).map_err(|_| StoreError::corrupt("a claim has a wrong name"))?;
+    Ok(ClientId(name))
 }
 
 fn invite(number: u64, row: &SqliteRow) -> Result<Invite, StoreError> {
