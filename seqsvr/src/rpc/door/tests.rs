@@ -6,12 +6,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
-use tonic::transport::Endpoint;
+use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::*;
-use crate::rpc::security::ListenConfig;
+use crate::rpc::security::{Call, CallConfig, ListenConfig};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -22,8 +22,12 @@ struct Open {
 }
 
 async fn open(most: usize, first_request_ms: u64) -> Open {
+    open_with(&ListenConfig::default(), most, first_request_ms).await
+}
+
+async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) -> Open {
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));
-    let listen = Listen::load(&ListenConfig::default(), addr, false).expect("loopback needs nothing");
+    let listen = Listen::load(security, addr, false).expect("good files");
     let connections = ConnectionsConfig { most, first_request_ms, ..ConnectionsConfig::default() };
     let door = Door::open(addr, &listen, connections).await.expect("a free port");
     let (addr, seats, stop) = (door.address().expect("bound"), door.seats(), CancellationToken::new());
@@ -44,8 +48,13 @@ impl Open {
         TcpStream::connect(self.addr).await.expect("it listens")
     }
 
-    fn client(&self) -> HealthClient<tonic::transport::Channel> {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.addr)).expect("an address");
+    fn client(&self) -> HealthClient<Channel> {
+        self.client_by(&CallConfig::default(), "http")
+    }
+
+    fn client_by(&self, call: &CallConfig, scheme: &str) -> HealthClient<Channel> {
+        let call = Call::load(call).expect("good files");
+        let endpoint = call.endpoint(&format!("{scheme}://{}", self.addr)).expect("an address");
         HealthClient::new(endpoint.connect_lazy())
     }
 
@@ -87,13 +96,36 @@ async fn who_never_gets_to_a_request_loses_the_seat() {
     door.client().check(question()).await.expect("the seats are free again");
 }
 
-#[tokio::test]
-async fn who_has_brought_a_request_keeps_the_seat() {
-    let door = open(2, 100).await;
-    let mut client = door.client();
+/// Whether a caller is served by one connection for longer than a first request may take.
+async fn keeps_its_seat(door: Open, mut client: HealthClient<Channel>) {
     client.check(question()).await.expect("served");
     // One that came later loses its seat, so the time of the first one has passed, too.
     closed(door.dial().await).await;
     client.check(question()).await.expect("served");
     assert!(door.shows("seqsvr_connections_taken_total 2"), "it was still the same connection");
+}
+
+#[tokio::test]
+async fn who_has_brought_a_request_keeps_the_seat() {
+    let door = open(2, 100).await;
+    let client = door.client();
+    keeps_its_seat(door, client).await;
+}
+
+#[tokio::test]
+async fn over_tls_too_the_first_request_is_what_counts() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let write = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("there is room");
+        Some(path)
+    };
+    let papers = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    let certificate = write("certificate.pem", papers.cert.pem());
+    let key = write("key.pem", papers.signing_key.serialize_pem());
+    let security = ListenConfig { certificate: certificate.clone(), key, ..ListenConfig::default() };
+    // Time for a handshake, on a busy machine too.
+    let door = open_with(&security, 2, 500).await;
+    let client = door.client_by(&CallConfig { authority: certificate, ..CallConfig::default() }, "https");
+    keeps_its_seat(door, client).await;
 }
