@@ -7,5 +7,7 @@ mod load;
 mod papers;
 mod refusals;
 mod security;
+mod sets;
+mod shared_table;
 mod standby;
 mod support;
