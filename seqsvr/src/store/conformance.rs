@@ -11,17 +11,17 @@ pub(super) mod tables;
 
 pub(super) use releases::*;
 
-const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
+pub(super) const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
-fn owner(version: u64, incarnation: u64) -> Owner {
+pub(super) fn owner(version: u64, incarnation: u64) -> Owner {
     Owner { epoch: Epoch { term: 3, version }, incarnation }
 }
 
-fn range(first: u32, last: u32) -> RangeInclusive<SectionId> {
+pub(super) fn range(first: u32, last: u32) -> RangeInclusive<SectionId> {
     SectionId::new(first)..=SectionId::new(last)
 }
 
-fn to(section: u32, max: u64) -> Ceiling {
+pub(super) fn to(section: u32, max: u64) -> Ceiling {
     Ceiling { section: SectionId::new(section), max }
 }
 
@@ -131,6 +131,25 @@ pub(super) async fn raises_are_answered_one_by_one_in_order(store: &dyn SectionS
     assert_eq!(stored, [to(0, 10_000), to(1, 30_000), to(2, 10_000)]);
 }
 
+pub(super) async fn a_section_may_come_twice_in_one_call(store: &dyn SectionStore) {
+    claim(store, 0, 9, owner(1, 1)).await;
+    let raises = [to(1, 30_000), to(2, 10_000), to(1, 20_000), to(1, 40_000)];
+    let answers = store.raise(owner(1, 1), &raises).await;
+    let refused = Err(RaiseError::Smaller { stored: 30_000 });
+    assert_eq!(answers, [Ok(30_000), Ok(10_000), refused, Ok(40_000)]);
+}
+
+pub(super) async fn every_section_of_the_uid_space_loads_in_one_claim(store: &dyn SectionStore) {
+    claim(store, 0, 42_949, owner(1, 1)).await;
+    let raises: Vec<_> = (0..42_950).map(|section| to(section, 10_000 + u64::from(section))).collect();
+    assert!(store.raise(owner(1, 1), &raises).await.iter().all(Result::is_ok));
+    assert_eq!(claim(store, 0, 42_949, owner(2, 2)).await.ceilings, raises);
+    let apart = [range(40_000, 42_949), range(7, 7), range(100, 199)];
+    let mut found = store.claim(&apart, owner(3, 3), LAYOUT).await.expect("the claim is newer").ceilings;
+    found.sort_by_key(|ceiling| ceiling.section);
+    assert_eq!(found, [&raises[7..8], &raises[100..200], &raises[40_000..]].concat());
+}
+
 pub(super) async fn another_layout_is_refused(store: &dyn SectionStore) {
     claim(store, 0, 9, owner(1, 1)).await;
     for configured in [Layout { section_size: 50_000, ..LAYOUT }, Layout { step: 1_000, ..LAYOUT }] {
@@ -162,6 +181,8 @@ macro_rules! conformance {
             an_owner_may_repeat_its_claim
             a_term_outranks_every_version
             raises_are_answered_one_by_one_in_order
+            a_section_may_come_twice_in_one_call
+            every_section_of_the_uid_space_loads_in_one_claim
             another_layout_is_refused
             a_claim_tells_who_held_the_sections_before
             a_repeated_claim_tells_the_same_earlier_owner

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::ids::{Epoch, SectionId};
 use crate::replica::Earlier;
 
+mod batches;
 mod claims;
 mod config;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, PgPool};
 
+use super::batches::batches;
 use super::sql::{layout_is_new, number, stored};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
@@ -17,6 +18,9 @@ mod schema;
 
 /// How long a statement, or the wait for a connection, may take before the call is answered with a failure.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many raises go into one transaction.
+const BATCH: usize = 10_000;
 
 /// A claim and a few raises at a time; a process needs no more.
 const CONNECTIONS: u32 = 4;
@@ -91,7 +95,7 @@ impl SectionStore for PostgresSections {
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
         let mut answers = Vec::with_capacity(raises.len());
-        for batch in without_repetition(raises) {
+        for batch in batches(raises, BATCH) {
             match self.raise_batch(owner, batch).await {
                 Ok(batch) => answers.extend(batch),
                 Err(error) => answers.extend(batch.iter().map(|_| Err(error.clone()))),
@@ -165,22 +169,6 @@ async fn raise_all(
     let rows = sqlx::query_as("SELECT section, ceiling FROM sections WHERE section = ANY($1)").bind(above);
     let rows: Vec<(i64, i64)> = rows.fetch_all(connection).await?;
     rows.into_iter().map(|(section, ceiling)| Ok((number(section)?, ceiling.cast_unsigned()))).collect()
-}
-
-/// Cuts `raises` where a section comes again, which one statement could not raise twice.
-fn without_repetition(raises: &[Ceiling]) -> Vec<&[Ceiling]> {
-    let (mut batches, mut begun, mut seen) = (Vec::new(), 0, HashSet::new());
-    for (index, raise) in raises.iter().enumerate() {
-        if !seen.insert(raise.section.get()) {
-            batches.push(&raises[begun..index]);
-            begun = index;
-            seen.clear();
-            seen.insert(raise.section.get());
-        }
-    }
-    batches.push(&raises[begun..]);
-    batches.retain(|batch| !batch.is_empty());
-    batches
 }
 
 fn unavailable(error: sqlx::Error) -> StoreError {

@@ -1,7 +1,7 @@
 //! Claims, raises and releases. All claims are one value, so each change of them excludes every other, and a raise that
 //! names its revision is confirmed only while they stand as its owner saw them: a claim fences all raises at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
 use super::members::Cell;
 use super::{EtcdStore, keys, lock};
 use crate::ids::{Epoch, SectionId};
+use crate::store::batches::batches;
 use crate::store::claims::Claims;
 use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
 
@@ -81,7 +82,7 @@ impl SectionStore for EtcdStore {
 
     async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
         let mut answers = Vec::with_capacity(raises.len());
-        for batch in batches(raises) {
+        for batch in batches(raises, BATCH) {
             answers.extend(self.raise_batch(owner, batch).await);
         }
         answers
@@ -222,22 +223,6 @@ fn all(raises: &[Ceiling], begun: bool, error: &StoreError) -> Vec<Result<u64, R
     let error = error.to_string();
     let error = if begun { RaiseError::Unknown(error) } else { RaiseError::Unavailable(error) };
     raises.iter().map(|_| Err(error.clone())).collect()
-}
-
-/// Cuts `raises` into what fits one transaction, which cannot put a key twice.
-fn batches(raises: &[Ceiling]) -> Vec<&[Ceiling]> {
-    let (mut cut, mut begun, mut sections) = (Vec::new(), 0, HashSet::new());
-    for (index, raise) in raises.iter().enumerate() {
-        if index - begun == BATCH || sections.contains(&raise.section) {
-            cut.push(&raises[begun..index]);
-            begun = index;
-            sections.clear();
-        }
-        sections.insert(raise.section);
-    }
-    cut.push(&raises[begun..]);
-    cut.retain(|batch| !batch.is_empty());
-    cut
 }
 
 fn unchanged(key: String, cell: &Cell) -> Compare {

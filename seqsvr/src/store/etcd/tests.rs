@@ -1,28 +1,12 @@
 //! The store in etcd, by both suites on three real members, and by what only several processes and silent members can do.
 
-use std::ops::RangeInclusive;
-
 use super::*;
-use crate::ids::{Epoch, SectionId};
 use crate::servers::etcd::{endpoints, fresh_prefix, tls};
 use crate::servers::papers::{self, Papers};
 use crate::store::StoresConfig;
+use crate::store::conformance::{LAYOUT, owner, range, to};
 use crate::store::tables::{Mark, TableStore};
-use crate::store::{Ceiling, Layout, Owner, RaiseError, SectionStore};
-
-const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
-
-fn owner(version: u64) -> Owner {
-    Owner { epoch: Epoch { term: 1, version }, incarnation: version }
-}
-
-fn range(first: u32, last: u32) -> RangeInclusive<SectionId> {
-    SectionId::new(first)..=SectionId::new(last)
-}
-
-fn to(section: u32, max: u64) -> Ceiling {
-    Ceiling { section: SectionId::new(section), max }
-}
+use crate::store::{RaiseError, SectionStore};
 
 fn open(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdStore {
     let config = EtcdConfig { endpoints, ..EtcdConfig::default() };
@@ -52,41 +36,23 @@ async fn what_one_process_remembers_never_outlives_the_claim_of_another() {
     let prefix = fresh_prefix();
     let one = open(endpoints(), &prefix, PATIENCE);
     let other = open(endpoints(), &prefix, PATIENCE);
-    one.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    assert_eq!(one.raise(owner(1), &[to(3, 10_000), to(7, 10_000)]).await, [Ok(10_000), Ok(10_000)]);
-    assert_eq!(other.claim(&[range(0, 4)], owner(2), LAYOUT).await.unwrap().ceilings, [to(3, 10_000)]);
-    let lost = Err(RaiseError::NotOwner { newest: owner(2).epoch });
-    assert_eq!(one.raise(owner(1), &[to(3, 20_000), to(7, 20_000)]).await, [lost, Ok(20_000)]);
-    assert_eq!(other.raise(owner(2), &[to(3, 20_000)]).await, [Ok(20_000)]);
-    assert_eq!(one.raise(owner(1), &[to(7, 30_000)]).await, [Ok(30_000)]);
-}
-
-#[tokio::test]
-async fn a_section_may_come_twice_in_one_call() {
-    let (store, ()) = fresh().await;
-    store.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    let answers = store.raise(owner(1), &[to(1, 30_000), to(2, 10_000), to(1, 20_000), to(1, 40_000)]).await;
-    let refused = Err(RaiseError::Smaller { stored: 30_000 });
-    assert_eq!(answers, [Ok(30_000), Ok(10_000), refused, Ok(40_000)]);
-}
-
-#[tokio::test]
-async fn every_section_of_the_uid_space_loads_in_a_few_reads() {
-    let (store, ()) = fresh().await;
-    store.claim(&[range(0, 42_949)], owner(1), LAYOUT).await.unwrap();
-    let raises: Vec<_> = (0..42_950).map(|section| to(section, 10_000)).collect();
-    assert!(store.raise(owner(1), &raises).await.iter().all(Result::is_ok));
-    assert_eq!(store.claim(&[range(0, 42_949)], owner(2), LAYOUT).await.unwrap().ceilings, raises);
+    one.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 10_000), to(7, 10_000)]).await, [Ok(10_000), Ok(10_000)]);
+    assert_eq!(other.claim(&[range(0, 4)], owner(2, 2), LAYOUT).await.unwrap().ceilings, [to(3, 10_000)]);
+    let lost = Err(RaiseError::NotOwner { newest: owner(2, 2).epoch });
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 20_000), to(7, 20_000)]).await, [lost, Ok(20_000)]);
+    assert_eq!(other.raise(owner(2, 2), &[to(3, 20_000)]).await, [Ok(20_000)]);
+    assert_eq!(one.raise(owner(1, 1), &[to(7, 30_000)]).await, [Ok(30_000)]);
 }
 
 #[tokio::test]
 async fn the_last_section_has_a_place() {
     let (store, ()) = fresh().await;
     let all = range(0, u32::MAX);
-    store.claim(std::slice::from_ref(&all), owner(1), LAYOUT).await.unwrap();
+    store.claim(std::slice::from_ref(&all), owner(1, 1), LAYOUT).await.unwrap();
     let raises = [to(0, 10_000), to(u32::MAX, 20_000)];
-    assert_eq!(store.raise(owner(1), &raises).await, [Ok(10_000), Ok(20_000)]);
-    assert_eq!(store.claim(&[all], owner(2), LAYOUT).await.unwrap().ceilings, raises);
+    assert_eq!(store.raise(owner(1, 1), &raises).await, [Ok(10_000), Ok(20_000)]);
+    assert_eq!(store.claim(&[all], owner(2, 2), LAYOUT).await.unwrap().ceilings, raises);
 }
 
 #[tokio::test]
@@ -96,8 +62,8 @@ async fn a_silent_member_only_takes_its_time() {
     let mut asked = vec![format!("http://{}", silent.local_addr().unwrap())];
     asked.extend(endpoints());
     let store = open(asked, &fresh_prefix(), Duration::from_secs(1));
-    store.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    assert_eq!(store.raise(owner(1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    store.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(store.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
     assert_eq!(store.read(&Mark::default(), Duration::ZERO).await.unwrap().table, None);
 }
 
@@ -106,7 +72,7 @@ async fn without_a_member_nothing_is_confirmed() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let store = open(vec![format!("http://{closed}")], &fresh_prefix(), PATIENCE);
     assert!(matches!(store.newest_epoch().await, Err(StoreError::Unavailable(_))));
-    let answers = store.raise(owner(1), &[to(0, 1)]).await;
+    let answers = store.raise(owner(1, 1), &[to(0, 1)]).await;
     assert!(matches!(answers[..], [Err(RaiseError::Unavailable(_))]), "{answers:?}");
 }
 
@@ -125,9 +91,9 @@ async fn with_tls_the_members_serve_who_shows_their_certificate() {
     let cluster = fresh_prefix().replace('/', "-");
     let open = || written(&endpoints, Some(&papers.authority), Some(papers)).open(&cluster, 0).unwrap();
     let (one, other) = (open(), open());
-    one.sections.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    assert_eq!(one.sections.raise(owner(1), &[to(3, 10_000)]).await, [Ok(10_000)]);
-    let claimed = other.sections.claim(&[range(0, 9)], owner(2), LAYOUT).await.unwrap();
+    one.sections.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(one.sections.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    let claimed = other.sections.claim(&[range(0, 9)], owner(2, 2), LAYOUT).await.unwrap();
     assert_eq!(claimed.ceilings, [to(3, 10_000)]);
     one.tables.promise(7).await.unwrap();
     assert_eq!(other.tables.read(&Mark::default(), Duration::ZERO).await.unwrap().promised, 7);

@@ -2,20 +2,7 @@
 
 use super::*;
 use crate::servers::postgres::{fresh_schema, url};
-
-const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
-
-fn owner(version: u64) -> Owner {
-    Owner { epoch: Epoch { term: 1, version }, incarnation: version }
-}
-
-fn range(first: u32, last: u32) -> RangeInclusive<SectionId> {
-    SectionId::new(first)..=SectionId::new(last)
-}
-
-fn to(section: u32, max: u64) -> Ceiling {
-    Ceiling { section: SectionId::new(section), max }
-}
+use crate::store::conformance::{LAYOUT, owner, range, to};
 
 async fn fresh() -> (PostgresSections, ()) {
     (PostgresSections::open(url(), &fresh_schema()).await.unwrap(), ())
@@ -29,40 +16,20 @@ async fn two_processes_see_each_other() {
     let (one, other) =
         tokio::join!(PostgresSections::open(url(), &schema), PostgresSections::open(url(), &schema));
     let (one, other) = (one.unwrap(), other.unwrap());
-    one.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    assert_eq!(one.raise(owner(1), &[to(3, 10_000)]).await, [Ok(10_000)]);
-    assert_eq!(other.claim(&[range(0, 4)], owner(2), LAYOUT).await.unwrap().ceilings, [to(3, 10_000)]);
-    let lost = Err(RaiseError::NotOwner { newest: owner(2).epoch });
-    assert_eq!(one.raise(owner(1), &[to(3, 20_000), to(7, 20_000)]).await, [lost, Ok(20_000)]);
-}
-
-#[tokio::test]
-async fn a_section_may_come_twice_in_one_call() {
-    let (store, ()) = fresh().await;
-    store.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    let answers = store.raise(owner(1), &[to(1, 30_000), to(2, 10_000), to(1, 20_000), to(1, 40_000)]).await;
-    let refused = Err(RaiseError::Smaller { stored: 30_000 });
-    assert_eq!(answers, [Ok(30_000), Ok(10_000), refused, Ok(40_000)]);
-}
-
-#[tokio::test]
-async fn every_section_of_the_uid_space_loads_in_one_go() {
-    let (store, ()) = fresh().await;
-    store.claim(&[range(0, 42_949)], owner(1), LAYOUT).await.unwrap();
-    let raises: Vec<_> = (0..42_950).map(|section| to(section, 10_000)).collect();
-    assert!(store.raise(owner(1), &raises).await.iter().all(Result::is_ok));
-    let mut claimed = store.claim(&[range(0, 42_949)], owner(2), LAYOUT).await.unwrap();
-    claimed.ceilings.sort_by_key(|ceiling| ceiling.section);
-    assert_eq!(claimed.ceilings, raises);
+    one.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    assert_eq!(other.claim(&[range(0, 4)], owner(2, 2), LAYOUT).await.unwrap().ceilings, [to(3, 10_000)]);
+    let lost = Err(RaiseError::NotOwner { newest: owner(2, 2).epoch });
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 20_000), to(7, 20_000)]).await, [lost, Ok(20_000)]);
 }
 
 #[tokio::test]
 async fn what_cannot_be_kept_is_refused() {
     let (store, ()) = fresh().await;
-    store.claim(&[range(0, 9)], owner(1), LAYOUT).await.unwrap();
-    let answers = store.raise(owner(1), &[to(0, u64::MAX)]).await;
+    store.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    let answers = store.raise(owner(1, 1), &[to(0, u64::MAX)]).await;
     assert!(matches!(answers[..], [Err(RaiseError::Unavailable(_))]), "{answers:?}");
-    assert_eq!(store.raise(owner(1), &[to(0, 1)]).await, [Ok(1)], "the store goes on afterwards");
+    assert_eq!(store.raise(owner(1, 1), &[to(0, 1)]).await, [Ok(1)], "the store goes on afterwards");
 }
 
 #[tokio::test]

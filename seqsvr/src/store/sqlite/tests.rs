@@ -6,17 +6,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::store::MAX_CEILING;
+use crate::store::conformance::{LAYOUT, to};
 
-const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const FIRST: Owner = Owner { epoch: Epoch { term: 0, version: 1 }, incarnation: u64::MAX };
 const SECOND: Owner = Owner { epoch: Epoch { term: 0, version: 2 }, incarnation: 7 };
 
 fn all() -> RangeInclusive<SectionId> {
     SectionId::new(0)..=SectionId::new(42_949)
-}
-
-fn to(section: u32, max: u64) -> Ceiling {
-    Ceiling { section: SectionId::new(section), max }
 }
 
 async fn fresh() -> (SqliteSections, TempDir) {
@@ -98,14 +94,4 @@ async fn a_file_from_a_newer_program_is_refused() {
     raw.close().await.unwrap();
     let error = SqliteSections::open(&path).await.unwrap_err().to_string();
     assert!(error.contains("newer program (version 3)"), "{error}");
-}
-
-#[tokio::test]
-async fn every_section_of_the_uid_space_loads_in_one_go() {
-    let (store, _directory) = fresh().await;
-    store.claim(&[all()], FIRST, LAYOUT).await.unwrap();
-    let raises: Vec<_> = (0..42_950).map(|section| to(section, 10_000)).collect();
-    assert!(store.raise(FIRST, &raises).await.iter().all(Result::is_ok));
-    let claimed = store.claim(&[all()], SECOND, LAYOUT).await.unwrap();
-    assert_eq!(claimed.ceilings, raises);
 }
