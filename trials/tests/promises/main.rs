@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod chat;
 mod load;
 mod papers;
 mod refusals;
