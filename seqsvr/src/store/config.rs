@@ -129,10 +129,13 @@ fn open_etcd(etcd: &EtcdConfig, cluster: &str, set: u32, patience: Duration) -> 
 
 #[cfg(not(feature = "etcd"))]
 fn open_etcd(_: &EtcdConfig, _: &str, _: u32, _: Duration) -> Result<Stores, StoresError> {
-    let advice =
-        "this program was built without it; build with: cargo build --release -p seqsvr --features etcd";
-    Err(StoresError::Etcd(advice.to_owned()))
+    Err(StoresError::Etcd(WITHOUT_ETCD.to_owned()))
 }
+
+/// What a program without the feature says where a configuration names etcd.
+#[cfg(not(feature = "etcd"))]
+pub(crate) const WITHOUT_ETCD: &str =
+    "this program was built without it; build with: cargo build --release -p seqsvr --features etcd";
 
 #[cfg(test)]
 mod tests {

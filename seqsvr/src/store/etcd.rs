@@ -46,31 +46,8 @@ impl EtcdStore {
     ///
     /// [`StoreError::Unavailable`] with what is wrong in the configuration.
     pub fn open(config: &EtcdConfig, prefix: &str, patience: Duration) -> Result<Self, StoreError> {
-        if !(1..=15).contains(&config.endpoints.len()) {
-            return Err(wrong("name 1 to 15 endpoints".to_owned()));
-        }
-        let authority = config.authority.clone();
-        let call = Call::load(&CallConfig { authority, ..CallConfig::default() });
-        let call = call.map_err(|error| wrong(error.to_string()))?;
-        let tls = tls(config)?;
-        for (index, endpoint) in config.endpoints.iter().enumerate() {
-            // The same rule as for all calls: beyond loopback only with TLS.
-            call.endpoint(endpoint).map_err(|error| wrong(error.to_string()))?;
-            if tls.is_some() && endpoint.starts_with("http://") {
-                return Err(wrong(format!(
-                    "{endpoint} is asked in plain text: write https://, or leave out authority"
-                )));
-            }
-            if config.endpoints[..index].contains(endpoint) {
-                return Err(wrong(format!("{endpoint} is listed twice")));
-            }
-        }
-        let options = ConnectOptions::new().with_connect_timeout(patience).with_require_leader(true);
+        let options = options(config)?.with_connect_timeout(patience).with_require_leader(true);
         let options = options.with_keep_alive(4 * patience, patience).with_keep_alive_while_idle(true);
-        let options = match tls {
-            Some(tls) => options.with_tls(tls),
-            None => options,
-        };
         Ok(Self {
             members: Members::new(&config.endpoints, options, patience),
             keys: Keys::new(prefix),
@@ -78,6 +55,34 @@ impl EtcdStore {
             heard: Mutex::default(),
         })
     }
+}
+
+/// Checks the members and reads the certificates.
+pub(crate) fn options(config: &EtcdConfig) -> Result<ConnectOptions, StoreError> {
+    if !(1..=15).contains(&config.endpoints.len()) {
+        return Err(wrong("name 1 to 15 endpoints".to_owned()));
+    }
+    let authority = config.authority.clone();
+    let call = Call::load(&CallConfig { authority, ..CallConfig::default() });
+    let call = call.map_err(|error| wrong(error.to_string()))?;
+    let tls = tls(config)?;
+    for (index, endpoint) in config.endpoints.iter().enumerate() {
+        // The same rule as for all calls: beyond loopback only with TLS.
+        call.endpoint(endpoint).map_err(|error| wrong(error.to_string()))?;
+        if tls.is_some() && endpoint.starts_with("http://") {
+            return Err(wrong(format!(
+                "{endpoint} is asked in plain text: write https://, or leave out authority"
+            )));
+        }
+        if config.endpoints[..index].contains(endpoint) {
+            return Err(wrong(format!("{endpoint} is listed twice")));
+        }
+    }
+    let options = ConnectOptions::new();
+    Ok(match tls {
+        Some(tls) => options.with_tls(tls),
+        None => options,
+    })
 }
 
 fn tls(config: &EtcdConfig) -> Result<Option<TlsOptions>, StoreError> {

@@ -24,6 +24,8 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
+#[cfg(not(feature = "etcd"))]
+pub(crate) use config::WITHOUT_ETCD;
 pub use config::{EtcdConfig, Stores, StoresConfig, StoresError};
 pub use memory::Memory;
 

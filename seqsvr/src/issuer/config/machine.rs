@@ -9,10 +9,14 @@ use super::tag::TagConfig;
 use crate::issuer::clock::{Clock, ClockOptions, Guard};
 use crate::issuer::error::OpenError;
 use crate::issuer::machine::{
-    Fixed, Holder, HolderOptions, Instance, MemoryRegistry, PostgresRegistry, Registry, SqliteRegistry,
-    ordinal,
+    Fixed, Holder, HolderOptions, Instance, MemoryRegistry, PostgresRegistry, RedisRegistry, Registry,
+    SqliteRegistry, ordinal,
 };
 use crate::issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
+use crate::store::EtcdConfig;
+
+/// Whose machine ids these are, in a registry that others use, too.
+const POOL: &str = "issuer";
 
 /// The section `[issuer.machine]`. Exactly one of `id`, `host` and `instance` says who this process is; none means a
 /// single process: machine 0.
@@ -23,8 +27,14 @@ pub struct MachineConfig {
     pub id: Option<u64>,
     /// A host name that ends in `-N`, as a StatefulSet gives it: N is the id.
     pub host: Option<String>,
-    /// The name under which an id is registered in the database: `application:port:ip`, or any of one's own.
+    /// The name under which an id is registered: `application:port:ip`, or any of one's own. The registry is the issuer's
+    /// database, unless `redis` or `etcd` names another.
     pub instance: Option<String>,
+    /// The Redis to register in, `redis://host:port`. It must keep what it confirmed: `appendonly yes` and `appendfsync
+    /// always`, and no replica that lags may take over.
+    pub redis: Option<String>,
+    /// The etcd cluster to register in; for programs built with the feature `etcd`.
+    pub etcd: Option<EtcdConfig>,
     /// How many ids there are to register, from 0 on. Default 1,024.
     pub ids: Option<u32>,
     /// Where the instance's files lie: the machine id, and how far the clock has come. Without it a clock that goes
@@ -63,6 +73,16 @@ impl MachineConfig {
         if ways.into_iter().filter(|given| *given).count() > 1 {
             return Err(bad(&"give one of id, host and instance"));
         }
+        match (&self.redis, &self.etcd) {
+            (Some(_), Some(_)) => return Err(bad(&"register in one of redis and etcd, not in both")),
+            (None, None) => {}
+            _ if self.instance.is_none() => {
+                return Err(bad(
+                    &"redis and etcd say where an instance is registered; name it with instance",
+                ));
+            }
+            _ => {}
+        }
         let id = match &self.host {
             Some(host) => ordinal(host).map_err(|error| bad(&error))?,
             None => self.id.unwrap_or(0),
@@ -78,17 +98,40 @@ impl MachineConfig {
 
     async fn hold(&self, name: &str, clock: Clock, database: &str) -> Result<Arc<Holder>, OpenError> {
         let bad = |error: &dyn std::fmt::Display| OpenError::Bad(format!("[issuer.machine]: {error}"));
-        let registry: Arc<dyn Registry> = match database.strip_prefix("sqlite:") {
-            Some(path) => {
-                Arc::new(SqliteRegistry::open(path, "issuer").await.map_err(|error| bad(&error.0))?)
-            }
-            None if database == "memory" => Arc::new(MemoryRegistry::new(clock.clone())),
-            None => Arc::new(PostgresRegistry::new(database, "issuer").map_err(|error| bad(&error.0))?),
-        };
         let instance = Instance::named(name).map_err(|error| bad(&error))?;
+        let registry = self.registry(&clock, database).await.map_err(|error| bad(&error))?;
         let options = HolderOptions::new(instance, 0..self.ids.unwrap_or(1_024), self.folder.clone());
         Holder::open(options, clock, registry).await.map_err(|error| bad(&error))
     }
+
+    async fn registry(&self, clock: &Clock, database: &str) -> Result<Arc<dyn Registry>, String> {
+        if let Some(etcd) = &self.etcd {
+            return in_etcd(etcd).await.map_err(|error| format!("etcd: {error}"));
+        }
+        if let Some(url) = &self.redis {
+            let registry = RedisRegistry::new(url, POOL);
+            // Not repeated: it may hold a password.
+            let wrong = |_| "redis: the URL cannot be understood; write redis://host:port".to_owned();
+            return Ok(Arc::new(registry.map_err(wrong)?));
+        }
+        Ok(match database.strip_prefix("sqlite:") {
+            Some(path) => Arc::new(SqliteRegistry::open(path, POOL).await.map_err(|error| error.0)?),
+            None if database == "memory" => Arc::new(MemoryRegistry::new(clock.clone())),
+            None => Arc::new(PostgresRegistry::new(database, POOL).map_err(|error| error.0)?),
+        })
+    }
+}
+
+#[cfg(feature = "etcd")]
+async fn in_etcd(config: &EtcdConfig) -> Result<Arc<dyn Registry>, String> {
+    let options = crate::store::etcd::options(config).map_err(|error| error.to_string())?;
+    let registry = crate::issuer::machine::EtcdRegistry::open(&config.endpoints, options, POOL).await;
+    Ok(Arc::new(registry.map_err(|error| error.0)?))
+}
+
+#[cfg(not(feature = "etcd"))]
+async fn in_etcd(_: &EtcdConfig) -> Result<Arc<dyn Registry>, String> {
+    Err(crate::store::WITHOUT_ETCD.to_owned())
 }
 
 impl Identity {

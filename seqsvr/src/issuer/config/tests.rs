@@ -1,6 +1,8 @@
 //! A configuration opens what it says, and every mistake has one clear error.
 
 use super::*;
+use crate::issuer::machine::{RedisRegistry, Registry as _};
+use crate::servers::redis::Server;
 
 const GOOD: &str = r#"
     history = 10
@@ -69,6 +71,55 @@ async fn codes_are_made_and_read_and_a_changed_key_is_refused() {
     }
 }
 
+/// The machine part of a snowflake of each of two instances that are open at once, registered as these keys say.
+async fn registered(issuer: &str, machine: &str) -> [u64; 2] {
+    let with = |name: &str| {
+        let machine = format!("[machine]\ninstance = \"{name}\"\nids = 2\n{machine}\n");
+        format!("{issuer}\n{machine}[tags.trace]\nstrategy = \"snowflake\"\n")
+    };
+    let mut seen = [0, 0];
+    let mut open_ones = vec![];
+    for (name, seen) in ["sequence-client:8112:1", "sequence-client:8112:2"].into_iter().zip(&mut seen) {
+        let running = open(&with(name)).await.unwrap();
+        let number = running.issuer.next("trace", 1).await.unwrap().first();
+        let parts = running.issuer.decode("trace", &number.to_string()).unwrap().parts;
+        let machine = parts.iter().find(|part| part.name == "machine").unwrap();
+        *seen = machine.value.parse().unwrap();
+        open_ones.push(running);
+    }
+    let third = open(&with("sequence-client:8112:3")).await.unwrap();
+    assert!(third.issuer.next("trace", 1).await.is_err(), "both ids are held");
+    for running in open_ones.iter().chain([&third]) {
+        running.shutdown().await;
+    }
+    seen
+}
+
+#[tokio::test]
+async fn machine_ids_are_registered_in_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("database = \"sqlite:{}\"", folder.path().join("issuer.db").display());
+    let [one, two] = registered(&database, "").await;
+    assert_ne!(one, two);
+}
+
+#[tokio::test]
+async fn machine_ids_are_registered_in_redis() {
+    let redis = Server::start();
+    let [one, two] = registered("", &format!("redis = \"{}\"", redis.url())).await;
+    assert_ne!(one, two);
+    let rows = RedisRegistry::new(&redis.url(), "issuer").unwrap().rows().await.unwrap();
+    assert!(rows.len() == 2 && rows.iter().all(|row| !row.live), "both were given back: {rows:?}");
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn machine_ids_are_registered_in_etcd() {
+    let endpoints = crate::servers::etcd::endpoints();
+    let [one, two] = registered("", &format!("etcd.endpoints = {endpoints:?}")).await;
+    assert_ne!(one, two);
+}
+
 /// Nothing listens on port 1. Paused time, since connecting is tried for seconds.
 #[tokio::test(start_paused = true)]
 async fn a_start_survives_a_registry_that_is_away() {
@@ -125,6 +176,29 @@ async fn each_mistake_has_one_clear_error() {
             "machine id 1024 is out of range",
         ),
         (format!("[machine]\nid = 1\nhost = \"h-1\"\n{}", tag("strategy = \"snowflake\"")), "give one of"),
+        (
+            format!("[machine]\nredis = \"redis://h\"\n{}", tag("strategy = \"snowflake\"")),
+            "redis and etcd say where an instance is registered; name it with instance",
+        ),
+        (
+            format!(
+                "[machine]\ninstance = \"a\"\nredis = \"h\"\netcd.endpoints = []\n{}",
+                tag("strategy = \"snowflake\"")
+            ),
+            "register in one of redis and etcd, not in both",
+        ),
+        (
+            format!("[machine]\ninstance = \"a\"\nredis = \"http://h\"\n{}", tag("strategy = \"snowflake\"")),
+            "[issuer.machine]: redis: the URL cannot be understood; write redis://host:port",
+        ),
+        (
+            format!("[machine]\ninstance = \"a\"\netcd.endpoints = []\n{}", tag("strategy = \"snowflake\"")),
+            if cfg!(feature = "etcd") {
+                "name 1 to 15 endpoints"
+            } else {
+                "etcd: this program was built without it"
+            },
+        ),
         (format!("[machine]\nhost = \"h\"\n{}", tag("strategy = \"snowflake\"")), "does not end in -N"),
         (tag("[tags.order.code]\nlast = 9\nkey_files = []"), "tag order: no key is configured"),
         (
