@@ -18,6 +18,7 @@ pub mod scramble;
 pub mod segment;
 mod service;
 pub mod snowflake;
+mod sql;
 pub mod strategy;
 mod tag;
 

@@ -35,5 +35,4 @@ pub use memory::MemoryRegistry;
 pub use options::{BadHolderOption, HolderOptions};
 pub use redis::RedisRegistry;
 pub use registry::{Entry, MAX_VALUE, Registry, RegistryError, Row};
-pub(super) use sql::create_table;
 pub use sql::{PostgresRegistry, SqliteRegistry};

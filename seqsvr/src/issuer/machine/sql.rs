@@ -6,14 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{Connection as _, Row as _};
+use sqlx::Row as _;
+use sqlx::postgres::PgPool;
+use sqlx::sqlite::SqlitePool;
 
 use super::Instance;
 use super::registry::{Entry, Registry, RegistryError, Row};
+use crate::issuer::sql::{postgres_pool, sqlite_pool};
 
 /// How long to wait for a connection, and for a writer of the same file.
 const WAIT: Duration = Duration::from_secs(5);
@@ -101,15 +100,7 @@ impl SqliteRegistry {
     ///
     /// [`RegistryError`]: the file cannot be opened or is no database.
     pub async fn open(path: impl AsRef<Path>, pool: &str) -> Result<Self, RegistryError> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(WAIT);
-        let pools = SqlitePoolOptions::new().max_connections(1).acquire_timeout(WAIT);
-        let database = pools.connect_with(options).await.map_err(RegistryError::new)?;
-        sqlx::query(SCHEMA).execute(&database).await.map_err(RegistryError::new)?;
+        let database = sqlite_pool(path.as_ref(), WAIT, SCHEMA).await.map_err(RegistryError::new)?;
         Ok(Self { pool: pool.to_owned(), database })
     }
 }
@@ -131,25 +122,9 @@ impl PostgresRegistry {
     ///
     /// [`RegistryError`] for a text that is no URL of a PostgreSQL.
     pub fn new(url: &str, pool: &str) -> Result<Self, RegistryError> {
-        let options: PgConnectOptions = url.parse().map_err(RegistryError::new)?;
-        let database = PgPoolOptions::new()
-            .max_connections(2)
-            .acquire_timeout(WAIT)
-            .after_connect(|connection, _| Box::pin(create_table(connection, SCHEMA)))
-            .connect_lazy_with(options);
+        let database = postgres_pool(url, 2, WAIT, SCHEMA).map_err(RegistryError::new)?;
         Ok(Self { pool: pool.to_owned(), database })
     }
-}
-
-/// Makes a table of the issuer. PostgreSQL fails one of two sessions that make the same table at once, so they take turns.
-pub(in crate::issuer) async fn create_table(
-    connection: &mut PgConnection,
-    schema: &'static str,
-) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin().await?;
-    sqlx::query("SELECT pg_advisory_xact_lock(7316200)").execute(&mut *transaction).await?;
-    sqlx::query(schema).execute(&mut *transaction).await?;
-    transaction.commit().await
 }
 
 #[cfg(test)]

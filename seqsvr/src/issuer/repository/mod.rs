@@ -11,6 +11,7 @@ use super::tag::Tag;
 mod conformance;
 mod memory;
 mod postgres;
+mod sql;
 mod sqlite;
 
 pub use memory::MemoryRepository;

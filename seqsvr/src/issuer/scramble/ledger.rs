@@ -7,14 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::postgres::PgPool;
+use sqlx::sqlite::SqlitePool;
 use thiserror::Error;
 
 use super::fingerprint::Fingerprint;
 use crate::issuer::Tag;
+use crate::issuer::sql::{postgres_pool, sqlite_pool};
 
 /// How long to wait for a connection, and for a writer of the same file.
 const WAIT: Duration = Duration::from_secs(5);
@@ -78,16 +77,7 @@ impl SqliteLedger {
     ///
     /// [`LedgerError`]: the file cannot be opened or is no database.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(WAIT);
-        let pools = SqlitePoolOptions::new().max_connections(1).acquire_timeout(WAIT);
-        let pool = pools.connect_with(options).await.map_err(LedgerError::new)?;
-        sqlx::query(SCHEMA).execute(&pool).await.map_err(LedgerError::new)?;
-        Ok(Self(pool))
+        sqlite_pool(path.as_ref(), WAIT, SCHEMA).await.map(Self).map_err(LedgerError::new)
     }
 }
 
@@ -98,11 +88,8 @@ impl PostgresLedger {
     ///
     /// [`LedgerError`]: the database cannot be reached or does not allow it.
     pub async fn open(url: &str) -> Result<Self, LedgerError> {
-        let pools = PgPoolOptions::new().max_connections(1).acquire_timeout(WAIT);
-        let pool = pools.connect(url).await.map_err(LedgerError::new)?;
-        let mut connection = pool.acquire().await.map_err(LedgerError::new)?;
-        crate::issuer::machine::create_table(&mut connection, SCHEMA).await.map_err(LedgerError::new)?;
-        drop(connection);
+        let pool = postgres_pool(url, 1, WAIT, SCHEMA).map_err(LedgerError::new)?;
+        drop(pool.acquire().await.map_err(LedgerError::new)?);
         Ok(Self(pool))
     }
 }
