@@ -23,7 +23,7 @@ use range::Range;
 
 /// A line whose segments are these; the next is asked for when half of one is used.
 fn line(segments: &[(u64, u64)]) -> Arc<Line> {
-    let line = Line::new(50);
+    let line = Line::new(50, Duration::ZERO);
     for &(first, last) in segments {
         assert!(line.put(Range { first, last }, Duration::ZERO));
     }

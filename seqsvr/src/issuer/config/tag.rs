@@ -101,6 +101,8 @@ pub struct TagConfig {
     pub long_minutes: Option<u64>,
     /// Percent of a segment that is used when the next is prepared.
     pub prepare_at: Option<u8>,
+    /// How long the numbers at hand last without the database.
+    pub reserve_minutes: Option<u64>,
     /// The largest number.
     pub limit: Option<u64>,
     /// Milliseconds that a call waits for numbers.
@@ -148,6 +150,7 @@ impl Default for TagConfig {
             short_minutes: None,
             long_minutes: None,
             prepare_at: None,
+            reserve_minutes: None,
             limit: None,
             wait_ms: None,
             when_database_down: None,
@@ -178,13 +181,14 @@ impl TagConfig {
             ("when_database_down", self.when_database_down.is_some()),
             ("extend_segments", self.extend_segments.is_some()),
         ];
+        let of_memory = [("reserve_minutes", self.reserve_minutes.is_some())];
         let of_redis = [("when_redis_down", self.when_redis_down.is_some())];
         let of_snowflakes = [("bits", self.bits.is_some()), ("epoch", self.epoch.is_some())];
         let stranger = |keys: &[(&'static str, bool)]| keys.iter().find(|key| key.1).map(|key| key.0);
         let stranger = match self.strategy {
             Kind::Segment => stranger(&of_redis).or(stranger(&of_snowflakes)),
-            Kind::Redis => stranger(&of_snowflakes),
-            Kind::Snowflake => stranger(&of_segments).or(stranger(&of_redis)),
+            Kind::Redis => stranger(&of_snowflakes).or(stranger(&of_memory)),
+            Kind::Snowflake => stranger(&of_segments).or(stranger(&of_redis)).or(stranger(&of_memory)),
         };
         if let Some(key) = stranger {
             return Err(format!("{key} does not belong to the tag's strategy; leave it out"));
@@ -203,7 +207,9 @@ impl TagConfig {
     pub(super) fn segment(&self) -> SegmentOptions {
         let default = SegmentOptions::default();
         let step = self.step.unwrap_or(default.step);
-        let minutes = |given: Option<u64>, or| given.map_or(or, |minutes| Duration::from_secs(minutes * 60));
+        let minutes = |given: Option<u64>, or| {
+            given.map_or(or, |minutes| Duration::from_secs(minutes.saturating_mul(60)))
+        };
         let ahead = match self.when_database_down.unwrap_or_default() {
             WhenDatabaseDown::Refuse => 0,
             WhenDatabaseDown::Extend => self.extend_segments.unwrap_or(2),
@@ -217,6 +223,7 @@ impl TagConfig {
             short: minutes(self.short_minutes, default.short),
             long: minutes(self.long_minutes, default.long),
             prepare_at: self.prepare_at.unwrap_or(default.prepare_at),
+            reserve: minutes(self.reserve_minutes, default.reserve),
             ahead,
             limit: self.limit.unwrap_or(default.limit),
             wait: self.wait_ms.map_or(default.wait, Duration::from_millis),

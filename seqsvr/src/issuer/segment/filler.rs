@@ -59,7 +59,7 @@ impl Shared {
     pub(super) fn new(tag: Tag, options: &SegmentOptions) -> Self {
         Self {
             tag,
-            line: Line::new(options.prepare_at),
+            line: Line::new(options.prepare_at, options.reserve),
             wait: options.wait,
             rounds: watch::Sender::new(Outcome::Fine),
             asked: Notify::new(),

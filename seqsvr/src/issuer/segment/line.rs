@@ -44,6 +44,8 @@ struct Buffers {
     mark: u64,
     /// Percent of a segment at which the next is asked for.
     prepare_at: u8,
+    /// How long the numbers at hand are to last.
+    reserve: Duration,
     /// When the current segment was begun, and how long the one before it lasted.
     begun: Duration,
     lasted: Option<Duration>,
@@ -74,14 +76,16 @@ pub(crate) struct Standing {
 }
 
 impl Line {
-    /// A line without a segment. `prepare_at`: percent of a segment, 0 to 100.
-    pub(crate) fn new(prepare_at: u8) -> Self {
+    /// A line without a segment. `prepare_at`: percent of a segment, 0 to 100. `reserve`: two segments are wanted behind the
+    /// current one while one alone would not last as long.
+    pub(crate) fn new(prepare_at: u8, reserve: Duration) -> Self {
         let buffers = Buffers {
             // Empty: no number is above `last` and at most `last`.
             current: Range { first: 1, last: 0 },
             behind: VecDeque::new(),
             mark: 0,
             prepare_at,
+            reserve,
             begun: Duration::ZERO,
             lasted: None,
             ended: 0,
@@ -153,7 +157,7 @@ impl Line {
             behind: buffers.behind.iter().map(|range| length_of(*range)).sum(),
             used: length - left,
             begun: buffers.begun,
-            wants: buffers.behind.is_empty() && (left == 0 || cursor > buffers.mark),
+            wants: !buffers.has_enough() && (left == 0 || cursor > buffers.mark),
             lasted: buffers.lasted,
             switches: buffers.switches,
             taken: buffers.ended + (length - left),
@@ -217,7 +221,7 @@ impl Line {
     /// Publishes how far numbers may be taken by addition, with the cursor at or beyond `at`.
     fn open(&self, buffers: &Buffers, at: u64) {
         let room =
-            if at > buffers.mark || !buffers.behind.is_empty() { buffers.current.last } else { buffers.mark };
+            if at > buffers.mark || buffers.has_enough() { buffers.current.last } else { buffers.mark };
         self.room.0.store(room, Ordering::Release);
     }
 
@@ -228,6 +232,16 @@ impl Line {
 
     fn lock(&self) -> MutexGuard<'_, Buffers> {
         self.buffers.lock().expect("nothing panics while it is locked")
+    }
+}
+
+impl Buffers {
+    /// Whether as many segments wait behind the current one as should. Just before the mark, the rest of the current one
+    /// and those behind are all that is there.
+    fn has_enough(&self) -> bool {
+        let before_mark = |lasted: Duration| lasted * u32::from(100 - self.prepare_at) / 100;
+        let short = self.lasted.is_some_and(|lasted| before_mark(lasted) < self.reserve);
+        self.behind.len() > usize::from(short)
     }
 }
 

@@ -26,6 +26,10 @@ pub struct SegmentOptions {
     pub long: Duration,
     /// Percent of a segment that is used when the next is prepared: 0 to 99. Default 20.
     pub prepare_at: u8,
+    /// How long the numbers at hand last at least without the database, once the step follows the rate: while a segment lasts
+    /// too short for that, one more is kept behind the next. Up to nine fifths of `short`, with `prepare_at` as it is by
+    /// default. Default 20 minutes.
+    pub reserve: Duration,
     /// What happens when the numbers at hand are used up while the database is away. 0, the default: calls are refused.
     /// More: so many segments are taken ahead for this process, noted in its journal, and used then. Up to 1,000.
     pub ahead: u32,
@@ -52,6 +56,7 @@ impl Default for SegmentOptions {
             short: Duration::from_secs(15 * 60),
             long: Duration::from_secs(30 * 60),
             prepare_at: 20,
+            reserve: Duration::from_secs(20 * 60),
             ahead: 0,
             limit: MAX_NUMBER,
             wait: Duration::from_secs(2),

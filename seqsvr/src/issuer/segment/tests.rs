@@ -32,9 +32,10 @@ proptest! {
     #[test]
     fn a_line_gives_the_numbers_of_its_segments_in_order(
         prepare_at in 0_u8..100,
+        reserve in 0_u64..2,
         steps in proptest::collection::vec(step(), 1..80),
     ) {
-        let line = Line::new(prepare_at);
+        let line = Line::new(prepare_at, Duration::from_secs(reserve));
         let (mut model, mut end, mut newest) = (VecDeque::new(), 0, 0);
         for step in steps {
             let count = match step {
