@@ -5,6 +5,8 @@
 
 #[path = "support/door.rs"]
 mod door;
+#[path = "support/until.rs"]
+mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use door::Door;
 use seqsvr::issuer::clock::Clock;
 use seqsvr::issuer::repository::Repository;
 use seqsvr::issuer::{IssueError, Journal, Range, SegmentOptions, SegmentStrategy, Strategy, Tag};
+use waiting::until;
 
 fn tag() -> Tag {
     Tag::new("order").unwrap()
@@ -35,6 +38,14 @@ async fn open(database: &Arc<Door>, journal: Option<&Path>) -> SegmentStrategy {
     strategy
 }
 
+/// With the first number taken, and all ranges ahead of it.
+async fn begun(database: &Arc<Door>, journal: &Path) -> SegmentStrategy {
+    let strategy = open(database, Some(journal)).await;
+    assert_eq!(one(&strategy).await, Ok(1));
+    until("two ranges are taken ahead", async || strategy.status().left == Some(29)).await;
+    strategy
+}
+
 async fn one(strategy: &SegmentStrategy) -> Result<u64, IssueError> {
     strategy.issue(1).await.map(|issued| issued.first())
 }
@@ -50,17 +61,6 @@ async fn drain(strategy: &SegmentStrategy) -> (Vec<u64>, IssueError) {
     }
 }
 
-/// Waits until `true`, in time that the test's paused clock skips over.
-async fn until(mut done: impl AsyncFnMut() -> bool) {
-    tokio::time::timeout(Duration::from_secs(600), async {
-        while !done().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await
-    .expect("it comes about");
-}
-
 #[tokio::test(start_paused = true)]
 async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_clearly() {
     let database = Arc::new(Door::default());
@@ -68,7 +68,7 @@ async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_cle
     for expected in 1..=4 {
         assert_eq!(one(&strategy).await, Ok(expected));
     }
-    until(async || strategy.status().left == Some(16)).await;
+    until("the next segment is there", async || strategy.status().left == Some(16)).await;
     database.shut(true);
     tokio::time::advance(Duration::from_secs(60)).await;
     let lasts = strategy.status().lasts.expect("there is a rate");
@@ -78,7 +78,7 @@ async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_cle
     assert!(matches!(&refusal, IssueError::Retryable(text) if text.contains("away")), "{refusal}");
     assert!(strategy.status().trouble.is_some());
     database.shut(false);
-    until(async || one(&strategy).await.is_ok_and(|number| number > 20)).await;
+    until("numbers come again", async || one(&strategy).await.is_ok_and(|number| number > 20)).await;
     assert_eq!(strategy.status().trouble, None);
 }
 
@@ -87,20 +87,18 @@ async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let database = Arc::new(Door::default());
-    let strategy = open(&database, Some(&journal)).await;
-    until(async || database.behind.get(&tag()).await.unwrap().is_some_and(|row| row.values.max >= 20)).await;
-    assert_eq!(one(&strategy).await, Ok(1));
-    until(async || strategy.status().left == Some(29)).await;
+    let strategy = begun(&database, &journal).await;
     database.shut(true);
     let (numbers, refusal) = drain(&strategy).await;
     assert_eq!(numbers, (2..=30).collect::<Vec<_>>(), "every number that was taken ahead, in order");
     assert!(matches!(refusal, IssueError::Retryable(_)), "never from a guess");
     database.shut(false);
-    until(async || !database.behind.extensions(&tag()).await.unwrap().is_empty()).await;
+    until("the database is told", async || !database.behind.extensions(&tag()).await.unwrap().is_empty())
+        .await;
     let told: Vec<Range> =
         database.behind.extensions(&tag()).await.unwrap().iter().map(|extension| extension.range).collect();
     assert_eq!(told, [Range { first: 11, last: 20 }, Range { first: 21, last: 30 }]);
-    until(async || one(&strategy).await.is_ok_and(|number| number > 30)).await;
+    until("numbers come again", async || one(&strategy).await.is_ok_and(|number| number > 30)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,9 +106,7 @@ async fn a_journal_replayed_twice_gives_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let (journal, copy) = (folder.path().join("journal"), folder.path().join("copy"));
     let database = Arc::new(Door::default());
-    let strategy = open(&database, Some(&journal)).await;
-    assert_eq!(one(&strategy).await, Ok(1));
-    until(async || strategy.status().left == Some(29)).await;
+    let strategy = begun(&database, &journal).await;
     database.shut(true);
     drain(&strategy).await;
     strategy.shutdown().await;
@@ -133,9 +129,7 @@ async fn a_start_without_the_database_goes_on_with_the_ranges_taken_ahead() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let database = Arc::new(Door::default());
-    let strategy = open(&database, Some(&journal)).await;
-    assert_eq!(one(&strategy).await, Ok(1));
-    until(async || strategy.status().left == Some(29)).await;
+    let strategy = begun(&database, &journal).await;
     strategy.shutdown().await;
     drop(strategy);
     database.shut(true);
@@ -153,14 +147,12 @@ async fn everything_down_and_restarted_goes_on_at_the_durable_max_plus_one() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let database = Arc::new(Door::default());
-    let strategy = open(&database, Some(&journal)).await;
-    assert_eq!(one(&strategy).await, Ok(1));
-    until(async || strategy.status().left == Some(29)).await;
+    let strategy = begun(&database, &journal).await;
     drop(strategy);
     let max = database.behind.get(&tag()).await.unwrap().unwrap().values.max;
     // The dropped one's tasks let go of the journal when they end.
     tokio::task::yield_now().await;
-    until(async || Journal::open(&journal, Clock::system()).is_ok()).await;
+    until("the journal is let go", async || Journal::open(&journal, Clock::system()).is_ok()).await;
     let again = open(&database, Some(&journal)).await;
     assert_eq!(one(&again).await, Ok(max + 1));
 }
@@ -172,7 +164,37 @@ async fn a_tag_whose_database_is_away_at_the_start_refuses_until_it_is_there() {
     let strategy = open(&database, None).await;
     assert!(matches!(one(&strategy).await, Err(IssueError::Retryable(_))));
     database.shut(false);
-    until(async || one(&strategy).await == Ok(1)).await;
+    until("numbers come", async || one(&strategy).await == Ok(1)).await;
+}
+
+/// Numbers at a steady rate, by default settings but for a step that fits it: one every ten seconds, 100 in 1,000 seconds.
+async fn steady(database: &Arc<Door>, numbers: u64) -> SegmentStrategy {
+    let options = SegmentOptions { step: 100, ..SegmentOptions::default() };
+    let repository = Arc::clone(database) as Arc<dyn Repository>;
+    let strategy = SegmentStrategy::new(&tag(), repository, None, options).unwrap();
+    strategy.init().await.unwrap();
+    for _ in 0..numbers {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        one(&strategy).await.unwrap();
+    }
+    strategy
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_the_database_goes_away_numbers_last_for_twenty_minutes() {
+    // A whole segment and more, after the first few.
+    for numbers in (300..420).step_by(8) {
+        let database = Arc::new(Door::default());
+        let strategy = steady(&database, numbers).await;
+        database.shut(true);
+        let away = tokio::time::Instant::now();
+        while one(&strategy).await.is_ok() {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        let lasted = away.elapsed().as_secs() / 60;
+        assert!((20..60).contains(&lasted), "{lasted} minutes after {numbers} numbers");
+        assert_eq!(database.behind.get(&tag()).await.unwrap().unwrap().values.step, 100);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,14 +4,17 @@
 
 #[path = "support/postgres.rs"]
 mod server;
+#[path = "support/until.rs"]
+mod waiting;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seqsvr::issuer::repository::{PostgresRepository, Repository};
 use seqsvr::issuer::{IssueError, SegmentOptions, SegmentStrategy, Strategy, Tag};
 use server::Server;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, yield_now};
 
 async fn open(url: &str) -> Arc<SegmentStrategy> {
     let repository: Arc<dyn Repository> = Arc::new(PostgresRepository::new(url).unwrap());
@@ -27,59 +30,82 @@ async fn open(url: &str) -> Arc<SegmentStrategy> {
     Arc::new(strategy)
 }
 
+/// What a caller has seen so far.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    calls: u64,
+    refusals: u64,
+}
+
+/// Takes numbers one call after the other until nobody watches any more.
+struct Caller {
+    seen: watch::Receiver<Seen>,
+    numbers: JoinHandle<Vec<u64>>,
+}
+
+impl Caller {
+    fn start(strategy: Arc<SegmentStrategy>) -> Self {
+        let (seen, watched) = watch::channel(Seen::default());
+        let numbers = tokio::spawn(async move {
+            let mut numbers = vec![];
+            while !seen.is_closed() {
+                match strategy.issue(7).await {
+                    Ok(issued) => {
+                        numbers.extend(issued.numbers());
+                        seen.send_modify(|seen| seen.calls += 1);
+                    }
+                    Err(IssueError::Retryable(_)) => seen.send_modify(|seen| seen.refusals += 1),
+                    Err(error) => panic!("{error}"),
+                }
+                yield_now().await;
+            }
+            numbers
+        });
+        Self { seen: watched, numbers }
+    }
+
+    /// Waits until that has come about since now.
+    async fn sees(&mut self, enough: impl Fn(Seen, Seen) -> bool) {
+        let before = *self.seen.borrow();
+        self.seen.wait_for(|now| enough(before, *now)).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_killed_and_restarted_while_issuing_gives_no_number_twice() {
-    let server = tokio::task::spawn_blocking(Server::start).await.unwrap();
+    let server = Arc::new(tokio::task::spawn_blocking(Server::start).await.unwrap());
     let url = server.new_database().await;
-    let stop = Arc::new(AtomicBool::new(false));
     let mut callers = vec![];
     for _ in 0..2 {
         let strategy = open(&url).await;
-        for _ in 0..2 {
-            let (strategy, stop) = (Arc::clone(&strategy), Arc::clone(&stop));
-            callers.push(tokio::spawn(async move {
-                let (mut mine, mut refusals) = (vec![], 0);
-                while !stop.load(Ordering::Relaxed) {
-                    match strategy.issue(7).await {
-                        Ok(issued) => mine.extend(issued.numbers()),
-                        Err(IssueError::Retryable(_)) => refusals += 1,
-                        Err(error) => panic!("{error}"),
-                    }
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-                assert!(mine.is_sorted_by(|a, b| a < b), "each caller's numbers grow");
-                (mine, refusals)
-            }));
-        }
+        callers.extend((0..2).map(|_| Caller::start(Arc::clone(&strategy))));
     }
-    let server = Arc::new(server);
     for _ in 0..2 {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        let restarted = Arc::clone(&server);
-        tokio::task::spawn_blocking(move || {
-            restarted.kill();
-            std::thread::sleep(Duration::from_millis(200));
-            restarted.run();
-        })
-        .await
-        .unwrap();
+        for caller in &mut callers {
+            caller.sees(|before, now| now.calls > before.calls + 20).await;
+        }
+        let killed = Arc::clone(&server);
+        tokio::task::spawn_blocking(move || killed.kill()).await.unwrap();
+        for caller in &mut callers {
+            caller.sees(|before, now| now.refusals > before.refusals).await;
+        }
+        let started = Arc::clone(&server);
+        tokio::task::spawn_blocking(move || started.run()).await.unwrap();
     }
-    // Numbers come again after the last restart.
     let newcomer = open(&url).await;
     let number = newcomer.issue(1).await.unwrap().first();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    stop.store(true, Ordering::Relaxed);
-    let (mut all, mut refusals) = (vec![], 0);
-    for caller in callers {
-        let (mine, refused) = caller.await.unwrap();
+    let mut all = vec![number];
+    for mut caller in callers {
+        // Numbers of a segment taken after the newcomer's.
+        caller.sees(|before, now| now.calls > before.calls + 50).await;
+        drop(caller.seen);
+        let mine = caller.numbers.await.unwrap();
+        assert!(mine.is_sorted_by(|a, b| a < b), "each caller's numbers grow");
         assert!(mine.last().is_some_and(|last| *last > number), "it went on after the restarts");
         all.extend(mine);
-        refusals += refused;
     }
-    all.push(number);
     let issued = all.len();
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), issued, "no number twice");
-    assert!(refusals > 0, "the kills were felt");
 }

@@ -6,6 +6,8 @@
 mod door;
 #[path = "support/redis.rs"]
 mod redis_server;
+#[path = "support/until.rs"]
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use seqsvr::issuer::Journal;
 use seqsvr::issuer::clock::Clock;
 use seqsvr::issuer::repository::{MemoryRepository, Repository};
 use seqsvr::issuer::{IssueError, RedisOptions, RedisStrategy, SegmentOptions, Strategy, Tag, WhenHotDown};
+use waiting::until;
 
 fn options(urls: Vec<String>) -> RedisOptions {
     let mut options = RedisOptions::new(urls);
@@ -40,16 +43,6 @@ async fn open(database: &Arc<MemoryRepository>, options: RedisOptions) -> RedisS
 
 async fn one(strategy: &RedisStrategy) -> Result<u64, IssueError> {
     strategy.issue(1).await.map(|issued| issued.first())
-}
-
-async fn until(mut done: impl AsyncFnMut() -> bool) {
-    tokio::time::timeout(Duration::from_secs(30), async {
-        while !done().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await
-    .expect("it comes about");
 }
 
 #[tokio::test]
@@ -107,7 +100,8 @@ async fn with_redis_down_numbers_come_from_memory_and_go_back_to_redis_without_g
     assert!(strategy.status().trouble.unwrap().contains("Redis"));
     redis.run();
     let newest = during.numbers().last().unwrap();
-    until(async || one(&strategy).await.is_ok() && strategy.status().trouble.is_none()).await;
+    until("Redis is back", async || one(&strategy).await.is_ok() && strategy.status().trouble.is_none())
+        .await;
     let after = one(&strategy).await.unwrap();
     assert!(after > newest, "{after} after {newest}");
     let max: u64 = redis.command(&["HGET", "issuer:order", "max"]).await.parse().unwrap();
@@ -127,7 +121,7 @@ async fn with_redis_down_and_refuse_calls_are_refused_until_it_is_back() {
         "{refusal}"
     );
     redis.run();
-    until(async || one(&strategy).await.is_ok_and(|number| number > before)).await;
+    until("Redis is back", async || one(&strategy).await.is_ok_and(|number| number > before)).await;
 }
 
 #[tokio::test]
@@ -142,7 +136,7 @@ async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_told_later(
     strategy.init().await.unwrap();
     let mut newest = one(&strategy).await.unwrap();
     let max = async || database.behind.get(&tag).await.unwrap().map_or(0, |row| row.values.max);
-    until(async || max().await >= 30).await;
+    until("two ranges are taken ahead", async || max().await >= 30).await;
     let durable = max().await;
     redis.kill();
     database.shut(true);
@@ -153,9 +147,9 @@ async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_told_later(
     }
     assert!(issued >= 20, "two segments ahead: {issued}");
     database.shut(false);
-    until(async || database.behind.extensions(&tag).await.unwrap().len() >= 2).await;
+    until("the database is told", async || database.behind.extensions(&tag).await.unwrap().len() >= 2).await;
     redis.run();
-    until(async || one(&strategy).await.is_ok_and(|number| number > durable)).await;
+    until("numbers go on", async || one(&strategy).await.is_ok_and(|number| number > durable)).await;
 }
 
 #[tokio::test]
@@ -172,13 +166,36 @@ async fn a_restarted_redis_with_an_old_counter_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_redis_killed_and_started_on_an_old_dump_goes_on_above() {
+    let (mut redis, database) = (Redis::start(), Arc::new(MemoryRepository::new()));
+    let strategy = open(&database, options(vec![redis.url()])).await;
+    strategy.issue(3).await.unwrap();
+    redis.command(&["SAVE"]).await;
+    let newest = strategy.issue(40).await.unwrap().numbers().last().unwrap();
+    redis.kill();
+    redis.run();
+    assert_eq!(redis.command(&["HGET", "issuer:order", "cur"]).await, "3", "the dump was loaded");
+    let other = open(&database, options(vec![redis.url()])).await;
+    let number = one(&other).await.unwrap();
+    assert!(number > newest, "{number} after {newest}");
+    // The first one notices at its next call that its connection is gone, and is back after a look.
+    until("numbers come from Redis", async || {
+        one(&strategy).await.unwrap() > number && strategy.status().trouble.is_none()
+    })
+    .await;
+    let (a, b) = (one(&strategy).await.unwrap(), one(&other).await.unwrap());
+    assert!(b > a && a > newest, "one line again: {a}, then {b}");
+}
+
+#[tokio::test]
 async fn a_promoted_replica_with_an_old_counter_is_not_believed() {
     let (mut primary, replica) = (Redis::start(), Redis::start());
     let database = Arc::new(MemoryRepository::new());
     let strategy = open(&database, options(vec![primary.url(), replica.url()])).await;
     assert_eq!(one(&strategy).await, Ok(1));
     replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]).await;
-    until(async || replica.command(&["HGET", "issuer:order", "cur"]).await == "1").await;
+    until("the replica has it", async || replica.command(&["HGET", "issuer:order", "cur"]).await == "1")
+        .await;
     // What comes now never reaches the replica.
     replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await;
     let newest = strategy.issue(5).await.unwrap().numbers().last().unwrap();
@@ -188,8 +205,11 @@ async fn a_promoted_replica_with_an_old_counter_is_not_believed() {
     let other = open(&database, options(vec![primary.url(), replica.url()])).await;
     let number = one(&other).await.unwrap();
     assert!(number > newest, "{number} after {newest}");
-    until(async || one(&strategy).await.is_ok_and(|number| number > newest)).await;
-    until(async || strategy.status().trouble.is_none() && one(&strategy).await.is_ok()).await;
+    until("numbers go on", async || one(&strategy).await.is_ok_and(|number| number > newest)).await;
+    until("the new primary is found", async || {
+        strategy.status().trouble.is_none() && one(&strategy).await.is_ok()
+    })
+    .await;
     let cur: u64 = replica.command(&["HGET", "issuer:order", "cur"]).await.parse().unwrap();
     assert!(cur > newest, "both count in the new primary");
 }
@@ -223,7 +243,7 @@ async fn a_busy_redis_is_asked_again_until_it_answers() {
         assert!(endless.is_err(), "it was killed");
     });
     // Busy is answered only once the threshold has passed.
-    until(async || {
+    until("Redis says that it is busy", async || {
         let mut connection = redis.connect().await;
         let asked = redis::cmd("PING").exec_async(&mut connection).await;
         asked.is_err_and(|error| error.code() == Some("BUSY"))

@@ -9,6 +9,8 @@ mod door;
 mod issuer;
 #[path = "support/redis.rs"]
 mod redis_server;
+#[path = "support/until.rs"]
+mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use super::Fault;
 use crate::rpc::issuer::v1::issuer_client::IssuerClient;
 use crate::rpc::issuer::v1::{NextRequest, TagsRequest};
 use crate::rpc::security::{Call, CallConfig, Pass};
+use crate::rpc::text;
 
 const ISSUE_EXAMPLES: &str = "\
 Examples:
@@ -71,8 +72,9 @@ impl Reach {
         };
         let call = Call::load(&config)?;
         let channel = call.endpoint(&self.server)?.connect().await;
-        let channel = channel.map_err(|_| {
-            Fault::failed(format!("nothing answers at {}; is `seqsvr issuer` running there?", self.server))
+        let channel = channel.map_err(|error| {
+            let (server, why) = (&self.server, text(&error));
+            Fault::failed(format!("no connection to {server} ({why}); is `seqsvr issuer` running there?"))
         })?;
         Ok(IssuerClient::with_interceptor(channel, call.pass()))
     }

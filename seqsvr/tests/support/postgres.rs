@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, Executor, PgConnection};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::waiting::until_now;
 
 /// See the module. Dropping it ends the server.
 pub(crate) struct Server {
@@ -47,29 +45,23 @@ impl Server {
 
     /// Starts the server again, and waits until it answers.
     pub(crate) fn run(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        // What was killed may hold its shared memory for a moment; then this fails and is tried again.
-        loop {
-            let process = self
-                .command("postgres")
-                .args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=40", "-k"])
-                .arg(self.folder.path())
-                .arg("-D")
-                .arg(self.data())
-                .spawn()
-                .unwrap();
-            *self.process.lock().unwrap() = Some(process);
-            while Instant::now() < deadline {
-                if self.exited() {
-                    break;
-                }
-                if self.answers() {
-                    return;
-                }
-                sleep(Duration::from_millis(20));
+        until_now("PostgreSQL starts", || {
+            // What was killed may hold its shared memory for a moment; then this fails and is tried again.
+            if self.exited() {
+                *self.process.lock().unwrap() = Some(self.spawn());
             }
-            assert!(Instant::now() < deadline, "PostgreSQL does not start");
-        }
+            self.answers()
+        });
+    }
+
+    fn spawn(&self) -> Child {
+        self.command("postgres")
+            .args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=40", "-k"])
+            .arg(self.folder.path())
+            .arg("-D")
+            .arg(self.data())
+            .spawn()
+            .unwrap()
     }
 
     /// Ends the server at once, as a crash does.

@@ -2,11 +2,11 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::waiting::until_now;
 
 pub(crate) struct Redis {
     process: Option<Child>,
@@ -23,7 +23,7 @@ impl Redis {
         server
     }
 
-    /// Starts the server, on the same port as before.
+    /// Starts the server, on the same port as before, with what the last SAVE wrote.
     pub(crate) fn run(&mut self) {
         let process = Command::new("redis-server")
             .args([
@@ -43,11 +43,7 @@ impl Redis {
             .spawn()
             .expect("the Debian package redis-server is installed");
         self.process = Some(process);
-        let deadline = Instant::now() + PATIENCE;
-        while !self.answers() {
-            assert!(Instant::now() < deadline, "Redis does not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until_now("Redis starts", || self.answers());
     }
 
     fn answers(&self) -> bool {
