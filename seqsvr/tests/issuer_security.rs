@@ -4,6 +4,8 @@
 
 #[path = "support/issuer.rs"]
 mod issuer;
+#[path = "../src/servers/papers.rs"]
+mod papers;
 
 use std::fs;
 use std::future::poll_fn;
@@ -12,36 +14,23 @@ use std::process::Command;
 
 use axum::body::{Body, to_bytes};
 use issuer::{Process, take};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use papers::Papers;
 use tonic::codegen::{Service, http};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 const TOKEN: &str = "correct-horse-battery";
-
-/// An authority, and what it signed for 127.0.0.1, as files.
-struct Papers {
-    authority: PathBuf,
-    certificate: PathBuf,
-    key: PathBuf,
-}
 
 fn write(path: PathBuf, text: &str) -> PathBuf {
     fs::write(&path, text).unwrap();
     path
 }
 
-fn papers(folder: &Path, name: &str) -> Papers {
-    let mut authority = CertificateParams::new(Vec::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &authority);
-    let path = |what: &str| folder.join(format!("{name}-{what}"));
-    Papers {
-        authority: write(path("authority"), &authority.pem()),
-        certificate: write(path("certificate"), &certificate.unwrap().pem()),
-        key: write(path("key"), &key.serialize_pem()),
-    }
+/// Of the process, and of somebody else.
+fn own_and_foreign(folder: &Path) -> [Papers; 2] {
+    ["own", "foreign"].map(|name| {
+        fs::create_dir(folder.join(name)).unwrap();
+        papers::issue(&folder.join(name))
+    })
 }
 
 /// A process that shows these papers.
@@ -78,7 +67,7 @@ async fn post(channel: &mut Channel, token: Option<&str>) -> (u16, String) {
 #[tokio::test]
 async fn over_tls_numbers_are_for_callers_with_the_token() {
     let folder = tempfile::tempdir().unwrap();
-    let (own, foreign) = (papers(folder.path(), "own"), papers(folder.path(), "foreign"));
+    let [own, foreign] = own_and_foreign(folder.path());
     let process = start(folder.path(), &own);
     let mut channel = connect(&process, &own).await.unwrap();
     for token in [None, Some("wrong")] {
@@ -97,7 +86,7 @@ async fn over_tls_numbers_are_for_callers_with_the_token() {
 #[test]
 fn commands_bring_the_token_over_tls() {
     let folder = tempfile::tempdir().unwrap();
-    let (own, foreign) = (papers(folder.path(), "own"), papers(folder.path(), "foreign"));
+    let [own, foreign] = own_and_foreign(folder.path());
     let process = start(folder.path(), &own);
     let wrong = write(folder.path().join("wrong"), "another-token-altogether");
     let right = folder.path().join("token");
