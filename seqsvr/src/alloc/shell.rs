@@ -62,6 +62,8 @@ pub(crate) struct Shell {
     rates: Rates,
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
+    /// Why the last claim failed, so that the same reason is told once.
+    unclaimed: Option<String>,
 }
 
 /// A section that a newer owner has claimed, and under which assignment it was served here.
@@ -105,6 +107,7 @@ impl Shell {
             lost: mpsc::channel(LOST_AT_A_TIME),
             rates: Rates::new(),
             reading: None,
+            unclaimed: None,
         };
         (shell, hall)
     }
@@ -167,6 +170,9 @@ impl Shell {
     fn feed(&mut self, event: Event) {
         if let Event::Read { asked, outcome } = &event {
             self.note_reading(*asked, outcome);
+        }
+        if let Event::Claimed { owner, outcome } = &event {
+            self.note_claim(*owner, outcome);
         }
         let version = self.core.table().map(|table| table.version);
         let now = self.now();
@@ -293,9 +299,6 @@ impl Shell {
         self.work.spawn(async move {
             let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
             let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
-            if let Err(error) = &outcome {
-                warn!(epoch = %owner.epoch, %sections, %error, "not claimed");
-            }
             Done::Event(Event::Claimed { owner, outcome })
         });
     }
@@ -343,6 +346,14 @@ impl Shell {
             Err(_) => {}
         }
     }
+
+    fn note_claim(&mut self, owner: Owner, outcome: &Result<Claimed, StoreError>) {
+        let why = outcome.as_ref().err().map(ToString::to_string);
+        if let Some(error) = why.as_ref().filter(|why| Some(*why) != self.unclaimed.as_ref()) {
+            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
+        }
+        self.unclaimed = why;
+    }
 }
 
 /// A reading of the right Set, in sections of the right size.
@@ -350,7 +361,8 @@ fn fitting(reading: Reading, set: u32, section_size: u32) -> Result<Reading, Sto
     match &reading.table {
         Some(table) if table.set != set || table.section_size != section_size => {
             Err(StoreError::Unavailable(format!(
-                "the table is of Set {} in sections of {}, configured are Set {set} and section_size = {section_size}",
+                "the table is of Set {} in sections of {}, but Set {set} and section_size = {section_size} are configured; \
+                 correct number and section_size in [[sets]]",
                 table.set, table.section_size
             )))
         }

@@ -38,7 +38,10 @@ pub enum OpenError {
     #[error("{} already holds a replica; start without --init", .0.display())]
     Exists(PathBuf),
     /// It is another one's.
-    #[error("{} belongs to {found}, but the configuration says {configured}", path.display())]
+    #[error(
+        "{} belongs to {found}, but the configuration says {configured}; correct directory, or cluster, set and name",
+        path.display()
+    )]
     Foreign {
         /// Which file.
         path: PathBuf,

@@ -135,9 +135,13 @@ impl Replica {
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
         let (mut writer, asker) = Writer::start(state, files, config.limits(), stop.clone(), metrics.clone());
-        let store = StoreServer::new(Service { identity: Arc::clone(&identity), asker })
-            .max_decoding_message_size(LARGEST_QUESTION)
-            .max_encoding_message_size(LARGEST_ANSWER);
+        let store = StoreServer::new(Service {
+            identity: Arc::clone(&identity),
+            section_size: config.section_size,
+            asker,
+        })
+        .max_decoding_message_size(LARGEST_QUESTION)
+        .max_encoding_message_size(LARGEST_ANSWER);
         let (health, seats) = (door.health(), door.seats());
         health.set_serving::<StoreServer<Service>>().await;
         let door = door.with(InterceptedService::new(store, listen.guard()));

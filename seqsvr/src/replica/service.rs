@@ -12,6 +12,8 @@ use v1::store_reply::Reply;
 
 pub(super) struct Service {
     pub(super) identity: Arc<Identity>,
+    /// For the life of the Set.
+    pub(super) section_size: u32,
     pub(super) asker: Asker,
 }
 
@@ -22,7 +24,9 @@ impl v1::store_server::Store for Service {
         let refused = |why: String| Ok(Response::new(v1::StoreReply { reply: Some(Reply::Refused(why)) }));
         let mine = &self.identity;
         if (&cluster, set) != (&mine.cluster, mine.set) {
-            return refused(format!("the caller means Set {set} of cluster {cluster}, but this is {mine}"));
+            return refused(format!(
+                "the caller means Set {set} of cluster {cluster}, but this is {mine}; correct its cluster, Set or replicas"
+            ));
         }
         let request = request.ok_or_else(|| Status::invalid_argument("the request is empty"))?;
         let question =
@@ -31,6 +35,14 @@ impl v1::store_server::Store for Service {
             && table.set != set
         {
             return Err(Status::invalid_argument(format!("the table is of Set {}, not {set}", table.set)));
+        }
+        if let Question::Write(table) = &question
+            && table.section_size != self.section_size
+        {
+            return refused(format!(
+                "the table has sections of {}, but {mine} keeps sections of {}; set section_size = {}",
+                table.section_size, self.section_size, self.section_size
+            ));
         }
         match self.asker.ask(question).await {
             Ok(answer) => Ok(Response::new(v1::StoreReply { reply: Some((&answer).into()) })),

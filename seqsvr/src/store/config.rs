@@ -154,8 +154,8 @@ mod tests {
         let three = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]"#;
         let sound: StoresConfig = toml::from_str(three).unwrap();
         assert!(sound.open("test", 0).is_ok());
-        assert!(refusal(&format!("{three}\nread = 1\nwrite = 2")).contains("R + W must be larger than N"));
-        assert!(refusal(&format!("{three}\nread = 3\nwrite = 1")).contains("W must be larger than N / 2"));
+        assert!(refusal(&format!("{three}\nread = 1\nwrite = 2")).contains("set read = 2 or more"));
+        assert!(refusal(&format!("{three}\nread = 3\nwrite = 1")).contains("set write = 2 or more"));
         assert!(refusal(&format!("{three}\npatience_ms = 0")).contains("patience_ms = 0"));
         assert!(refusal("replicas = []").contains("N must be 1 to 15"));
         let twice = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:1"]"#;

@@ -20,6 +20,10 @@ mod schema;
 /// How long to wait for a predecessor that is just closing the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
+const SQLITE_BUSY: u32 = 5;
+const SQLITE_CORRUPT: u32 = 11;
+const SQLITE_NOTADB: u32 = 26;
+
 /// A [`SectionStore`] in one SQLite file (WAL, `synchronous=FULL`).
 ///
 /// After a failed statement the connection is given up, and the next call opens the file anew and moves its
@@ -281,9 +285,14 @@ async fn raise(
 
 fn unavailable(path: &Path, error: &sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|error| error.code());
-    // SQLITE_BUSY; extended codes keep the primary one in their lowest byte.
-    let busy = code.and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == 5);
-    let advice = if busy { "; another process uses it: stop that one first" } else { "" };
+    // Extended codes keep the primary one in their lowest byte.
+    let advice = match code.and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
+        Some(SQLITE_BUSY) => "; another process uses it: stop that one first",
+        Some(SQLITE_CORRUPT | SQLITE_NOTADB) => {
+            "; it is damaged: put a copy back, and raise all ceilings above what was handed out since the copy"
+        }
+        _ => "",
+    };
     StoreError::Unavailable(format!("{}: {error}{advice}", path.display()))
 }
 

@@ -1,6 +1,7 @@
 //! The role `seqsvr store` as a process: what it confirmed survives SIGKILL, and it says clearly what it refuses.
 
 mod process;
+mod refusals;
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
-//! `seqsvr store` as a process of its own, in a directory of its own.
+//! `seqsvr store` as a process of its own, in a directory of its own; and other roles beside it.
 
 #![expect(clippy::unwrap_used, reason = "what fails here is the test")]
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -34,16 +34,49 @@ impl Place {
         Self { at, config }
     }
 
+    /// Another one with the same files, of which the configuration says something else.
+    pub(crate) fn altered(&self, from: &str, to: &str) -> Self {
+        let text = std::fs::read_to_string(&self.config).unwrap();
+        assert!(text.contains(from), "{text}");
+        let at = tempfile::tempdir().unwrap();
+        let config = at.path().join("store.toml");
+        std::fs::write(&config, text.replace(from, to)).unwrap();
+        Self { at, config }
+    }
+
+    /// Where its files are.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.at.path().join("data")
+    }
+
     fn command(&self, how: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
-        command.args(["--log", "warn", "store", "--config"]).arg(&self.config).args(how);
-        command.current_dir(self.at.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        command("store", &self.config, how)
     }
 
     /// Starts it and waits until it listens.
     pub(crate) fn start(&self, how: &[&str]) -> Running {
-        let mut child = self.command(how).spawn().unwrap();
+        Running::of(self.command(how))
+    }
+}
+
+fn command(role: &str, config: &Path, how: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
+    command.args(["--log", "warn", role, "--config"]).arg(config).args(how);
+    command.current_dir(config.parent().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts another role with the configuration `text`, in `folder`.
+pub(crate) fn start(role: &str, folder: &Path, text: &str) -> Running {
+    let config = folder.join(format!("{role}.toml"));
+    std::fs::write(&config, text).unwrap();
+    Running::of(command(role, &config, &[]))
+}
+
+impl Running {
+    /// Waits until it listens.
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let addr = line.trim().strip_prefix("listening on ").unwrap_or_else(|| {
@@ -51,7 +84,19 @@ impl Place {
             let _ = std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said);
             panic!("it says {line:?} and {said:?}")
         });
-        Running { addr: addr.to_owned(), child }
+        Self { addr: addr.to_owned(), child }
+    }
+
+    /// What it logs until a line says `awaited`, and after that until it has ended.
+    pub(crate) fn logged_until(mut self, awaited: &str) -> Vec<String> {
+        let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
+        let mut logged = Vec::new();
+        while !logged.last().is_some_and(|line: &String| line.contains(awaited)) {
+            logged.push(lines.next().unwrap_or_else(|| panic!("it ended after {logged:?}")).unwrap());
+        }
+        self.stop();
+        logged.extend(lines.map(Result::unwrap));
+        logged
     }
 }
 

@@ -24,7 +24,9 @@ pub enum SizesError {
         w: usize,
     },
     /// A read could miss what was written.
-    #[error("R + W must be larger than N, else a read can miss a write: R = {r}, W = {w}, N = {n}")]
+    #[error(
+        "R + W must be larger than N, else a read can miss a write: R = {r}, W = {w}, N = {n}; set read = {} or more", n - w + 1
+    )]
     ReadMissesWrite {
         /// Replicas.
         n: usize,
@@ -34,7 +36,9 @@ pub enum SizesError {
         w: usize,
     },
     /// Two writes could miss each other.
-    #[error("W must be larger than N / 2, else two owners can both be confirmed: W = {w}, N = {n}")]
+    #[error(
+        "W must be larger than N / 2, else two owners can both be confirmed: W = {w}, N = {n}; set write = {} or more", n / 2 + 1
+    )]
     WriteMissesWrite {
         /// Replicas.
         n: usize,

@@ -95,3 +95,22 @@ async fn a_file_from_a_newer_program_is_refused() {
     let error = SqliteSections::open(&path).await.unwrap_err().to_string();
     assert!(error.contains("newer program (version 3)"), "{error}");
 }
+
+#[tokio::test]
+async fn a_damaged_file_is_named_and_left_alone() {
+    let (store, directory) = fresh().await;
+    store.claim(&[all()], FIRST, LAYOUT).await.unwrap();
+    store.close().await.unwrap();
+    let path = directory.path().join("sections.db");
+    let sound = std::fs::read(&path).unwrap();
+    let damages: [fn(&mut Vec<u8>); 2] = [|bytes| bytes[..16].fill(b'x'), |bytes| bytes[100..].fill(0xff)];
+    for damage in damages {
+        let mut bytes = sound.clone();
+        damage(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = SqliteSections::open(&path).await.unwrap_err().to_string();
+        assert!(error.contains("sections.db") && error.contains("it is damaged: put a copy back"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+}
