@@ -23,6 +23,12 @@ pub(crate) enum Flaw {
     LooseRelease,
     /// W is half of N, so that two quorums need not meet.
     SmallQuorum,
+    /// A replica that lost its state copies the others at once, without waiting until nobody counts on what it had answered.
+    NoSettle,
+    /// It copies one replica fewer than it takes to find everything that was confirmed.
+    RejoinOnTooFew,
+    /// A call of the quorum counts answers however long after its questions they come.
+    CountLate,
 }
 
 /// The rules that are broken: none, unless the simulation says otherwise.
@@ -56,7 +62,7 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::EpochOfNode,
@@ -66,5 +72,8 @@ impl Flaw {
         Self::AnswerBeforeConfirm,
         Self::LooseRelease,
         Self::SmallQuorum,
+        Self::NoSettle,
+        Self::RejoinOnTooFew,
+        Self::CountLate,
     ];
 }

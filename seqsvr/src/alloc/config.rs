@@ -71,7 +71,8 @@ pub(crate) struct SetConfig {
     /// 60,000. Default 2,000.
     #[serde(default = "default_lease")]
     pub(crate) lease_ms: u64,
-    /// How long a read waits for news, in milliseconds: at most half the lease. Default a quarter of it.
+    /// How long a read waits for news, in milliseconds: at most half the lease. Default a quarter of it. (StoreSvrs are asked
+    /// again after twice the `patience_ms`, if that is shorter.)
     pub(crate) poll_ms: Option<u64>,
     /// How long a request waits for a ceiling to be raised, in milliseconds. Default 2,000.
     #[serde(default = "default_raise_wait")]

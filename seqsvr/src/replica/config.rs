@@ -12,6 +12,8 @@ use super::writer::Limits;
 use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::{CallConfig, ListenConfig};
 use crate::store::Layout;
+use crate::store::config::LONGEST_PATIENCE;
+use crate::store::quorum::rounds::settled;
 
 /// The configuration file of `seqsvr store`.
 #[derive(Clone, Debug, Deserialize)]
@@ -81,8 +83,9 @@ pub struct PeersConfig {
     pub replicas: Vec<String>,
     /// W, as the callers of the Set have it. Default: a majority of N.
     pub write: Option<usize>,
-    /// How long a rejoin waits before it copies, in milliseconds: longer than any caller goes on counting the answers to one
-    /// question, which is 4 times its `patience_ms`. 1,000 to 600,000. Default 10,000.
+    /// How long a rejoin waits before it copies, in milliseconds: until no caller counts what this replica had answered, which
+    /// is 4.4 times the largest `patience_ms` of any caller. 1,000 to 600,000. The default, 22,000, is enough for every
+    /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
     #[serde(default = "default_settle")]
     pub settle_ms: u64,
     /// Whom to trust and which token to bring.
@@ -107,7 +110,7 @@ fn default_file_bytes() -> usize {
 }
 
 fn default_settle() -> u64 {
-    10_000
+    settled(LONGEST_PATIENCE).as_millis() as u64
 }
 
 /// What is wrong with the configuration: the key, and what would be right.

@@ -24,7 +24,7 @@ pub struct LayoutsDiffer(Layout, Layout);
 /// # Errors
 ///
 /// [`LayoutsDiffer`].
-pub(super) fn merge(copies: Vec<Copy>) -> Result<Copy, LayoutsDiffer> {
+pub(super) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, LayoutsDiffer> {
     let mut merged = Copy::default();
     let mut sections: Runs<SectionState> = Runs::default();
     for copy in copies {

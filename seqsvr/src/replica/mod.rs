@@ -5,6 +5,7 @@
 //!  service ──▶ asker ──▶ writer (one thread): state.ask ──▶ files.keep (one sync) ──▶ answers
 //! ```
 
+pub(crate) mod comeback;
 mod config;
 mod directory;
 mod frame;

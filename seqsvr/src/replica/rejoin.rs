@@ -1,24 +1,24 @@
-//! How a replica that lost or restored its disk comes back, and what a new one asks before it begins: both need the others.
-//!
-//! A lost replica may have confirmed things that its disk does not have any more. Each of them was confirmed by W - 1 others
-//! too, so that copies from any N - W + 1 others hold all of them. One case remains: a caller may still count an answer of the
-//! lost life together with one that another replica gives after it was copied. So the copies are taken only after a pause
-//! that is longer than any caller goes on counting answers (`settle_ms`, far above `patience_ms` of the callers).
+//! What a replica asks the others before it serves: for copies of what they have, when it lost or restored its disk (what
+//! `comeback` decides), and whether they are in use, when it is new. Owns the links to them; `serve` calls it.
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
+use tokio::time::sleep;
 
+use super::comeback::{Comeback, Event, Step};
 use super::config::PeersConfig;
 use super::identity::Identity;
-use super::merge::{LayoutsDiffer, merge};
+use super::merge::LayoutsDiffer;
 use super::message::{Answer, Copy, Question};
+use crate::clock;
+use crate::flaws::Flaws;
 use crate::rpc::security::{Call, SecurityError};
 use crate::store::quorum::{Link, Remote, Sizes, SizesError};
 
-/// Between two attempts to reach enough replicas.
-const PAUSE: Duration = Duration::from_millis(500);
 /// How long one replica may take to answer with a copy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -31,6 +31,9 @@ pub enum PeersError {
     /// N and W do not fit together.
     #[error("[peers]: {0}")]
     Sizes(#[from] SizesError),
+    /// N = 1.
+    #[error("[peers] lists no other replica, so there is nothing to copy from")]
+    Alone,
     /// One replica stands twice: it would be taken for two.
     #[error("[peers]: replica {0} is listed twice")]
     Twice(String),
@@ -48,8 +51,8 @@ pub enum PeersError {
 /// The other replicas of the Set.
 pub(super) struct Peers {
     links: Vec<(String, Remote)>,
-    /// How many copies hold everything that was confirmed: N - W + 1.
-    needed: usize,
+    sizes: Sizes,
+    settle: Duration,
 }
 
 impl Peers {
@@ -71,7 +74,7 @@ impl Peers {
             }
             links.push((addr.clone(), Remote::new(addr, &call, &identity.cluster, identity.set, PATIENCE)?));
         }
-        Ok(Self { links, needed: sizes.n() - sizes.w() + 1 })
+        Ok(Self { links, sizes, settle: Duration::from_millis(config.settle_ms) })
     }
 
     /// Makes sure that none of the others that can be reached is in use: a new replica belongs to a new Set.
@@ -80,7 +83,8 @@ impl Peers {
     ///
     /// [`PeersError::InUse`].
     pub(super) async fn all_new(&self) -> Result<(), PeersError> {
-        for (addr, copy) in self.copies().await {
+        let copies = join_all((0..self.links.len()).map(|index| self.copy_of(index))).await;
+        for (addr, copy) in self.links.iter().map(|(addr, _)| addr.clone()).zip(copies) {
             match copy {
                 Ok(copy) if Copy { layout: None, ..copy.clone() } != Copy::default() => {
                     return Err(PeersError::InUse(addr));
@@ -92,40 +96,50 @@ impl Peers {
         Ok(())
     }
 
-    /// Everything that was confirmed, once enough of the others have answered; asks until then.
+    /// Everything that was confirmed, once enough of the others have answered; asks until then. `kept` is what could still
+    /// be read here.
     ///
     /// # Errors
     ///
-    /// [`PeersError::Layouts`].
+    /// [`PeersError::Layouts`], [`PeersError::Alone`].
     pub(super) async fn copy(&self, kept: Option<Copy>) -> Result<Copy, PeersError> {
-        let needed = self.needed;
+        if self.links.is_empty() {
+            return Err(PeersError::Alone);
+        }
+        tracing::info!("waiting {:?} until no caller counts on the lost state", self.settle);
+        let mut back = Comeback::new(self.sizes, clock::now(), self.settle, kept, Flaws::default());
+        let mut copies = FuturesUnordered::new();
+        let mut event = Event::Wake;
         loop {
-            let mut copies = Vec::new();
-            for (addr, copy) in self.copies().await {
-                match copy {
-                    Ok(copy) => copies.push(copy),
-                    Err(why) => tracing::warn!("{addr} cannot be copied: {why}"),
+            match back.on(clock::now(), event)? {
+                Step::Vote(copy) => return Ok(copy),
+                Step::Ask(others) => {
+                    copies.extend(
+                        others.into_iter().map(|from| async move { (from, self.copy_of(from).await) }),
+                    );
                 }
             }
-            if copies.len() >= needed {
-                copies.extend(kept);
-                return Ok(merge(copies)?);
-            }
-            tracing::warn!("{} of {needed} replicas copied; trying again", copies.len());
-            tokio::time::sleep(PAUSE).await;
+            let due = back.wake_at().map(|at| sleep(at.since(clock::now())));
+            event = tokio::select! {
+                Some((from, copy)) = copies.next() => self.answered(from, copy, back.progress()),
+                Some(()) = async { due?.await; Some(()) } => Event::Wake,
+            };
         }
     }
 
-    async fn copies(&self) -> Vec<(String, Result<Copy, String>)> {
-        join_all(self.links.iter().map(|(addr, link)| copy_of(addr, link))).await
+    fn answered(&self, from: usize, copy: Result<Copy, String>, (copied, needed): (usize, usize)) -> Event {
+        if let Err(why) = &copy {
+            let (addr, _) = &self.links[from];
+            tracing::warn!("{addr} cannot be copied: {why}; {copied} of {needed} are; trying again");
+        }
+        Event::Answered { from, copy: copy.ok() }
     }
-}
 
-async fn copy_of(addr: &str, link: &Remote) -> (String, Result<Copy, String>) {
-    let copy = match link.ask(Question::Copy).await {
-        Ok(Answer::Copy(copy)) => Ok(copy),
-        Ok(_) => Err("it answers another question".to_owned()),
-        Err(why) => Err(why),
-    };
-    (addr.to_owned(), copy)
+    async fn copy_of(&self, index: usize) -> Result<Copy, String> {
+        match self.links[index].1.ask(Question::Copy).await {
+            Ok(Answer::Copy(copy)) => Ok(copy),
+            Ok(_) => Err("it answers another question".to_owned()),
+            Err(why) => Err(why),
+        }
+    }
 }

@@ -98,10 +98,8 @@ impl Replica {
                 directory.init()?
             }
             Start::Rejoin => {
-                let (peers, section) = peers.zip(config.peers.as_ref()).ok_or(PeersError::Missing)?;
+                let peers = peers.ok_or(PeersError::Missing)?;
                 let kept = directory.rejoin()?;
-                tracing::info!("waiting {} ms until no caller counts on the lost state", section.settle_ms);
-                sleep(Duration::from_millis(section.settle_ms)).await;
                 directory.rejoined(peers.copy(kept).await?)?
             }
         };

@@ -24,8 +24,8 @@ pub struct StoresConfig {
     pub read: Option<usize>,
     /// How many must answer a write. Default: a majority.
     pub write: Option<usize>,
-    /// How long one question may take, in milliseconds: 1 to 60,000. Default 500. With etcd, how long one member may take before
-    /// the next is asked.
+    /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `settle_ms` of every replica must be 4.4 times
+    /// as long, as its default is. With etcd, how long one member may take before the next is asked.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,
     /// Whom to trust and which token to bring.
@@ -49,6 +49,9 @@ pub struct EtcdConfig {
     pub key: Option<PathBuf>,
 }
 
+/// The largest patience.
+pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
+
 fn default_patience() -> u64 {
     500
 }
@@ -63,7 +66,7 @@ pub enum StoresError {
     #[error("[stores]: replica {0} is listed twice")]
     Twice(String),
     /// The patience is out of range.
-    #[error("[stores]: patience_ms = {0} is not within 1 and 60000")]
+    #[error("[stores]: patience_ms = {0} is not within 1 and 5000")]
     Patience(u64),
     /// Certificates, tokens or addresses are wrong.
     #[error("[stores]: {0}")]
@@ -92,7 +95,7 @@ impl StoresConfig {
     ///
     /// The first thing that is wrong.
     pub fn open(&self, cluster: &str, set: u32) -> Result<Stores, StoresError> {
-        if !(1..=60_000).contains(&self.patience_ms) {
+        if !(1..=LONGEST_PATIENCE.as_millis() as u64).contains(&self.patience_ms) {
             return Err(StoresError::Patience(self.patience_ms));
         }
         match &self.etcd {

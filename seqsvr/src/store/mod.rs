@@ -12,7 +12,7 @@ use crate::replica::Earlier;
 
 mod batches;
 mod claims;
-mod config;
+pub(crate) mod config;
 #[cfg(test)]
 mod conformance;
 #[cfg(feature = "etcd")]

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::timeout;
 
+use crate::clock::{self, Moment};
 use crate::flaws::Flaws;
 use crate::ids::{Epoch, SectionId};
 use crate::replica::{Answer, Question};
@@ -27,7 +28,7 @@ mod tests;
 
 use rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    WriteRound,
+    Timed, WriteRound, waiting,
 };
 
 pub use remote::Remote;
@@ -49,6 +50,8 @@ pub struct Quorum {
     links: Vec<Arc<dyn Link>>,
     sizes: Sizes,
     patience: Duration,
+    /// By which calls end: runs on while the machine sleeps.
+    clock: fn() -> Moment,
     /// The claims that stood, newest last: a replica that slept through one is given it.
     claims: Mutex<VecDeque<Arc<Standing>>>,
 }
@@ -63,16 +66,17 @@ impl Quorum {
         if links.len() != sizes.n() {
             return Err(SizesError::Range { n: links.len(), r: sizes.r(), w: sizes.w() });
         }
-        Ok(Self { links, sizes, patience, claims: Mutex::default() })
+        Ok(Self { links, sizes, patience, clock: clock::now, claims: Mutex::default() })
     }
 
     /// Carries a round out. Questions whose answers are no longer needed are dropped.
-    async fn run<R: Round>(&self, mut round: R) -> R::Outcome {
+    async fn run<R: Round>(&self, round: R) -> R::Outcome {
+        let mut round = Timed::new(round, (self.clock)(), self.patience, Flaws::default());
         let mut out = FuturesUnordered::new();
         out.extend(round.open().into_iter().map(|ask| self.ask(ask)));
         loop {
             let (from, answer) = out.next().await.expect("a round ends with its last answer");
-            match round.on(from, answer) {
+            match round.on((self.clock)(), from, answer) {
                 Step::Ask(asks) => out.extend(asks.into_iter().map(|ask| self.ask(ask))),
                 Step::Done(outcome) => return outcome,
             }
@@ -133,6 +137,7 @@ impl SectionStore for Quorum {
 #[async_trait]
 impl TableStore for Quorum {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        let wait = waiting(wait, self.patience);
         self.run(ReadRound::new(known, wait, self.sizes, Flaws::default())).await
     }
 

@@ -8,11 +8,13 @@ mod claim;
 mod raise;
 mod read;
 mod simple;
+mod timed;
 
 pub(crate) use claim::ClaimRound;
 pub(crate) use raise::{RaiseRound, Standing};
 pub(crate) use read::ReadRound;
 pub(crate) use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound};
+pub(crate) use timed::{Timed, settled, waiting};
 
 /// Asks the replica of this index.
 pub(crate) type Ask = (usize, Question);
