@@ -36,9 +36,9 @@ pub enum Question {
         /// Which sections.
         sections: Vec<RangeInclusive<SectionId>>,
     },
-    /// Follow no arbiter of a term below this one any more.
+    /// Follow no arbiter of a term below this one any more. Refused when this term, or a higher one, was promised before.
     Promise {
-        /// Unique to one arbiter.
+        /// Unique to one bid of one arbiter.
         term: u64,
     },
     /// Keep this table: refused when its term is below the promised one or the stored table is newer.

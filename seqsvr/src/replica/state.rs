@@ -259,12 +259,13 @@ impl State {
         Decision { answer: Some(Answer::Released), change }
     }
 
+    /// Each term is promised once: of two arbiters that were given the same number by mistake, and bid for the same term, at
+    /// most one gets W promises for it. (An arbiter that missed the answer bids for a higher one.)
     fn promise(&mut self, now: Moment, term: u64) -> Decision {
-        if term < self.promised {
+        if term <= self.promised {
             return Answer::Outranked(self.promised).into();
         }
-        let change = (term > self.promised).then_some(Change::Promise(term));
-        let change = change.and_then(|change| self.changed(change));
+        let change = self.changed(Change::Promise(term));
         self.hear(now, term);
         Decision { answer: Some(Answer::Promised(self.table.clone())), change }
     }

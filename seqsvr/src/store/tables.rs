@@ -33,7 +33,7 @@ pub trait TableStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Outranked`] when a higher term was promised.
+    /// [`WriteError::Outranked`] when this term, or a higher one, was promised before.
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError>;
 
     /// Makes `table` count, whose term was promised.

@@ -298,6 +298,11 @@ proptest! {
             let first = state.ask(NOW, &question);
             let repeated = state.ask(NOW, &question);
             prop_assert_eq!(repeated.change, None);
+            if let Question::Promise { term } = question {
+                // Whoever bids again bids for a higher term.
+                prop_assert_eq!(repeated.answer, Some(Answer::Outranked(term.max(state.copy().promised))));
+                continue;
+            }
             if let (Some(Answer::Raised(first)), Some(Answer::Raised(again))) = (&first.answer, &repeated.answer) {
                 // Only a later target in the same question makes an earlier one too small.
                 prop_assert_eq!(first.len(), again.len());

@@ -86,8 +86,16 @@ pub(in crate::store) async fn a_promise_carries_the_newest_table(store: &(impl T
     store.promise(3).await.unwrap();
     store.write(&table(3, 7)).await.unwrap();
     assert_eq!(store.promise(4).await.unwrap(), Some(table(3, 7)));
-    assert_eq!(store.promise(4).await.unwrap(), Some(table(3, 7)), "its arbiter may ask again");
     assert_eq!(read(store).await.table, Some(table(3, 7)), "a promise takes nothing away");
+}
+
+/// Two arbiters with one number would both act under it.
+pub(in crate::store) async fn a_term_is_promised_once(store: &(impl TableStore + SectionStore)) {
+    store.promise(3).await.unwrap();
+    let refused = store.promise(3).await;
+    assert!(matches!(refused, Err(WriteError::Outranked(3))), "{refused:?}");
+    store.write(&table(3, 1)).await.unwrap();
+    assert_eq!(store.promise(4).await.unwrap(), Some(table(3, 1)));
 }
 
 pub(in crate::store) async fn a_promise_fences_lower_terms(store: &(impl TableStore + SectionStore)) {
@@ -175,6 +183,7 @@ macro_rules! conformance_of_tables {
             an_empty_store_has_no_table_and_no_term
             a_written_table_is_what_counts
             a_promise_carries_the_newest_table
+            a_term_is_promised_once
             a_promise_fences_lower_terms
             the_same_table_again_is_confirmed_again
             an_older_table_is_refused

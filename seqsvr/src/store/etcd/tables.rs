@@ -55,11 +55,9 @@ impl TableStore for EtcdStore {
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
         for _ in 0..TRIES {
             let state = self.state().await.map_err(unknown)?;
-            if state.promised > term {
+            // Each term is promised once.
+            if state.promised >= term {
                 return Err(WriteError::Outranked(state.promised));
-            }
-            if state.promised == term && state.term_revision > 0 {
-                return Ok(state.table);
             }
             let same = [
                 Compare::mod_revision(self.keys.term.clone(), CompareOp::Equal, state.term_revision),

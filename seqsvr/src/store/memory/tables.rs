@@ -49,6 +49,9 @@ impl TableStore for Memory {
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
         let state = &mut self.lock().tables;
+        if term == state.promised {
+            return Err(WriteError::Outranked(term));
+        }
         state.admit(term)?;
         Ok(state.table.clone())
     }

@@ -149,3 +149,53 @@ async fn a_replica_that_slept_through_a_claim_in_parts_is_given_each() {
     let raises = [3, 7].map(|section| Ceiling { section: SectionId::new(section), max: 10_000 });
     assert_eq!(quorum.raise(owner, &raises).await, [Ok(10_000), Ok(10_000)]);
 }
+
+/// A machine that is suspended for a minute while an answer is on its way.
+struct Asleep;
+
+static CLOCK: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+#[async_trait]
+impl Link for Asleep {
+    async fn ask(&self, _: Question) -> Result<Answer, String> {
+        CLOCK.fetch_add(60_000_000_000, Ordering::SeqCst);
+        Ok(Answer::Released)
+    }
+}
+
+#[tokio::test]
+async fn answers_that_waited_while_the_machine_slept_are_not_counted() {
+    let (mut quorum, _) = three();
+    let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
+    quorum.clock = || Moment::from_nanos(CLOCK.load(Ordering::SeqCst));
+    assert!(quorum.release(&[], owner).await.is_ok());
+    quorum.links = (0..3).map(|_| Arc::new(Asleep) as Arc<dyn Link>).collect();
+    let late = quorum.release(&[], owner).await;
+    assert!(matches!(&late, Err(StoreError::Unavailable(why)) if why.contains("too late")), "{late:?}");
+}
+
+/// Two arbiters that were given one number bid for the same terms.
+#[test]
+fn of_two_bids_for_one_term_at_most_one_gets_enough_promises() {
+    let sizes = Sizes::majority(3).expect("3 replicas have majorities");
+    for order in 0..8 {
+        let mut replicas: Vec<_> =
+            (0..3).map(|_| State::restored(initialised(), 1, Flaws::default())).collect();
+        let mut bids = [PromiseRound::new(256, sizes), PromiseRound::new(256, sizes)];
+        let mut won = [false; 2];
+        bids.iter_mut().for_each(|bid| assert_eq!(bid.open().len(), 3));
+        let mut over = [false; 2];
+        for (index, replica) in replicas.iter_mut().enumerate() {
+            let first = order >> index & 1;
+            for bid in [first, 1 - first] {
+                let answer = replica.ask(Moment::default(), &Question::Promise { term: 256 }).answer;
+                if !over[bid]
+                    && let Step::Done(outcome) = bids[bid].on(index, answer.ok_or_else(String::new))
+                {
+                    (over[bid], won[bid]) = (true, outcome.is_ok());
+                }
+            }
+        }
+        assert!(!(won[0] && won[1]), "order {order}");
+    }
+}
