@@ -11,7 +11,7 @@ use super::client::{Client, ClientSetup};
 use super::clock::{Clock, RATES, Shows};
 use super::history::History;
 use super::quorum::Access;
-use super::replica::Replica;
+use super::replica::{Replica, ReplicaSetup};
 use super::role::Role;
 use super::wild::{Wild, WildSetup, empty_table};
 use super::world::World;
@@ -22,6 +22,7 @@ use crate::arbiter::health::HealthRules;
 use crate::arbiter::plan::{Balance, Policy};
 use crate::flaws::{Flaw, Flaws};
 use crate::store::quorum::Sizes;
+use crate::store::quorum::rounds::settled;
 use crate::store::{Layout, MAX_CEILING};
 
 /// Who decides on tables.
@@ -41,6 +42,8 @@ pub(crate) struct Shape {
     /// Whether a second process has the name of the first AllocSvr.
     pub(crate) twin: bool,
     pub(crate) arbiters: Arbiters,
+    /// Whether both arbiters were given one number, by mistake.
+    pub(crate) one_number: bool,
     /// The mean time between two ideas of a wild arbiter.
     pub(crate) restless: At,
     pub(crate) callers: usize,
@@ -48,6 +51,10 @@ pub(crate) struct Shape {
     /// Small, so that ceilings are raised often.
     pub(crate) step: u32,
     pub(crate) lease: Duration,
+    /// How long a question to a replica may take.
+    pub(crate) patience: Duration,
+    /// The most numbers in one request.
+    pub(crate) count: u32,
     pub(crate) clocks: Shows,
     pub(crate) flaws: Flaws,
 }
@@ -64,19 +71,25 @@ impl Shape {
         if flaws.has(Flaw::SmallQuorum) {
             sizes = Sizes::unsound(4, 3, 2);
         }
-        Self {
+        let lease = Duration::from_millis(1_000);
+        let mut shape = Self {
             sizes,
             allocs: 2 + chance.index(2),
             twin: chance.permille(250),
             arbiters: if chance.permille(500) { Arbiters::Wild } else { Arbiters::Real },
             restless: *chance.pick(&[400 * MILLI, 2 * SECOND, 5 * SECOND]),
+            one_number: chance.clone().permille(100),
             callers: 3,
             sections: 1 + chance.index(4) as u32,
             step: *chance.pick(&[2, 6, 40]),
-            lease: Duration::from_millis(1_000),
+            lease,
+            patience: lease / 3,
+            count: 0,
             clocks: Shows::Boot,
             flaws,
-        }
+        };
+        shape.count = shape.step * 2;
+        shape
     }
 }
 
@@ -106,9 +119,7 @@ impl Cluster {
             callers: none(),
             names: Vec::new(),
         };
-        new.replicas = (0..new.shape.sizes.n())
-            .map(|_| new.add(Role::Replica(Box::new(Replica::new(new.shape.flaws)))))
-            .collect();
+        new.add_replicas();
         let nodes = new.add_allocs();
         new.add_arbiters(&nodes);
         new.names = nodes.iter().map(|(name, _)| name.clone()).collect();
@@ -116,7 +127,7 @@ impl Cluster {
             nodes,
             uids: new.shape.sections * SECTION_SIZE,
             hot: vec![0, SECTION_SIZE * new.shape.sections - 1],
-            count: new.shape.step * 2,
+            count: new.shape.count,
             pause: 60 * MILLI,
         };
         new.callers = (0..new.shape.callers)
@@ -161,12 +172,28 @@ impl Cluster {
         self.world.add(clock, role)
     }
 
+    fn add_replicas(&mut self) {
+        // They are the first to be added.
+        let places = 0..self.shape.sizes.n();
+        for place in places.clone() {
+            let setup = ReplicaSetup {
+                others: places.clone().filter(|other| *other != place).collect(),
+                sizes: self.shape.sizes,
+                settle: settled(self.shape.patience),
+                patience: self.shape.patience,
+                flaws: self.shape.flaws,
+            };
+            let added = self.add(Role::Replica(Box::new(Replica::new(setup))));
+            self.replicas.push(added);
+        }
+    }
+
     fn access(&self) -> Access {
         Access {
             replicas: self.replicas.clone(),
             sizes: self.shape.sizes,
             layout: Layout { section_size: SECTION_SIZE, step: self.shape.step },
-            patience: self.shape.lease / 3,
+            patience: self.shape.patience,
             flaws: self.shape.flaws,
         }
     }
@@ -215,17 +242,17 @@ impl Cluster {
 
     fn add_arbiters(&mut self, nodes: &[(String, Vec<Place>)]) {
         let empty = Arc::new(empty_table(nodes, SECTION_SIZE, self.shape.sections));
-        for number in 0..2 {
+        for number in [0, u8::from(!self.shape.one_number)] {
             let role = match self.shape.arbiters {
                 Arbiters::Wild => Role::Wild(Box::new(Wild::new(WildSetup {
-                    number,
+                    number: u64::from(number),
                     nodes: nodes.to_vec(),
                     empty: (*empty).clone(),
                     access: self.access(),
                     pause: self.shape.restless,
                 }))),
                 Arbiters::Real => Role::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
-                    rules: self.rules(number as u8, nodes),
+                    rules: self.rules(number, nodes),
                     nodes: nodes.to_vec(),
                     access: self.access(),
                 }))),

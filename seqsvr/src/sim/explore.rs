@@ -1,4 +1,4 @@
-//! The claim, table and lease protocol state by state: every order in which questions and answers can arrive, come late or
+//! The claim, table, lease and release protocol state by state: every order in which questions and answers can arrive, come late or
 //! never, while an abstract clock goes on, for few replicas and few owners. The rules of the replicas and the rounds are the
 //! real ones; owners are reduced to what the protocol asks of them (`owner`). Breadth first, so what is found is a shortest history.
 
@@ -28,12 +28,14 @@ pub(super) const LAYOUT: Layout = Layout { section_size: 8, step: 2 };
 pub(crate) struct Protocol {
     pub(crate) sizes: Sizes,
     pub(crate) flaws: Flaws,
-    /// The owners, in the order of their epochs. The first has claimed the section, and the stored table is its.
+    /// The owners, in the order of their epochs. The stored table is the first one's.
     pub(crate) owners: Vec<Part>,
+    /// How many of them have claimed the section, one after the other: 1 and up.
+    pub(crate) claimed: usize,
     /// How far the clock goes.
     pub(crate) ticks: u8,
-    /// Whether the arbiter ended when it had written the second owner's table to the first replica.
-    pub(crate) half_written: bool,
+    /// How many replicas have the second owner's table: with one of them the arbiter ended half-way.
+    pub(crate) written: usize,
     /// Whether a raise of the first owner has reached the first replica at the beginning.
     pub(crate) raising: bool,
 }
@@ -112,16 +114,23 @@ impl Protocol {
             Question::Promise { term: 1 },
             Question::Write(Arc::new(table(0))),
             Question::Claim { sections: vec![SECTION..=SECTION], owner: first, layout: LAYOUT },
-            Question::Raise { owner: first, ceilings: vec![Ceiling { section: SECTION, max: 10 }] },
         ];
         let mut state = State::new(self.flaws);
-        for question in &setup {
-            state.ask(now, question);
+        let claim = |index| Question::Claim {
+            sections: vec![SECTION..=SECTION],
+            owner: owner(index),
+            layout: LAYOUT,
+        };
+        let last = self.claimed - 1;
+        let ceilings = vec![Ceiling { section: SECTION, max: self.owners[last].base.unwrap_or(10) }];
+        let raise = Question::Raise { owner: owner(last), ceilings };
+        for question in setup.into_iter().chain((1..self.claimed).map(claim)).chain([raise]) {
+            state.ask(now, &question);
         }
         let owners = self.owners.iter().enumerate();
         let mut replicas = vec![state; self.sizes.n()];
-        if self.half_written {
-            replicas[0].ask(now, &Question::Write(Arc::new(table(1))));
+        for replica in &mut replicas[..self.written] {
+            replica.ask(now, &Question::Write(Arc::new(table(1))));
         }
         let mut world = World {
             tick: 0,
@@ -165,7 +174,7 @@ impl Protocol {
     /// What an owner may do by itself.
     fn act(&self, world: &World, index: usize, moves: &mut Vec<(String, World)>) {
         let busy = |lane: Lane| world.calls.iter().any(|(one, ..)| *one == lane);
-        let lanes = [Lane::Read(index), Lane::Claim(index), Lane::Raise(index)];
+        let lanes = [Lane::Read, Lane::Claim, Lane::Raise, Lane::Release].map(|lane| lane(index));
         for lane in lanes.into_iter().filter(|&lane| !busy(lane)) {
             let mut after = world.clone();
             if let Some(call) = after.owners[index].begin(lane, after.tick, self.sizes, self.flaws) {

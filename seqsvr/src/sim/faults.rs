@@ -16,6 +16,10 @@ pub(crate) struct Mix {
     pub(crate) gap: At,
     /// A process ends and comes back in a new life, now and then on a machine that has started anew.
     pub(crate) crash: u64,
+    /// A replica's disk is lost, or put back from an older copy; it rejoins.
+    pub(crate) lose: u64,
+    /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
+    pub(crate) halve: u64,
     /// A process stands still, often for longer than a lease, or a machine is suspended.
     pub(crate) pause: u64,
     /// One process is cut off from some of the others.
@@ -44,6 +48,8 @@ impl Mix {
         Self {
             gap: 400 * MILLI,
             crash: 4,
+            lose: 1,
+            halve: 1,
             pause: 6,
             part: 3,
             one_way: 2,
@@ -64,9 +70,25 @@ impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
         let packets = (0, 0, 0);
-        let (crash, pause, part, one_way, callers, drift, jump, storm, whim) = Default::default();
+        let (crash, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim) =
+            Default::default();
         let (gap, late) = (400 * MILLI, 100 * MILLI);
-        Self { gap, crash, pause, part, one_way, callers, drift, jump, storm, whim, packets, late }
+        Self {
+            gap,
+            crash,
+            lose,
+            halve,
+            pause,
+            part,
+            one_way,
+            callers,
+            drift,
+            jump,
+            storm,
+            whim,
+            packets,
+            late,
+        }
     }
 
     /// Processes stand still and wake with stale messages.
@@ -79,6 +101,16 @@ impl Mix {
         Self { packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
     }
 
+    /// Replicas lose their disks again and again, while packets overtake each other.
+    pub(crate) fn losses() -> Self {
+        Self { gap: 200 * MILLI, lose: 6, drift: 1, packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
+    }
+
+    /// Arbiters end half-way through writing a table.
+    pub(crate) fn halves() -> Self {
+        Self { gap: SECOND, halve: 1, ..Self::none() }
+    }
+
     /// Processes are cut off from some of the others, again and again.
     pub(crate) fn cuts() -> Self {
         Self { gap: 250 * MILLI, part: 6, one_way: 2, crash: 1, ..Self::none() }
@@ -89,6 +121,7 @@ type Fault = fn(&mut Faults, &mut Cluster);
 
 enum Heal {
     Start(Place),
+    Restart(Place),
     Resume(Place),
     Mend(Vec<(Place, Place)>),
     Calm,
@@ -149,6 +182,10 @@ impl Faults {
     fn heal(&mut self, cluster: &mut Cluster, heal: Heal) {
         match heal {
             Heal::Start(place) => cluster.world.start(place),
+            Heal::Restart(place) => {
+                cluster.world.crash(place);
+                cluster.world.start(place);
+            }
             Heal::Resume(place) => cluster.world.resume(place),
             Heal::Mend(ways) => {
                 for (from, to) in ways {
@@ -166,9 +203,12 @@ impl Faults {
     }
 
     fn one(&mut self, cluster: &mut Cluster) {
-        let Mix { crash, pause, part, one_way, callers, drift, jump, storm, whim, .. } = self.mix;
-        let kinds: [(u64, Fault); 9] = [
+        let Mix { crash, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim, .. } =
+            self.mix;
+        let kinds: [(u64, Fault); 11] = [
             (crash, Self::crash),
+            (lose, Self::lose),
+            (halve, Self::halve),
             (pause, Self::pause),
             (part, Self::part),
             (one_way, Self::one_way),
@@ -217,6 +257,41 @@ impl Faults {
         }
         let longest = if cluster.world.chance.permille(500) { 200 * MILLI } else { 4 * SECOND };
         self.later(cluster, longest, Heal::Start(place));
+    }
+
+    /// Never more at once than leave N - W + 1 to copy from.
+    fn lose(&mut self, cluster: &mut Cluster) {
+        let place = *cluster.world.chance.pick(&cluster.replicas);
+        let lost = cluster.replicas.iter().filter(|&&place| cluster.world.is_lost(place)).count();
+        let borne = cluster.shape.sizes.w() - 1;
+        if cluster.world.is_lost(place) || lost == borne {
+            return;
+        }
+        let down = cluster.world.run_of(place) == Run::Down;
+        cluster.world.lose_disk(place);
+        if !down {
+            let longest = if cluster.world.chance.permille(500) { 20 * MILLI } else { 2 * SECOND };
+            self.later(cluster, longest, Heal::Start(place));
+        }
+    }
+
+    /// What the arbiter writes next reaches one replica; before it reaches another it ends. No other arbiter can write
+    /// meanwhile.
+    fn halve(&mut self, cluster: &mut Cluster) {
+        let writer = *cluster.world.chance.pick(&cluster.arbiters);
+        let reached = *cluster.world.chance.pick(&cluster.replicas);
+        let deaf = *cluster.world.chance.pick(&cluster.allocs);
+        let missed = |arbiter, replica| arbiter != writer || replica != reached;
+        let pairs = |arbiter: Place| cluster.replicas.iter().map(move |&replica| (arbiter, replica));
+        let mut cuts: Vec<(Place, Place)> = cluster
+            .arbiters
+            .iter()
+            .flat_map(|&arbiter| pairs(arbiter))
+            .filter(|&(arbiter, replica)| missed(arbiter, replica))
+            .collect();
+        cuts.push((deaf, reached));
+        self.cut(cluster, cuts.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]).collect());
+        self.later(cluster, 2 * SECOND, Heal::Restart(writer));
     }
 
     fn pause(&mut self, cluster: &mut Cluster) {

@@ -21,6 +21,7 @@ mod network;
 mod owner;
 mod quorum;
 mod replica;
+mod returning;
 mod role;
 #[cfg(test)]
 mod tests;

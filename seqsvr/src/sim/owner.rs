@@ -1,5 +1,5 @@
 //! An owner of the explored protocol: what an AllocSvr has to do with one section, without names, records or retries. Reads the table for its
-//! lease, claims what a table gives it, waits, hands out what is confirmed, raises.
+//! lease, claims what a table gives it, waits, hands out what is confirmed, raises, and releases what it has left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::flaws::{Flaw, Flaws};
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
 use crate::store::quorum::Sizes;
-use crate::store::quorum::rounds::{Ask, ClaimRound, RaiseRound, ReadRound, Round, Step};
+use crate::store::quorum::rounds::{Ask, ClaimRound, RaiseRound, ReadRound, ReleaseRound, Round, Step};
 use crate::store::tables::Mark;
 use crate::store::{Ceiling, Claimed, Owner};
 
@@ -23,13 +23,14 @@ pub(crate) enum Lane {
     Read(usize),
     Claim(usize),
     Raise(usize),
+    Release(usize),
 }
 
 impl Lane {
     /// Whose.
     pub(crate) fn owner(self) -> usize {
         match self {
-            Self::Read(owner) | Self::Claim(owner) | Self::Raise(owner) => owner,
+            Self::Read(owner) | Self::Claim(owner) | Self::Raise(owner) | Self::Release(owner) => owner,
         }
     }
 }
@@ -41,6 +42,7 @@ pub(crate) enum Call {
     Read(u8, ReadRound),
     Claim(ClaimRound),
     Raise(u64, RaiseRound),
+    Release(ReleaseRound),
 }
 
 /// What a call came to.
@@ -65,6 +67,7 @@ impl Call {
                 [Ok(_)] => Done::Raised(*to),
                 _ => Done::Nothing,
             }),
+            Self::Release(round) => step(round.on(replica, Ok(answer)), |_| Done::Nothing),
         }
     }
 }
@@ -93,6 +96,9 @@ pub(crate) struct Part {
     pub(crate) claims: u8,
     pub(crate) raises: u8,
     pub(crate) answers: u8,
+    /// It has left the section, and may tell so.
+    pub(crate) left: bool,
+    pub(crate) releases: u8,
 }
 
 /// See the module.
@@ -153,6 +159,12 @@ impl Owning {
                 }
                 (Call::Raise(to, round), asks)
             }
+            Lane::Release(_) if self.is.left => {
+                take(&mut self.is.releases)?;
+                let mut round = ReleaseRound::new(Question::Release { owner, sections }, sizes);
+                let asks = round.open();
+                (Call::Release(round), asks)
+            }
             _ => return None,
         };
         self.serials += 1;
@@ -167,6 +179,7 @@ impl Owning {
                 if mine {
                     self.is.given.get_or_insert(tick);
                 } else {
+                    self.is.left |= self.is.serves;
                     (self.is.given, self.is.serves) = (None, false);
                 }
                 let from = if flaws.has(Flaw::LeaseFromAnswer) { tick } else { asked };

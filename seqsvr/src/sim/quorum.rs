@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::Place;
 use super::message::{Packet, Tick};
 use super::world::Cx;
+use crate::clock::Moment;
 use crate::flaws::Flaws;
 use crate::ids::SectionId;
 use crate::replica::{Answer, Question};
@@ -16,14 +17,14 @@ use crate::routing::Table;
 use crate::store::quorum::Sizes;
 use crate::store::quorum::rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
-    WriteRound,
+    Timed, WriteRound, waiting,
 };
 use crate::store::tables::{Mark, Reading, WriteError};
 use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, StoreError};
 
 /// What a call came to.
 pub(crate) enum Outcome {
-    Read { asked: crate::clock::Moment, outcome: Result<Reading, StoreError> },
+    Read { asked: Moment, outcome: Result<Reading, StoreError> },
     Claim { standing: Arc<Standing>, outcome: Result<Claimed, StoreError> },
     Raise { owner: Owner, targets: Vec<Ceiling>, outcomes: Vec<Result<u64, RaiseError>> },
     Release { owner: Owner, outcome: Result<(), StoreError> },
@@ -33,7 +34,7 @@ pub(crate) enum Outcome {
 }
 
 /// A call under way: takes what a replica answered.
-type Call = Box<dyn FnMut(usize, Result<Answer, String>) -> Step<Outcome>>;
+type Call = Box<dyn FnMut(Moment, usize, Result<Answer, String>) -> Step<Outcome>>;
 
 /// How one process calls the quorum.
 #[derive(Clone)]
@@ -63,6 +64,7 @@ impl Quorum {
     }
 
     pub(crate) fn read(&mut self, cx: &mut Cx<'_>, mark: &Mark, wait: Duration) {
+        let wait = waiting(wait, self.access.patience);
         let round = ReadRound::new(mark, wait, self.access.sizes, self.access.flaws);
         let asked = cx.now;
         self.start(cx, round, move |outcome| Outcome::Read { asked, outcome });
@@ -111,7 +113,7 @@ impl Quorum {
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<Answer>) -> Option<Outcome> {
         let (number, from) = self.out.remove(&id)?;
         let call = self.calls.get_mut(&number)?;
-        match call(from, answer.ok_or_else(|| "no answer in time".to_owned())) {
+        match call(cx.now, from, answer.ok_or_else(|| "no answer in time".to_owned())) {
             Step::Ask(asks) => {
                 self.ask(cx, number, asks);
                 None
@@ -132,12 +134,13 @@ impl Quorum {
     fn start<R: Round + 'static>(
         &mut self,
         cx: &mut Cx<'_>,
-        mut round: R,
+        round: R,
         outcome: impl FnOnce(R::Outcome) -> Outcome + 'static,
     ) {
+        let mut round = Timed::new(round, cx.now, self.access.patience, self.access.flaws);
         let asks = round.open();
         let mut finish = Some(outcome);
-        let call = move |from, answer| match round.on(from, answer) {
+        let call = move |now, from, answer| match round.on(now, from, answer) {
             Step::Ask(asks) => Step::Ask(asks),
             Step::Done(done) => Step::Done(finish.take().expect("a round ends once")(done)),
         };

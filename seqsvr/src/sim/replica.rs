@@ -7,11 +7,14 @@ use std::time::Duration;
 use super::chance::Chance;
 use super::disk::Disk;
 use super::message::{Input, Packet, Tick};
+use super::returning::Returning;
 use super::world::Cx;
 use super::{MICRO, MILLI, Place};
 use crate::flaws::Flaws;
+use crate::replica::message::Copy;
 use crate::replica::state::{Change, State};
 use crate::replica::{Answer, Question};
+use crate::store::quorum::Sizes;
 
 /// What a record of the log holds.
 #[derive(Clone, Debug)]
@@ -22,11 +25,27 @@ enum Record {
     Change(Change),
 }
 
+/// How a replica is set up.
+#[derive(Clone)]
+pub(crate) struct ReplicaSetup {
+    /// The other replicas.
+    pub(crate) others: Vec<Place>,
+    pub(crate) sizes: Sizes,
+    /// How long it waits after it lost its disk.
+    pub(crate) settle: Duration,
+    /// How long one of the others may take to answer it.
+    pub(crate) patience: Duration,
+    pub(crate) flaws: Flaws,
+}
+
 /// See the module.
 pub(crate) struct Replica {
+    setup: ReplicaSetup,
     disk: Disk<Record>,
+    /// What is on the disk must not be voted by: it was lost or put back.
+    lost: bool,
+    returning: Option<Returning>,
     life: Option<Life>,
-    flaws: Flaws,
 }
 
 /// What ends with the process.
@@ -42,21 +61,37 @@ struct Life {
 
 impl Replica {
     /// Initialised.
-    pub(crate) fn new(flaws: Flaws) -> Self {
-        let mut disk = Disk::default();
-        disk.write(Record::Start(State::new(flaws)));
-        disk.sync(1);
-        Self { disk, life: None, flaws }
+    pub(crate) fn new(setup: ReplicaSetup) -> Self {
+        let disk = holding(State::new(setup.flaws));
+        Self { setup, disk, lost: false, returning: None, life: None }
     }
 
     pub(crate) fn crash(&mut self, chance: &mut Chance) {
         self.life = None;
+        self.returning = None;
         self.disk.crash(chance);
+    }
+
+    /// Nothing is left of the disk, or an older copy of it was put back. The next start is a rejoin, and each until one has
+    /// come to its end.
+    pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
+        let records = self.disk.read().len();
+        self.disk.put_back(if chance.permille(500) { 0 } else { chance.index(records + 1) });
+        self.lost = true;
+    }
+
+    /// Whether it must not vote.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
     }
 
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
+            Input::Start if self.lost => {
+                self.returning = Some(Returning::new(cx, self.setup.clone(), self.kept()));
+            }
             Input::Start => self.start(),
+            input if self.lost => self.come_back(cx, input),
             Input::Packet(from, Packet::Question { id, question }) => self.question(cx, from, id, &question),
             Input::Tick(Tick::Synced(until)) => self.synced(cx, until as usize),
             Input::Tick(Tick::Held(number)) => self.let_go(cx, number),
@@ -64,15 +99,35 @@ impl Replica {
         }
     }
 
+    /// What can be read of a disk that was put back.
+    fn kept(&self) -> Option<Copy> {
+        (!self.disk.read().is_empty()).then(|| self.stored().copy())
+    }
+
+    fn come_back(&mut self, cx: &mut Cx<'_>, input: Input) {
+        if let Some(copy) = self.returning.as_mut().and_then(|returning| returning.on(cx, input)) {
+            // Readers may have seen this very revision, and another table under it.
+            self.disk = holding(State::restored(copy, 1 << 32, self.setup.flaws));
+            self.lost = false;
+            self.returning = None;
+            self.start();
+        }
+    }
+
     fn start(&mut self) {
-        let mut state = State::new(self.flaws);
+        let state = self.stored();
+        self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
+    }
+
+    fn stored(&self) -> State {
+        let mut state = State::new(self.setup.flaws);
         for record in self.disk.read() {
             match record {
                 Record::Start(start) => state = start.clone(),
                 Record::Change(change) => state.apply(change),
             }
         }
-        self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
+        state
     }
 
     fn question(&mut self, cx: &mut Cx<'_>, from: Place, id: u64, question: &Question) {
@@ -132,4 +187,12 @@ impl Replica {
             cx.tick_in(100 * MICRO..takes, Tick::Synced(self.disk.written() as u64));
         }
     }
+}
+
+/// A disk that holds a state and nothing else.
+fn holding(state: State) -> Disk<Record> {
+    let mut disk = Disk::default();
+    disk.write(Record::Start(state));
+    disk.sync(1);
+    disk
 }

@@ -1,6 +1,9 @@
 //! Seeds in the tests: that every promise holds under all faults, that a seed replays, and that a broken rule shows.
 
+use std::time::Duration;
+
 use super::clock::Shows;
+use super::cluster::Shape;
 use super::explore::Protocol;
 use super::faults::Mix;
 use super::owner::{Part, TAKEOVER};
@@ -8,10 +11,22 @@ use super::trial::{Trial, Verdict};
 use crate::flaws::{Flaw, Flaws};
 use crate::store::quorum::Sizes;
 
+/// Where a broken rule shows: under which mix of faults, in which clusters.
+type Where = (Mix, fn(Shape) -> Shape);
+
 /// The first seed below `most` under which the broken rule shows, as a broken promise about numbers.
-fn caught(flaw: Flaw, mix: &Mix, most: u64) -> Option<u64> {
-    let trial = Trial { flaws: Flaws::only(flaw), mix: mix.clone(), ..Trial::all() };
+fn caught(flaw: Flaw, (mix, bend): &Where, most: u64) -> Option<u64> {
+    let trial = Trial { flaws: Flaws::only(flaw), mix: mix.clone(), bend: *bend, ..Trial::all() };
     (0..most).find(|&seed| trial.run(seed).is_wrong())
+}
+
+fn any(shape: Shape) -> Shape {
+    shape
+}
+
+/// Answers of replicas are counted for longer than a lease lasts.
+fn patient(shape: Shape) -> Shape {
+    Shape { patience: Duration::from_secs(2), ..shape }
 }
 
 fn assert_holds(trial: &Trial, seeds: std::ops::Range<u64>) -> u64 {
@@ -31,7 +46,7 @@ fn every_promise_holds_whatever_goes_wrong() {
 
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
-    for mix in [Mix::pauses(), Mix::late(), Mix::cuts()] {
+    for mix in [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves()] {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..40);
     }
 }
@@ -39,18 +54,19 @@ fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
 /// A broken rule that is not noticed would mean that the checker proves nothing about it.
 #[test]
 fn each_broken_rule_is_noticed() {
-    let within = [
-        (Flaw::FenceFromRead, Mix::late(), 60),
-        (Flaw::EpochOfNode, Mix::pauses(), 20),
-        (Flaw::NoTakeoverWait, Mix::cuts(), 20),
-        (Flaw::LeaseFromAnswer, Mix::pauses(), 40),
-        (Flaw::NoDeadlineCheck, Mix::pauses(), 40),
-        (Flaw::AnswerBeforeConfirm, Mix::late(), 20),
-        (Flaw::LooseRelease, Mix::late(), 60),
-        (Flaw::SmallQuorum, Mix::late(), 60),
+    let within: [(Flaw, Where, u64); 9] = [
+        (Flaw::FenceFromRead, (Mix::late(), any), 60),
+        (Flaw::EpochOfNode, (Mix::pauses(), any), 20),
+        (Flaw::NoTakeoverWait, (Mix::cuts(), any), 20),
+        (Flaw::LeaseFromAnswer, (Mix::pauses(), patient), 60),
+        (Flaw::NoDeadlineCheck, (Mix::pauses(), any), 40),
+        (Flaw::AnswerBeforeConfirm, (Mix::late(), any), 20),
+        (Flaw::LooseRelease, (Mix::late(), any), 60),
+        (Flaw::SmallQuorum, (Mix::late(), any), 60),
+        (Flaw::RejoinOnTooFew, (Mix::losses(), any), 100),
     ];
-    for (flaw, mix, most) in within {
-        assert!(caught(flaw, &mix, most).is_some(), "{flaw:?} in {most} seeds");
+    for (flaw, place, most) in within {
+        assert!(caught(flaw, &place, most).is_some(), "{flaw:?} in {most} seeds");
     }
 }
 
@@ -73,7 +89,7 @@ fn leases_on_a_clock_that_jumps_would_be_noticed() {
 fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
     let old = Part { serves: true, lease: 1, raises: 1, answers: 1, ..Part::default() };
     let new = Part { given: Some(0), wait: 1, lease: 9, claims: 1, answers: 1, ..Part::default() };
-    Protocol { sizes, flaws, owners: vec![old, new], ticks: 1, half_written: false, raising: true }
+    Protocol { sizes, flaws, owners: vec![old, new], claimed: 1, ticks: 1, written: 0, raising: true }
 }
 
 /// The arbiter ended when one replica had the second owner's table; either reads, when it likes.
@@ -81,7 +97,33 @@ fn lease(flaws: Flaws) -> Protocol {
     let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
     let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
     let sizes = Sizes::new(3, 2, 2).expect("these quorums meet");
-    Protocol { sizes, flaws, owners: vec![old, new], ticks: TAKEOVER, half_written: true, raising: false }
+    Protocol { sizes, flaws, owners: vec![old, new], claimed: 1, ticks: TAKEOVER, written: 1, raising: false }
+}
+
+/// The section goes to the second owner by a table that counts; the first hears of it, leaves and releases.
+fn release(sizes: Sizes, flaws: Flaws) -> Protocol {
+    let old =
+        Part { serves: true, base: Some(20), lease: 2, reads: 1, answers: 1, releases: 1, ..Part::default() };
+    let new = Part { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..Part::default() };
+    let (owners, written) = (vec![old, new], sizes.n());
+    Protocol { sizes, flaws, owners, claimed: 1, ticks: TAKEOVER, written, raising: false }
+}
+
+/// The first owner has left and says so only now, when the second one serves and the third is given the section.
+fn late_release(flaws: Flaws) -> Protocol {
+    let gone = Part { left: true, releases: 1, ..Part::default() };
+    let old = Part { serves: true, base: Some(20), lease: 2, answers: 1, ..Part::default() };
+    let new = Part { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..Part::default() };
+    let sizes = Sizes::new(3, 2, 2).expect("these quorums meet");
+    Protocol {
+        sizes,
+        flaws,
+        owners: vec![gone, old, new],
+        claimed: 2,
+        ticks: TAKEOVER,
+        written: 0,
+        raising: false,
+    }
 }
 
 #[test]
@@ -106,4 +148,20 @@ fn a_fence_by_a_separate_read_is_broken_by_some_order() {
 fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
     assert_eq!(lease(Flaws::default()).explore(10_000).broken, None);
     assert!(lease(Flaws::only(Flaw::TableOnOne)).explore(60_000).broken.is_some());
+}
+
+#[test]
+fn no_order_of_messages_lets_a_release_give_two_owners() {
+    let sizes = |n, r, w| Sizes::new(n, r, w).expect("these quorums meet");
+    for sizes in [sizes(3, 2, 2), sizes(5, 3, 3)] {
+        assert_eq!(release(sizes, Flaws::default()).explore(5_000).broken, None);
+    }
+    let explored = late_release(Flaws::default()).explore(20_000);
+    assert!(explored.broken.is_none(), "{explored:?}");
+}
+
+#[test]
+fn a_release_that_counts_whoever_sends_it_gives_two_owners_in_some_order() {
+    let broken = late_release(Flaws::only(Flaw::LooseRelease)).explore(20_000).broken;
+    assert!(broken.is_some_and(|path| path.len() < 20));
 }

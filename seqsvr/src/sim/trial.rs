@@ -16,6 +16,8 @@ const QUIET: At = 30 * SECOND;
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) mix: Mix,
+    /// What of the drawn shape is otherwise.
+    pub(crate) bend: fn(Shape) -> Shape,
     pub(crate) flaws: Flaws,
     pub(crate) clocks: Shows,
     /// How long things go wrong.
@@ -47,13 +49,15 @@ impl Verdict {
 impl Trial {
     /// Everything goes wrong, and no rule is broken.
     pub(crate) fn all() -> Self {
-        Self { mix: Mix::all(), flaws: Flaws::default(), clocks: Shows::Boot, faults: 30 * SECOND, lines: 0 }
+        let (mix, flaws, clocks) = (Mix::all(), Flaws::default(), Shows::Boot);
+        Self { mix, bend: |shape| shape, flaws, clocks, faults: 30 * SECOND, lines: 0 }
     }
 
     /// The same seed gives the same verdict.
     pub(crate) fn run(&self, seed: u64) -> Verdict {
         let mut chance = Chance::new(seed);
-        let shape = Shape { clocks: self.clocks, ..Shape::drawn(&mut chance, self.flaws) };
+        let drawn = Shape::drawn(&mut chance, self.flaws);
+        let shape = Shape { clocks: self.clocks, ..(self.bend)(drawn) };
         let mut cluster = Cluster::new(shape, chance, History::new(self.lines));
         Faults::new(self.mix.clone()).run(&mut cluster, self.faults);
         let world = &mut cluster.world;

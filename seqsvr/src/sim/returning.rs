@@ -1,0 +1,74 @@
+//! A replica that comes back after it lost its disk: the real core, which says when to ask whom and when that is enough, over the
+//! simulated network. It answers nobody meanwhile, since it does not listen yet.
+
+use std::collections::BTreeMap;
+
+use super::message::{Input, Packet, Tick};
+use super::replica::ReplicaSetup;
+use super::world::Cx;
+use crate::clock::Moment;
+use crate::replica::comeback::{Comeback, Event, Step};
+use crate::replica::message::Copy;
+use crate::replica::{Answer, Question};
+
+/// See the module.
+pub(crate) struct Returning {
+    setup: ReplicaSetup,
+    core: Comeback,
+    next: u64,
+    /// Questions that are out, to which of the others.
+    out: BTreeMap<u64, usize>,
+    wake: Option<Moment>,
+}
+
+impl Returning {
+    pub(crate) fn new(cx: &mut Cx<'_>, setup: ReplicaSetup, kept: Option<Copy>) -> Self {
+        let core = Comeback::new(setup.sizes, cx.now, setup.settle, kept, setup.flaws);
+        // No answer to an earlier attempt is taken for one to this.
+        let next = cx.chance.number() >> 8;
+        let mut new = Self { setup, core, next, out: BTreeMap::new(), wake: None };
+        new.set_wake(cx);
+        new
+    }
+
+    /// Answers what it votes by from now on, once that is known.
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) -> Option<Copy> {
+        let event = match input {
+            Input::Packet(_, Packet::Answer { id, answer: Answer::Copy(copy) }) => {
+                Event::Answered { from: self.out.remove(&id)?, copy: Some(copy) }
+            }
+            Input::Tick(Tick::Late(id)) => Event::Answered { from: self.out.remove(&id)?, copy: None },
+            Input::Tick(Tick::Wake) => {
+                self.wake = None;
+                Event::Wake
+            }
+            _ => return None,
+        };
+        match self.core.on(cx.now, event) {
+            Ok(Step::Vote(copy)) => return Some(copy),
+            Ok(Step::Ask(others)) => {
+                for other in others {
+                    self.next += 1;
+                    self.out.insert(self.next, other);
+                    cx.send(
+                        self.setup.others[other],
+                        Packet::Question { id: self.next, question: Question::Copy },
+                    );
+                    cx.tick(cx.now + self.setup.patience, Tick::Late(self.next));
+                }
+            }
+            Err(why) => unreachable!("all are set up alike: {why}"),
+        }
+        self.set_wake(cx);
+        None
+    }
+
+    fn set_wake(&mut self, cx: &mut Cx<'_>) {
+        if let Some(at) = self.core.wake_at()
+            && self.wake.is_none_or(|set| at < set)
+        {
+            self.wake = Some(at);
+            cx.tick(at, Tick::Wake);
+        }
+    }
+}
