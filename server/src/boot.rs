@@ -193,7 +193,7 @@ fn secret_in(path: &Path) -> Result<String, BootError> {
 pub struct Running {
     address: SocketAddr,
     stopping: CancellationToken,
-    http: JoinHandle<std::io::Result<()>>,
+    http: JoinHandle<()>,
     tasks: TaskTracker,
     queues: Queues,
     numbers: Lines,
@@ -287,8 +287,7 @@ impl Running {
         self.tasks.close();
         let finished = timeout(limit, async {
             match timeout(limit / 2, &mut self.http).await {
-                Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => error!(%error, "the listener ended badly"),
+                Ok(Ok(())) => {}
                 Ok(Err(error)) => error!(%error, "the HTTP side ended badly"),
                 Err(_) => {
                     warn!("requests that take too long are cut off");

@@ -20,6 +20,8 @@ pub struct ServerSection {
     pub trusted_proxies: Vec<Cidr>,
     /// How often a client should heartbeat; after three times that in silence its socket is closed.
     pub heartbeat_seconds: u32,
+    /// How long the head of an HTTP request may take, from the opening of its connection or from the answer before it.
+    pub head_seconds: u32,
     /// How long one HTTP request may take, its body included.
     pub request_seconds: u32,
     /// How long a stop waits for what was accepted before it gives up.
@@ -35,6 +37,7 @@ impl Default for ServerSection {
             public_url: String::new(),
             trusted_proxies: Vec::new(),
             heartbeat_seconds: 30,
+            head_seconds: 30,
             request_seconds: 30,
             shutdown_seconds: 20,
             machine_id: 0,
@@ -45,6 +48,7 @@ impl Default for ServerSection {
 impl ServerSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("server", "heartbeat_seconds", self.heartbeat_seconds, 1..=3_600)?;
+        within("server", "head_seconds", self.head_seconds, 1..=3_600)?;
         within("server", "request_seconds", self.request_seconds, 1..=3_600)?;
         within("server", "shutdown_seconds", self.shutdown_seconds, 1..=3_600)?;
         within("server", "machine_id", self.machine_id, 0..=1_023)?;

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
-use axum::serve::{IncomingStream, Listener};
 use seqsvr::net::Attended;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -111,11 +109,9 @@ pub(super) struct SeatedListener {
     pub(super) patience: Duration,
 }
 
-impl Listener for SeatedListener {
-    type Io = Attended<TcpStream, Seat>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+impl SeatedListener {
+    /// The next connection that finds a seat.
+    pub(super) async fn accept(&self) -> (Attended<TcpStream, Seat>, SocketAddr) {
         loop {
             let (stream, peer) = match self.tcp.accept().await {
                 Ok(accepted) => accepted,
@@ -139,19 +135,15 @@ impl Listener for SeatedListener {
             return (Attended::new(stream, self.patience, seat), peer);
         }
     }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
-    }
 }
 
 /// The address at the other end of the connection, before any proxy is looked through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-impl Connected<IncomingStream<'_, SeatedListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, SeatedListener>) -> Peer {
-        Peer(*stream.remote_addr())
+impl Connected<SocketAddr> for Peer {
+    fn connect_info(peer: SocketAddr) -> Peer {
+        Peer(peer)
     }
 }
 

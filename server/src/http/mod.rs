@@ -3,7 +3,6 @@
 //! [`Server`] owns the listener, the sockets and the rates. [`routes`] is the one table of all addresses; each
 //! handler lies in the file named after what it serves. Failures become answers in `error` alone.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ mod openapi;
 mod origin;
 mod pages;
 mod proxy;
+mod serve;
 mod state;
 mod wire;
 mod ws;
@@ -40,7 +40,7 @@ pub use state::{Hooks, NewTrace, Readiness, UseCases};
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use error::Problem;
-use listen::{Peer, SeatedListener, Seats};
+use listen::{SeatedListener, Seats};
 use state::{Everything, HttpState, Settings, Sockets};
 
 /// An address, the method that it takes, and who answers.
@@ -132,6 +132,8 @@ fn router(state: HttpState) -> Router {
 pub struct Server {
     listener: SeatedListener,
     router: Router,
+    /// How long the head of a request may take.
+    head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
 }
@@ -176,16 +178,15 @@ impl Server {
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let listener = SeatedListener { tcp, seats, trusted, patience };
-        Server { listener, router: router(state), sockets: open, stopping }
+        let head = Duration::from_secs(config.server.head_seconds.into());
+        Server { listener, router: router(state), head, sockets: open, stopping }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
-    pub async fn run(self) -> io::Result<()> {
-        let Server { listener, router, sockets, stopping } = self;
-        let service = router.into_make_service_with_connect_info::<Peer>();
-        axum::serve(listener, service).with_graceful_shutdown(stopping.cancelled_owned()).await?;
+    pub async fn run(self) {
+        let Server { listener, router, head, sockets, stopping } = self;
+        serve::serve(listener, router, head, stopping).await;
         sockets.close();
         sockets.wait().await;
-        Ok(())
     }
 }

@@ -1,0 +1,128 @@
+//! Serves connections, one task each: HTTP/1.1 with upgrades to WebSocket, and a bound on the time that a head may take.
+//!
+//! Owns the tasks until the requests on them are answered; dropped earlier, it cuts them off. Called by `Server::run`.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
+
+use super::listen::{Peer, SeatedListener};
+
+/// Serves `router` until `stopping`, then finishes the requests that are under way. A head that is not there after `head`, counted
+/// from the opening or from the last answer, ends its connection.
+pub(super) async fn serve(
+    listener: SeatedListener,
+    router: Router,
+    head: Duration,
+    stopping: CancellationToken,
+) {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head);
+    let mut services = router.into_make_service_with_connect_info::<Peer>();
+    let mut tasks = JoinSet::new();
+    loop {
+        let (stream, peer): (_, SocketAddr) = tokio::select! {
+            () = stopping.cancelled() => break,
+            accepted = listener.accept() => accepted,
+            Some(_) = tasks.join_next() => continue,
+        };
+        let Ok(service) = services.call(peer).await;
+        let connection = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let stopping = stopping.clone();
+        tasks.spawn(async move {
+            let mut connection = pin!(connection.with_upgrades());
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stopping.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::trace!(%error, "a connection ended badly");
+            }
+        });
+    }
+    drop(listener);
+    while tasks.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
+
+    use super::super::listen::Seats;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+    async fn start(head: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let addr = tcp.local_addr().expect("bound");
+        let seats = Seats::new(10, 10);
+        let listener = SeatedListener { tcp, seats, trusted: Vec::new(), patience: PATIENCE };
+        let router = Router::new().route("/", get(async || "hello"));
+        let stopping = CancellationToken::new();
+        (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))
+    }
+
+    async fn dial(addr: SocketAddr) -> TcpStream {
+        TcpStream::connect(addr).await.expect("it listens")
+    }
+
+    /// All that comes until the other end closes.
+    async fn rest(mut stream: TcpStream) -> String {
+        let mut all = Vec::new();
+        // A reset is an end, too.
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut all)).await.expect("in time");
+        String::from_utf8(all).expect("text")
+    }
+
+    #[tokio::test]
+    async fn a_head_that_does_not_come_to_its_end_ends_the_connection() {
+        let (addr, ..) = start(Duration::from_millis(50)).await;
+        let silent = dial(addr).await;
+        let mut halfway = dial(addr).await;
+        halfway.write_all(&REQUEST[..20]).await.expect("open");
+        let mut second = dial(addr).await;
+        second.write_all(REQUEST).await.expect("open");
+        let mut dripping = dial(addr).await;
+        let drip = async {
+            // Never silent for long, and never done.
+            while dripping.write_all(b"a").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let (silent, halfway, second, dripped) =
+            tokio::join!(rest(silent), rest(halfway), rest(second), timeout(PATIENCE, drip));
+        dripped.expect("cut off");
+        assert!(silent.is_empty() && !halfway.contains("200 OK"), "{silent} {halfway}");
+        assert!(second.ends_with("hello"), "the request before was answered: {second}");
+    }
+
+    #[tokio::test]
+    async fn a_stop_answers_what_was_asked_and_ends() {
+        let (addr, stopping, served) = start(PATIENCE).await;
+        let mut idle = dial(addr).await;
+        idle.write_all(REQUEST).await.expect("open");
+        let mut first = [0; 12];
+        idle.read_exact(&mut first).await.expect("answered");
+        assert_eq!(&first, b"HTTP/1.1 200");
+        stopping.cancel();
+        timeout(PATIENCE, served).await.expect("at once").expect("runs");
+        assert!(rest(idle).await.ends_with("hello"));
+        assert!(TcpStream::connect(addr).await.is_err(), "nobody listens any more");
+    }
+}
