@@ -110,11 +110,10 @@ impl IssuerConfig {
         for (name, tag) in &self.tags {
             builder = self.add(builder, name, tag, identity.as_ref()).map_err(|error| named(name, error))?;
             if let Some(code) = &tag.code {
-                let codec = Codec::new(&Tag::new(name)?, &code.options()?);
-                codecs.insert(
-                    Tag::new(name)?,
-                    codec.map_err(|error| OpenError::Bad(format!("tag {name}: {error}")))?,
-                );
+                let bad = |error: &dyn std::fmt::Display| OpenError::Bad(format!("tag {name}: {error}"));
+                let codec = Codec::new(&Tag::new(name)?, &code.options()?).map_err(|error| bad(&error))?;
+                let codec = codec.without(&code.blocked_words).map_err(|error| bad(&error))?;
+                codecs.insert(Tag::new(name)?, codec);
             }
             for plugin in &tag.plugins {
                 let plugin: Arc<dyn Plugin> = match plugin.as_str() {

@@ -66,6 +66,9 @@ pub struct CodeConfig {
     /// Whether codes end in a symbol that shows typing errors. Default no.
     #[serde(default)]
     pub check_symbol: bool,
+    /// Words that no code may hold, whatever their letters' case.
+    #[serde(default)]
+    pub blocked_words: Vec<String>,
     /// Files with a secret each: the first is version 1, the last one writes.
     pub key_files: Vec<PathBuf>,
 }

@@ -8,10 +8,18 @@ use thiserror::Error;
 use super::alphabet::{Alphabet, BadAlphabet};
 use super::fingerprint::Fingerprint;
 use super::permutation::Permutation;
+use super::words::{BadWord, Words};
 use crate::issuer::{Range, Tag};
 
-/// The longest code: 63 digits of base 2, a version and a check symbol.
-const LONGEST: usize = 65;
+/// The longest code: two marks, a version, 63 digits of base 2 and a check symbol.
+const LONGEST: usize = 67;
+
+/// How many other spellings of a number are tried when its code holds a blocked word, as far as two symbols tell them
+/// apart. Who blocks so much that these do not suffice is told.
+const OTHERS: u64 = 64;
+
+/// Symbols in front of another spelling, which say which one it is.
+const MARKS: usize = 2;
 
 /// The shortest secret in bytes; shorter ones could be found by trying, from a fingerprint or a few codes.
 const SHORTEST_SECRET: usize = 16;
@@ -81,18 +89,27 @@ pub enum BadCodec {
 
 /// Why a number has no code.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{number} is outside of {first} to {last}, the range that has codes; widen it under a new tag")]
-pub struct EncodeError {
-    number: u64,
-    first: u64,
-    last: u64,
+pub enum EncodeError {
+    /// It is not one of those that have codes.
+    #[error("{number} is outside of {first} to {last}, the range that has codes; widen it under a new tag")]
+    Outside {
+        /// The number.
+        number: u64,
+        /// The first number that has a code.
+        first: u64,
+        /// The last one.
+        last: u64,
+    },
+    /// However it is spelt, it holds a blocked word.
+    #[error("every code of {0} holds a blocked word; block fewer words, or longer ones")]
+    Blocked(u64),
 }
 
 /// Why a text is not a code of this tag. The text is not repeated: it may come from anybody.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
     /// No code is that long.
-    #[error("a code has {expected} symbols, or one more; this has {length}")]
+    #[error("a code has {expected} symbols, or a few more; this has {length}")]
     Length {
         /// Symbols of codes of version 1.
         expected: usize,
@@ -160,6 +177,8 @@ pub struct Codec {
     width: usize,
     /// In ascending order; never empty.
     versions: Vec<Version>,
+    /// What codes may not hold.
+    words: Words,
 }
 
 impl fmt::Debug for Codec {
@@ -206,7 +225,20 @@ impl Codec {
             return Err(BadCodec::NoKey);
         }
         let width = alphabet.width(size);
-        Ok(Self { range: options.range, alphabet, check_symbol: options.check_symbol, width, versions })
+        let (range, check_symbol) = (options.range, options.check_symbol);
+        Ok(Self { range, alphabet, check_symbol, width, versions, words: Words::default() })
+    }
+
+    /// With words that no code may hold, whatever their letters' case. A number whose code would hold one is spelt in another
+    /// way, two symbols longer; of these longer codes all are read, not only those that are written. Words may be added at
+    /// any time, and codes that exist are read as before, as long as there are any words.
+    ///
+    /// # Errors
+    ///
+    /// [`BadWord`]: the first that cannot be blocked.
+    pub fn without(mut self, words: &[String]) -> Result<Self, BadWord> {
+        self.words = Words::new(words)?;
+        Ok(self)
     }
 
     /// The numbers that have codes.
@@ -223,23 +255,57 @@ impl Codec {
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] for a number outside of the range.
+    /// [`EncodeError`] for a number outside of the range, or one that cannot be spelt without a blocked word.
     pub fn encode(&self, number: u64) -> Result<Code, EncodeError> {
         let Range { first, last } = self.range;
         if !(first..=last).contains(&number) {
-            return Err(EncodeError { number, first, last });
+            return Err(EncodeError::Outside { number, first, last });
         }
         let version = self.versions.last().expect("a codec has a version");
+        let at = number - first;
+        let code = self.spell(version, None, version.permutation.forward(at));
+        if !self.words.hit(code.as_bytes()) {
+            return Ok(code);
+        }
+        // Each is the code of another number, marked, so it differs wherever the word was.
+        let mut others = (0..self.others()).map(|other| {
+            let place = version.permutation.forward(self.moved(at, other + 1));
+            self.spell(version, Some(other), place)
+        });
+        others.find(|code| !self.words.hit(code.as_bytes())).ok_or(EncodeError::Blocked(number))
+    }
+
+    /// How many other spellings a number has.
+    fn others(&self) -> u64 {
+        OTHERS.min(self.alphabet.base().pow(MARKS as u32))
+    }
+
+    /// The number so many further on, counted within the range, and beginning again at its end.
+    fn moved(&self, at: u64, by: u64) -> u64 {
+        let size = self.range.last - self.range.first + 1;
+        // Below 2^64: the size is at most 2^63.
+        (at + by % size) % size
+    }
+
+    /// `other`: which of the other spellings this is.
+    fn spell(&self, version: &Version, other: Option<u64>, place: u64) -> Code {
         let mut symbols = [0; LONGEST];
-        let front = usize::from(version.symbol.is_some());
-        symbols[0] = version.symbol.unwrap_or_default();
+        let mut front = 0;
+        if let Some(other) = other {
+            self.alphabet.write(other, &mut symbols[..MARKS]);
+            front = MARKS;
+        }
+        if let Some(symbol) = version.symbol {
+            symbols[front] = symbol;
+            front += 1;
+        }
         let mut length = front + self.width;
-        self.alphabet.write(version.permutation.forward(number - first), &mut symbols[front..length]);
+        self.alphabet.write(place, &mut symbols[front..length]);
         if self.check_symbol {
             symbols[length] = self.alphabet.check(&symbols[..length]);
             length += 1;
         }
-        Ok(Code { symbols, length: length as u8 })
+        Code { symbols, length: length as u8 }
     }
 
     /// Reads a code of any configured version.
@@ -252,6 +318,7 @@ impl Codec {
         let expected = self.width + usize::from(self.check_symbol);
         let front = match bytes.len().checked_sub(expected) {
             Some(front @ (0 | 1)) => front,
+            Some(front @ (2 | 3)) if !self.words.is_empty() => front,
             _ => return Err(DecodeError::Length { expected, length: bytes.len() }),
         };
         if bytes.iter().any(|&symbol| self.alphabet.value(symbol).is_none()) {
@@ -261,7 +328,8 @@ impl Codec {
         if check.first().is_some_and(|&check| check != self.alphabet.check(text)) {
             return Err(DecodeError::Check);
         }
-        let (symbol, digits) = text.split_at(front);
+        let (marks, text) = text.split_at(if front < MARKS { 0 } else { MARKS });
+        let (symbol, digits) = text.split_at(front - marks.len());
         let symbol = symbol.first().copied();
         let Some(version) = self.versions.iter().find(|version| version.symbol == symbol) else {
             let version = symbol.and_then(|symbol| self.alphabet.value(symbol)).map_or(1, |value| value + 2);
@@ -271,6 +339,13 @@ impl Codec {
         if place > self.range.last - self.range.first {
             return Err(DecodeError::NoNumber);
         }
-        Ok(self.range.first + version.permutation.backward(place))
+        let at = version.permutation.backward(place);
+        if marks.is_empty() {
+            return Ok(self.range.first + at);
+        }
+        let other = self.alphabet.read(marks).filter(|&other| other < self.others());
+        let back = other.ok_or(DecodeError::NoNumber)? + 1;
+        let size = self.range.last - self.range.first + 1;
+        Ok(self.range.first + self.moved(at, size - back % size))
     }
 }

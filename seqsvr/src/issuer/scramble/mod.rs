@@ -18,9 +18,11 @@ mod permutation;
 mod plugin;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
 pub use codec::{BadCodec, Code, Codec, CodecOptions, DecodeError, EncodeError, Key};
 pub use fingerprint::{BadFingerprint, Changed, Fingerprint};
 pub use ledger::{CodeLedger, LedgerError, MemoryLedger, PostgresLedger, SqliteLedger};
 pub use plugin::{OpenScrambleError, Scramble};
+pub use words::BadWord;
