@@ -22,6 +22,8 @@ use issuer::{Process, take};
 use redis_server::Redis;
 use seqsvr::issuer::repository::{Repository, SqliteRepository};
 use seqsvr::issuer::{IssueError, RedisOptions, RedisStrategy, Strategy, Tag};
+use tokio_util::sync::CancellationToken;
+use waiting::until;
 
 fn order() -> Tag {
     Tag::new("order").unwrap()
@@ -29,8 +31,11 @@ fn order() -> Tag {
 
 /// With the settings that a tag has if nobody configures any.
 async fn open(database: &Arc<Door>, url: &str) -> RedisStrategy {
+    open_with(database, RedisOptions::new(vec![url.to_owned()])).await
+}
+
+async fn open_with(database: &Arc<Door>, options: RedisOptions) -> RedisStrategy {
     let repository = Arc::clone(database) as Arc<dyn Repository>;
-    let options = RedisOptions::new(vec![url.to_owned()]);
     let strategy = RedisStrategy::new(&order(), repository, None, options).unwrap();
     strategy.init().await.unwrap();
     strategy
@@ -148,6 +153,57 @@ async fn a_segment_that_comes_too_late_is_left_out() {
         assert!(issued.ranges().iter().all(|range| range.last < 400_000), "{issued:?}");
         assert!(durable(&database).await.0 > before, "others were taken from the database");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
+    let (mut redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let mut issuers = vec![];
+    for _ in 0..8 {
+        let mut options = RedisOptions::new(vec![redis.url()]);
+        options.segment.retry_longest = Duration::from_millis(20);
+        issuers.push(Arc::new(open_with(&database, options).await));
+    }
+    let stop = CancellationToken::new();
+    let callers: Vec<_> = issuers
+        .iter()
+        .map(|issuer| {
+            let (issuer, stop) = (Arc::clone(issuer), stop.clone());
+            tokio::spawn(async move {
+                let mut mine = vec![];
+                while !stop.is_cancelled() {
+                    mine.push(issuer.issue(1).await.unwrap().first());
+                }
+                assert!(mine.is_sorted_by(|a, b| a < b), "never back within a process");
+                mine
+            })
+        })
+        .collect();
+    let issued = |than: u64| {
+        let issuers = &issuers;
+        async move || issuers.iter().all(|issuer| issuer.status().issued > than)
+    };
+    until("all issue", issued(50)).await;
+    redis.kill();
+    until("all know that Redis is away", async || issuers.iter().all(|one| one.status().trouble.is_some()))
+        .await;
+    redis.run();
+    until("all are back", async || issuers.iter().all(|one| one.status().trouble.is_none())).await;
+    stop.cancel();
+    let (line, mut all) = (Line::default(), vec![]);
+    for caller in callers {
+        all.extend(caller.await.unwrap());
+    }
+    for issuer in issuers.iter().chain(&issuers) {
+        let before = line.before();
+        let number = issuer.issue(1).await.unwrap().first();
+        line.after(before, [number]);
+        all.push(number);
+    }
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "no number twice");
 }
 
 #[tokio::test]
