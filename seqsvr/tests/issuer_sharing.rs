@@ -139,6 +139,21 @@ async fn who_waits_for_a_segment_of_a_process_that_died_brings_it() {
 }
 
 #[tokio::test]
+async fn a_database_slower_than_a_claim_still_serves_all() {
+    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let mut issuers = vec![];
+    for _ in 0..4 {
+        let mut options = RedisOptions::new(vec![redis.url()]);
+        // A claim lasts half of it, so the second process prepares while the first one still does.
+        options.segment.wait = Duration::from_millis(500);
+        issuers.push(open_with(&database, options).await);
+    }
+    database.slow(Duration::from_millis(300));
+    let line = race(issuers, 30).await;
+    assert_eq!(line.count.load(Ordering::SeqCst), 4 * 30);
+}
+
+#[tokio::test]
 async fn a_segment_that_comes_too_late_is_left_out() {
     let (redis, database) = (Redis::start(), Arc::new(Door::default()));
     let issuer = open(&database, &redis.url()).await;
@@ -179,11 +194,7 @@ async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
             })
         })
         .collect();
-    let issued = |than: u64| {
-        let issuers = &issuers;
-        async move || issuers.iter().all(|issuer| issuer.status().issued > than)
-    };
-    until("all issue", issued(50)).await;
+    until("all issue", async || issuers.iter().all(|one| one.status().issued > 50)).await;
     redis.kill();
     until("all know that Redis is away", async || issuers.iter().all(|one| one.status().trouble.is_some()))
         .await;
