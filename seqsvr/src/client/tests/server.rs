@@ -1,59 +1,84 @@
-//! Processes that answer as the table says, over one allocator that works, each on a port of its own; they can fall silent,
-//! refuse, go back or die.
+//! AllocSvrs as they are, each on a runtime and a port of its own, over stores in memory: they can die, fall silent, and come back
+//! over other stores.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
-use futures_util::{Stream, StreamExt as _};
-use tokio::net::TcpListener;
+use async_trait::async_trait;
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
-use tonic::{Request, Response, Status, Streaming};
+use tokio_util::sync::CancellationToken;
 
+use crate::Options;
+use crate::alloc::hall::Hall;
+use crate::alloc::node::NodeRules;
+use crate::alloc::record::DataDir;
+use crate::alloc::shell::{Settings, Shell};
 use crate::client::locked;
+use crate::clock;
+use crate::flaws::Flaws;
 use crate::ids::{Epoch, SectionId, Uid};
 use crate::routing::{Assignment, Node, NodeState, Table};
-use crate::rpc::v1::sequence_server::{Sequence, SequenceServer};
-use crate::rpc::v1::{self, stream_reply::Answer, stream_request::Call};
-use crate::store::Memory;
-use crate::{Embedded, Options, Sequencer as _};
+use crate::rpc::door::Door;
+use crate::rpc::seats::ConnectionsConfig;
+use crate::rpc::security::{Listen, ListenConfig};
+use crate::rpc::sequence::{Desk, Limits};
+use crate::rpc::v1::sequence_server::SequenceServer;
+use crate::store::tables::TableStore as _;
+use crate::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, SectionStore, StoreError, Stores};
 
 /// Uids of a section.
 pub(super) const SECTION: u32 = 10_000;
+/// How long a lease lasts: a takeover from a dead process takes a little longer.
+const LEASE: Duration = Duration::from_millis(200);
 
 /// What the processes of one Set share.
 pub(super) struct World {
     set: u32,
-    numbers: Embedded,
-    table: Mutex<Option<Table>>,
-    /// Sections that their owner cannot serve.
-    pub(super) waiting: Mutex<HashSet<SectionId>>,
-    /// Taken off every number.
-    pub(super) back: Mutex<u64>,
+    store: Arc<Gate>,
+    lives: AtomicU64,
+}
+
+/// A store in memory that does not raise some sections: their owner cannot serve them.
+#[derive(Default)]
+struct Gate {
+    behind: Arc<Memory>,
+    shut: Mutex<HashSet<SectionId>>,
 }
 
 /// One process.
 pub(super) struct Process {
-    pub(super) name: &'static str,
+    name: &'static str,
+    incarnation: u64,
     pub(super) addr: String,
-    pub(super) silent: Arc<Mutex<bool>>,
-    pub(super) questions: Arc<Mutex<usize>>,
+    hall: Arc<Hall>,
     runtime: Option<Runtime>,
+    /// While this is there and somebody waits for it, the only thread of the runtime does nothing else.
+    silence: Option<mpsc::Sender<()>>,
+    _folder: TempDir,
 }
 
 impl World {
-    pub(super) async fn new(set: u32) -> Arc<Self> {
-        let options = Options { section_size: SECTION, ..Options::default() };
-        let numbers = Embedded::open(Arc::new(Memory::new()), options).await.expect("memory works");
-        let (table, waiting, back) = Default::default();
-        Arc::new(Self { set, numbers, table, waiting, back })
+    pub(super) fn new(set: u32) -> Self {
+        Self { set, store: Arc::default(), lives: AtomicU64::new(1) }
+    }
+
+    /// From now on no ceiling of `section` is raised.
+    pub(super) fn shut(&self, section: u32) {
+        locked(&self.store.shut).insert(SectionId::new(section));
+    }
+
+    /// All ceilings are raised again.
+    pub(super) fn open(&self) {
+        locked(&self.store.shut).clear();
     }
 
     /// Gives each process the sections named.
-    pub(super) fn assign(
+    pub(super) async fn assign(
         &self,
         version: u64,
         uids: RangeInclusive<u32>,
@@ -70,7 +95,7 @@ impl World {
             sections: SectionId::new(*sections.start())..=SectionId::new(*sections.end()),
             node: *node,
             home: *node,
-            incarnation: 1,
+            incarnation: processes[*node as usize].incarnation,
             epoch,
         };
         let table = Table {
@@ -82,38 +107,103 @@ impl World {
             assignments: sections.iter().map(assignment).collect(),
         };
         table.check().expect("a good table");
-        *locked(&self.table) = Some(table);
+        self.store.behind.write(&Arc::new(table)).await.expect("a newer table");
     }
 
     /// Starts a process.
-    pub(super) async fn start(self: &Arc<Self>, name: &'static str) -> Process {
+    pub(super) async fn start(&self, name: &'static str) -> Process {
+        self.start_at(name, SocketAddr::from(([127, 0, 0, 1], 0))).await
+    }
+
+    async fn start_at(&self, name: &'static str, addr: SocketAddr) -> Process {
+        let incarnation = self.lives.fetch_add(1, Ordering::Relaxed);
+        let folder = tempfile::tempdir().expect("there is room");
+        let (shell, hall) = self.shell(name, incarnation, &folder);
         // A runtime of its own takes its connections down with it.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
-        let bound = runtime.spawn(TcpListener::bind("127.0.0.1:0"));
-        let listener = bound.await.expect("no panic").expect("a free port");
-        let addr = format!("http://{}", listener.local_addr().expect("bound"));
-        let (silent, questions) = <(Arc<Mutex<bool>>, Arc<Mutex<usize>>)>::default();
-        let service = Service {
-            name,
-            world: Arc::clone(self),
-            silent: Arc::clone(&silent),
-            questions: Arc::clone(&questions),
-        };
-        runtime.spawn(async move {
-            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-            let serving = Server::builder().add_service(SequenceServer::new(service));
-            serving.serve_with_incoming(incoming).await
+        let (stop, limits) = (CancellationToken::new(), Limits { uids: 10_000, waiting: 100, streams: 10 });
+        let desk = Desk::new(vec![Arc::clone(&hall)], limits, stop.clone());
+        let bound = runtime.spawn(async move {
+            let listen = Listen::load(&ListenConfig::default(), addr, false).expect("loopback needs nothing");
+            loop {
+                // One that was there before may not be gone quite.
+                if let Ok(door) = Door::open(addr, &listen, ConnectionsConfig::default()).await {
+                    return door.with(SequenceServer::new(desk));
+                }
+            }
         });
-        Process { name, addr, silent, questions, runtime: Some(runtime) }
+        let door = bound.await.expect("no panic");
+        let addr = format!("http://{}", door.address().expect("bound"));
+        runtime.spawn(door.serve(stop));
+        runtime.spawn(shell.run(CancellationToken::new()));
+        Process { name, incarnation, addr, hall, runtime: Some(runtime), silence: None, _folder: folder }
+    }
+
+    fn shell(&self, name: &str, incarnation: u64, folder: &TempDir) -> (Shell, Arc<Hall>) {
+        let options = Options {
+            section_size: SECTION,
+            raise_wait: Duration::from_millis(20),
+            retry_longest: Duration::from_millis(10),
+            incarnation,
+            ..Options::default()
+        };
+        let rules = NodeRules {
+            name: name.to_owned(),
+            incarnation,
+            lease: LEASE,
+            poll: LEASE / 4,
+            retry: LEASE / 40,
+            layout: options.layout(),
+            flaws: Flaws::default(),
+        };
+        let settings =
+            Settings { set: self.set, rules, options, leave_wait: Duration::ZERO, clock: clock::now };
+        let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
+        let tables = Arc::clone(&self.store.behind) as _;
+        Shell::new(settings, Stores { sections: Arc::clone(&self.store) as _, tables }, record)
     }
 }
 
 impl Process {
     /// It is gone, and its connections with it.
     pub(super) fn die(&mut self) {
+        self.silence = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+
+    /// It dies, and comes back at the same address over the stores of `world`.
+    pub(super) async fn move_to(&mut self, world: &World) {
+        self.die();
+        let addr = self.addr.trim_start_matches("http://").parse().expect("an address");
+        *self = world.start_at(self.name, addr).await;
+    }
+
+    /// From now on it does nothing, and its connections stay.
+    pub(super) async fn fall_silent(&mut self) {
+        let (silence, end) = mpsc::channel();
+        self.silence = Some(silence);
+        let (begun, silent) = tokio::sync::oneshot::channel();
+        let runtime = self.runtime.as_ref().expect("it lives");
+        runtime.spawn(async move {
+            let _ = begun.send(());
+            // Until the sender is dropped.
+            let _ = end.recv();
+        });
+        silent.await.expect("it runs");
+    }
+
+    /// Waits until it serves `uid`.
+    pub(super) async fn until_it_serves(&self, uid: u32) {
+        while self.hall.view().tenure(Uid::new(uid)).is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// How many numbers it has handed out.
+    pub(super) fn handed_out(&self) -> u64 {
+        self.hall.metrics().allocated
     }
 }
 
@@ -123,172 +213,34 @@ impl Drop for Process {
     }
 }
 
-#[derive(Clone)]
-struct Service {
-    name: &'static str,
-    world: Arc<World>,
-    silent: Arc<Mutex<bool>>,
-    questions: Arc<Mutex<usize>>,
-}
-
-type Replies = Pin<Box<dyn Stream<Item = Result<v1::StreamReply, Status>> + Send>>;
-
-/// Why nothing was handed out.
-enum No {
-    NotOwner,
-    Waiting,
-}
-
-impl Service {
-    fn may(&self, uids: &[u32]) -> Result<(), No> {
-        let table = locked(&self.world.table);
-        for &uid in uids {
-            let owner = table.as_ref().and_then(|table| table.owner(table.section(Uid::new(uid))));
-            let Some(owner) = owner else { return Err(No::NotOwner) };
-            let mine = table.as_ref().and_then(|table| table.index(self.name));
-            if Some(owner.node) != mine {
-                return Err(No::NotOwner);
-            }
-            if locked(&self.world.waiting).contains(&SectionId::new(uid / SECTION)) {
-                return Err(No::Waiting);
-            }
-        }
-        Ok(())
+#[async_trait]
+impl SectionStore for Gate {
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        self.behind.newest_epoch().await
     }
 
-    fn table_for(&self, route: Option<v1::Route>) -> Option<v1::Table> {
-        let route = route.expect("every request says what it goes by");
-        assert_eq!(route.set, self.world.set);
-        let known = Epoch { term: route.term, version: route.version };
-        locked(&self.world.table).as_ref().filter(|table| table.version > known).map(v1::Table::from)
-    }
-
-    async fn next(&self, uid: u32, count: u32) -> (u64, u64) {
-        let granted = self.world.numbers.next(Uid::new(uid), count).await.expect("memory works");
-        let back = *locked(&self.world.back);
-        (granted.first.saturating_sub(back), granted.last.saturating_sub(back))
-    }
-
-    fn epoch(&self) -> Option<v1::Epoch> {
-        locked(&self.world.table).as_ref().map(|table| table.version.into())
-    }
-
-    async fn answer(&self, request: v1::StreamRequest) -> v1::StreamReply {
-        *locked(&self.questions) += 1;
-        if *locked(&self.silent) {
-            std::future::pending::<()>().await;
-        }
-        /// Each reply has these outcomes in an enum of its own.
-        macro_rules! no {
-            ($replies:ident, $no:expr) => {
-                match $no {
-                    No::NotOwner => v1::$replies::Outcome::NotOwner(v1::NotOwner {}),
-                    No::Waiting => v1::$replies::Outcome::Unavailable(v1::Unavailable {
-                        reason: "the section waits".to_owned(),
-                        retry_after_ms: 1,
-                    }),
-                }
-            };
-        }
-        let answer = match request.call.expect("a call") {
-            Call::Next(ask) => {
-                let outcome = match self.may(&[ask.uid]) {
-                    Ok(()) => {
-                        let (first, last) = self.next(ask.uid, ask.count).await;
-                        v1::next_reply::Outcome::Granted(v1::Granted { first, last, epoch: self.epoch() })
-                    }
-                    Err(no) => no!(next_reply, no),
-                };
-                Answer::Next(v1::NextReply { outcome: Some(outcome), table: self.table_for(ask.route) })
-            }
-            Call::NextEach(ask) => {
-                let outcome = match self.may(&ask.uids) {
-                    Ok(()) => {
-                        let mut numbers = Vec::new();
-                        for &uid in &ask.uids {
-                            numbers.push(self.next(uid, 1).await.0);
-                        }
-                        let run = v1::EpochRun { count: numbers.len() as u32, epoch: self.epoch() };
-                        v1::next_each_reply::Outcome::Granted(v1::GrantedEach { numbers, epochs: vec![run] })
-                    }
-                    Err(no) => no!(next_each_reply, no),
-                };
-                Answer::NextEach(v1::NextEachReply {
-                    outcome: Some(outcome),
-                    table: self.table_for(ask.route),
-                })
-            }
-            Call::Current(ask) => {
-                let outcome = match self.may(&ask.uids) {
-                    Ok(()) => {
-                        let mut numbers = Vec::new();
-                        for &uid in &ask.uids {
-                            let bound =
-                                self.world.numbers.current(Uid::new(uid)).await.expect("memory works");
-                            numbers.push(bound.saturating_sub(*locked(&self.world.back)));
-                        }
-                        v1::current_reply::Outcome::UpperBounds(v1::UpperBounds { numbers })
-                    }
-                    Err(no) => no!(current_reply, no),
-                };
-                Answer::Current(v1::CurrentReply { outcome: Some(outcome), table: self.table_for(ask.route) })
-            }
-            Call::Advance(ask) => {
-                let outcome = match self.may(&[ask.uid]) {
-                    Ok(()) => {
-                        let advanced = self.world.numbers.advance(Uid::new(ask.uid), ask.at_least).await;
-                        advanced.expect("memory works");
-                        v1::advance_reply::Outcome::Advanced(v1::Advanced {})
-                    }
-                    Err(no) => no!(advance_reply, no),
-                };
-                Answer::Advance(v1::AdvanceReply { outcome: Some(outcome), table: self.table_for(ask.route) })
-            }
-        };
-        v1::StreamReply { id: request.id, answer: Some(answer) }
-    }
-}
-
-#[tonic::async_trait]
-impl Sequence for Service {
-    type StreamStream = Replies;
-
-    async fn stream(
+    async fn claim(
         &self,
-        requests: Request<Streaming<v1::StreamRequest>>,
-    ) -> Result<Response<Replies>, Status> {
-        let service = self.clone();
-        let replies = requests.into_inner().then(move |request| {
-            let service = service.clone();
-            async move { Ok(service.answer(request?).await) }
-        });
-        Ok(Response::new(Box::pin(replies)))
+        sections: &[RangeInclusive<SectionId>],
+        owner: Owner,
+        layout: Layout,
+    ) -> Result<Claimed, StoreError> {
+        self.behind.claim(sections, owner, layout).await
     }
 
-    async fn next(&self, _: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
-        unary()
+    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+        self.behind.release(sections, owner).await
     }
 
-    async fn next_each(
-        &self,
-        _: Request<v1::NextEachRequest>,
-    ) -> Result<Response<v1::NextEachReply>, Status> {
-        unary()
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        let mut answers = Vec::with_capacity(raises.len());
+        for raise in raises {
+            let shut = locked(&self.shut).contains(&raise.section);
+            answers.extend(match shut {
+                true => vec![Err(RaiseError::Unavailable("shut".to_owned()))],
+                false => self.behind.raise(owner, &[*raise]).await,
+            });
+        }
+        answers
     }
-
-    async fn current(&self, _: Request<v1::CurrentRequest>) -> Result<Response<v1::CurrentReply>, Status> {
-        unary()
-    }
-
-    async fn advance(&self, _: Request<v1::AdvanceRequest>) -> Result<Response<v1::AdvanceReply>, Status> {
-        unary()
-    }
-
-    async fn route(&self, _: Request<v1::RouteRequest>) -> Result<Response<v1::Table>, Status> {
-        unary()
-    }
-}
-
-fn unary<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("the client streams"))
 }
