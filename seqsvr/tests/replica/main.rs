@@ -4,7 +4,6 @@ mod process;
 mod refusals;
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use process::{Place, refusal};
@@ -13,6 +12,7 @@ use seqsvr::replica::{Answer, Question};
 use seqsvr::store::quorum::Link;
 use seqsvr::store::{Ceiling, Layout, Owner};
 use seqsvr::{Epoch, SectionId};
+use tokio::sync::watch;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
@@ -32,7 +32,13 @@ async fn claim(link: &dyn Link, last: u32, owner: Owner) -> Vec<Ceiling> {
 }
 
 /// Raises one section on and on until the replica no longer answers; `confirmed` is what it answered for.
-async fn raise_until_it_dies(link: &dyn Link, owner: Owner, section: u32, from: u64, confirmed: &AtomicU64) {
+async fn raise_until_it_dies(
+    link: &dyn Link,
+    owner: Owner,
+    section: u32,
+    from: u64,
+    confirmed: &watch::Sender<u64>,
+) {
     for max in from.. {
         let ceilings = vec![Ceiling { section: SectionId::new(section), max }];
         match link.ask(Question::Raise { owner, ceilings }).await {
@@ -40,7 +46,7 @@ async fn raise_until_it_dies(link: &dyn Link, owner: Owner, section: u32, from: 
             Ok(other) => panic!("{other:?}"),
             Err(_) => return,
         }
-        confirmed.store(max, Ordering::SeqCst);
+        confirmed.send_replace(max);
     }
 }
 
@@ -48,11 +54,11 @@ async fn raise_until_it_dies(link: &dyn Link, owner: Owner, section: u32, from: 
 async fn confirmed_raises_survive_being_killed() {
     let place = Place::new("s1", "file_bytes = 65536");
     let mut replica = place.start(&["--init"]);
-    let confirmed: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
+    let confirmed: Vec<_> = (0..8).map(|_| watch::Sender::new(0)).collect();
     for life in 1..=6 {
         let link = replica.link();
         let found = claim(&link, 7, owner(life)).await;
-        let at_least: Vec<u64> = confirmed.iter().map(|one| one.load(Ordering::SeqCst)).collect();
+        let at_least: Vec<u64> = confirmed.iter().map(|one| *one.borrow()).collect();
         for (section, &at_least) in at_least.iter().enumerate() {
             let stored = found.iter().find(|one| one.section.get() as usize == section);
             let stored = stored.map_or(0, |one| one.max);
@@ -65,9 +71,8 @@ async fn confirmed_raises_survive_being_killed() {
             raise_until_it_dies(&link, owner(life), section, from, &confirmed[section as usize])
         });
         let killing = async {
-            while confirmed[0].load(Ordering::SeqCst) < at_least[0] + 40 + 7 * life {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            let enough = at_least[0] + 40 + 7 * life;
+            confirmed[0].subscribe().wait_for(|&max| max >= enough).await.unwrap();
             replica.kill();
         };
         tokio::join!(futures_util::future::join_all(raising), killing);

@@ -26,7 +26,7 @@ async fn a_stalled_commit_holds_back_what_comes_after_it() {
         let first = tokio::spawn(process.messages.submit(ann, to(bob, 1, "first")));
         process.store.until_stalled(1).await;
         let second = tokio::spawn(process.messages.submit(ann, to(bob, 2, "second")));
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        process.idle().await;
         assert!(world.inbox(bob).await.is_empty(), "nothing may be visible behind a commit under way");
         assert_eq!(process.sync.mark(bob).await.expect("memory").newest(), MessageId::ZERO);
         process.store.release();
@@ -203,10 +203,10 @@ async fn a_failure_after_the_last_order_does_not_hold_up_a_stop() {
     let queues = process.queues.clone();
     let stop = tokio::spawn(async move { queues.stop().await });
     // Ann's queue takes its last order; then Cat's copy for her comes, and its commit is refused.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    process.idle().await;
     process.store.release();
     assert!(late.await.expect("runs").is_ok());
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    process.idle().await;
     process.store.release();
     // At once: a writer that had panicked meanwhile would still be pausing.
     tokio::time::timeout(Duration::from_millis(20), stop).await.expect("in time").expect("runs");

@@ -178,6 +178,11 @@ impl Process {
         })
     }
 
+    /// Waits until nobody has anything to do any more: only then does the paused clock move.
+    pub(crate) async fn idle(&self) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
     /// Lets paused time pass: without it the end of a writer's pause would never come.
     pub(crate) async fn pause(&self) {
         tokio::time::advance(Duration::from_millis(20)).await;
