@@ -36,15 +36,7 @@ impl Station {
     /// The life `incarnation` of the node called `name`.
     pub(crate) fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
-        let rules = NodeRules {
-            name: name.to_owned(),
-            incarnation,
-            lease: LEASE,
-            poll: LEASE / 4,
-            retry: LEASE / 40,
-            layout: options.layout(),
-            flaws: Flaws::default(),
-        };
+        let rules = rules(name, LEASE, &options);
         let settings = Settings { set: 0, rules, options, leave_wait: Duration::from_secs(5), clock };
         let stores = Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _ };
         let (shell, hall) = Shell::new(settings, stores, record);
@@ -62,6 +54,19 @@ impl Station {
                 Err(_) => sleep(Duration::from_millis(1)).await,
             }
         }
+    }
+}
+
+/// What the core of the node called `name` goes by, in the life that `options` tells.
+pub(crate) fn rules(name: &str, lease: Duration, options: &Options) -> NodeRules {
+    NodeRules {
+        name: name.to_owned(),
+        incarnation: options.incarnation,
+        lease,
+        poll: lease / 4,
+        retry: lease / 40,
+        layout: options.layout(),
+        flaws: Flaws::default(),
     }
 }
 

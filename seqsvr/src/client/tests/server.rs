@@ -14,13 +14,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::Options;
+use crate::alloc::fixture::rules;
 use crate::alloc::hall::Hall;
-use crate::alloc::node::NodeRules;
 use crate::alloc::record::DataDir;
 use crate::alloc::shell::{Settings, Shell};
 use crate::client::locked;
 use crate::clock;
-use crate::flaws::Flaws;
 use crate::ids::{Epoch, SectionId, Uid};
 use crate::routing::{Assignment, Node, NodeState, Table};
 use crate::rpc::door::Door;
@@ -147,15 +146,7 @@ impl World {
             incarnation,
             ..Options::default()
         };
-        let rules = NodeRules {
-            name: name.to_owned(),
-            incarnation,
-            lease: LEASE,
-            poll: LEASE / 4,
-            retry: LEASE / 40,
-            layout: options.layout(),
-            flaws: Flaws::default(),
-        };
+        let rules = rules(name, LEASE, &options);
         let settings =
             Settings { set: self.set, rules, options, leave_wait: Duration::ZERO, clock: clock::now };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
