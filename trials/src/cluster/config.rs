@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use seqsvr::store::{EtcdConfig, Stores, StoresConfig};
@@ -294,13 +294,23 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
     Ok(config.open(CLUSTER, 0)?)
 }
 
+/// Below the ports that the system gives to connections: while a process is away, one of them could take its place.
+const PORTS: Range<u16> = 10_000..32_000;
+
 /// All are held until the last is found, so that they differ.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<_>>()?;
-    Ok(listeners
-        .iter()
-        .map(TcpListener::local_addr)
-        .map(|addr| addr.map(|addr| addr.port()))
-        .collect::<std::io::Result<_>>()?)
+    let mut held: Vec<(u16, TcpListener)> = Vec::new();
+    for _ in 0..100 * count {
+        if held.len() == count {
+            break;
+        }
+        let port = rand::random_range(PORTS);
+        held.extend(TcpListener::bind(("127.0.0.1", port)).ok().map(|listener| (port, listener)));
+    }
+    let ports: Vec<u16> = held.iter().map(|(port, _)| *port).collect();
+    if ports.len() == count {
+        Ok(ports)
+    } else {
+        Err(Failure::new(format!("there are no {count} free ports")))
+    }
 }
