@@ -4,7 +4,7 @@
 use std::mem;
 use std::ops::RangeInclusive;
 
-use super::{Owner, RaiseError, StoreError};
+use super::{Owner, RaiseError, Ranges, StoreError};
 use crate::ids::{Epoch, SectionId};
 use crate::replica::Earlier;
 use crate::replica::message::Held;
@@ -51,11 +51,7 @@ impl Claims {
 
     /// Records `owner` for `sections`, or refuses and changes nothing. Says whether anything changed: a repeated claim
     /// changes nothing.
-    pub(super) fn accept(
-        &mut self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-    ) -> Result<bool, StoreError> {
+    pub(super) fn accept(&mut self, sections: &Ranges, owner: Owner) -> Result<bool, StoreError> {
         for run in sections.iter().flat_map(|range| self.within(range)) {
             let holder = run.hands.owner.owner;
             if holder != owner && holder.epoch >= owner.epoch {
@@ -72,7 +68,7 @@ impl Claims {
 
     /// Notes where the newest or the highest earlier owner is exactly this one that it has released. Says whether anything
     /// changed.
-    pub(super) fn release(&mut self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> bool {
+    pub(super) fn release(&mut self, sections: &Ranges, owner: Owner) -> bool {
         let leave = |held: Held| if held.owner == owner { Held { released: true, ..held } } else { held };
         self.change(sections, |hands| {
             hands.map(|hands| Hands { owner: leave(hands.owner), earlier: hands.earlier.map(leave) })
@@ -80,7 +76,7 @@ impl Claims {
     }
 
     /// Who held `sections` before the newest claim.
-    pub(super) fn earlier(&self, sections: &[RangeInclusive<SectionId>]) -> Vec<Earlier> {
+    pub(super) fn earlier(&self, sections: &Ranges) -> Vec<Earlier> {
         let mut found: Vec<Earlier> = Vec::new();
         for range in sections {
             for run in self.within(range) {
@@ -111,11 +107,7 @@ impl Claims {
         self.runs[first..].iter().take_while(move |run| *run.sections.start() <= end)
     }
 
-    fn change(
-        &mut self,
-        sections: &[RangeInclusive<SectionId>],
-        new: impl Fn(Option<Hands>) -> Option<Hands>,
-    ) -> bool {
+    fn change(&mut self, sections: &Ranges, new: impl Fn(Option<Hands>) -> Option<Hands>) -> bool {
         let before = self.runs.clone();
         sections.iter().for_each(|range| self.change_one(range, &new));
         self.runs != before

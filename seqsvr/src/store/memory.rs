@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::claims::Claims;
-use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
 mod tables;
@@ -58,12 +58,7 @@ impl SectionStore for Memory {
         Ok(self.lock().claims.newest())
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         let mut state = self.lock();
         let stored = *state.layout.get_or_insert(layout);
         if stored != layout {
@@ -91,7 +86,7 @@ impl SectionStore for Memory {
         raises.iter().map(&mut raise_one).collect()
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         if self.lock().claims.release(sections, owner) {
             self.changed();
         }

@@ -32,6 +32,9 @@ pub use memory::Memory;
 /// The largest ceiling that a store must be able to keep: 2^63 - 1.
 pub const MAX_CEILING: u64 = i64::MAX as u64;
 
+/// Runs of sections.
+pub type Ranges = [RangeInclusive<SectionId>];
+
 /// What the stored numbers of sections mean; fixed by the first claim for the life of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -91,18 +94,13 @@ pub trait SectionStore: Send + Sync {
     /// [`StoreError::Unavailable`].
     async fn newest_epoch(&self) -> Result<Epoch, StoreError>;
 
-    /// Takes `sections` (disjoint ranges) for `owner`.
+    /// Takes `sections`, which are disjoint, for `owner`.
     ///
     /// # Errors
     ///
     /// [`StoreError::Layout`] and [`StoreError::Claimed`] are refusals that change nothing; after
     /// [`StoreError::Unavailable`] the claim may or may not stand, and may be repeated.
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError>;
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError>;
 
     /// Raises ceilings and answers in order, once for each: the ceiling now durable, not smaller than the
     /// target. Each stands alone; a store may carry them out together.
@@ -115,7 +113,7 @@ pub trait SectionStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: it may or may not be noted, and may be repeated.
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError>;
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError>;
 }
 
 /// Why a store could not be opened, read or claimed from.

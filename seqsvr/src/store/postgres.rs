@@ -2,7 +2,6 @@
 //! processes may use one schema at a time; the claims in it decide who may raise what.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,8 +10,8 @@ use sqlx::{PgConnection, PgPool};
 
 use super::batches::batches;
 use super::sql::{layout_is_new, number, stored};
-use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
-use crate::ids::{Epoch, SectionId};
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
+use crate::ids::Epoch;
 
 mod schema;
 
@@ -72,12 +71,7 @@ impl SectionStore for PostgresSections {
         Ok(schema::load(&mut connection).await.map_err(unavailable)?.newest())
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         let mut transaction = self.pool.begin().await.map_err(unavailable)?;
         schema::lock_for_claim(&mut transaction).await.map_err(unavailable)?;
         let stored = schema::layout(&mut transaction).await.map_err(unavailable)?;
@@ -104,7 +98,7 @@ impl SectionStore for PostgresSections {
         answers
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await.map_err(unavailable)?;
         schema::lock_for_claim(&mut transaction).await.map_err(unavailable)?;
         let mut claims = schema::load(&mut transaction).await.map_err(unavailable)?;

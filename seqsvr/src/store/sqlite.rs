@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::claims::Claims;
 use super::sql::{layout_is_new, number, stored};
-use super::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
 mod schema;
@@ -104,12 +104,7 @@ impl SectionStore for SqliteSections {
         Ok(claims.newest())
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         let (mut slot, mut connection) = self.checked_out().await?;
         let claimed = claim(&mut connection, sections, owner, layout).await;
         *slot = Some(connection);
@@ -141,7 +136,7 @@ impl SectionStore for SqliteSections {
         }
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         let (mut slot, mut connection) = self.checked_out().await?;
         let released = release(&mut connection, sections, owner).await;
         released.map_err(|error| self.unavailable(&error))?;
@@ -207,7 +202,7 @@ async fn load_ceilings(
 
 async fn claim(
     connection: &mut SqliteConnection,
-    sections: &[RangeInclusive<SectionId>],
+    sections: &Ranges,
     owner: Owner,
     layout: Layout,
 ) -> Result<Claimed, ClaimFailed> {
@@ -233,7 +228,7 @@ async fn claim(
 
 async fn release(
     connection: &mut SqliteConnection,
-    sections: &[RangeInclusive<SectionId>],
+    sections: &Ranges,
     owner: Owner,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;

@@ -1,13 +1,12 @@
 //! A section store that fails as told: it stands between the allocator and a store that works.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use seqsvr::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, SectionStore, StoreError};
-use seqsvr::{Epoch, SectionId};
+use seqsvr::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, Ranges, SectionStore, StoreError};
+use seqsvr::Epoch;
 use tokio::sync::Semaphore;
 
 /// What happens to one call of `raise`.
@@ -84,16 +83,11 @@ impl SectionStore for Faulty {
         self.inner.newest_epoch().await
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         self.inner.claim(sections, owner, layout).await
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         self.inner.release(sections, owner).await
     }
 

@@ -2,7 +2,6 @@
 //! names its revision is confirmed only while they stand as its owner saw them: a claim fences all raises at once.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
@@ -12,7 +11,7 @@ use super::{EtcdStore, keys, lock};
 use crate::ids::{Epoch, SectionId};
 use crate::store::batches::batches;
 use crate::store::claims::Claims;
-use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 
 /// How many raises go into one transaction: etcd takes 128 operations by default.
 const BATCH: usize = 100;
@@ -47,12 +46,7 @@ impl SectionStore for EtcdStore {
         Ok(claims_of(&found[0])?.newest())
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         for _ in 0..TRIES {
             let (_, found) =
                 self.members.look(&[self.keys.hands.clone().into(), self.keys.layout.clone().into()]).await?;
@@ -88,7 +82,7 @@ impl SectionStore for EtcdStore {
         answers
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         for _ in 0..TRIES {
             let (_, found) = self.members.look(&[self.keys.hands.clone().into_bytes()]).await?;
             let mut claims = claims_of(&found[0])?;
@@ -109,7 +103,7 @@ impl SectionStore for EtcdStore {
 }
 
 impl EtcdStore {
-    async fn ceilings(&self, sections: &[RangeInclusive<SectionId>]) -> Result<Vec<Ceiling>, StoreError> {
+    async fn ceilings(&self, sections: &Ranges) -> Result<Vec<Ceiling>, StoreError> {
         let mut ceilings = Vec::new();
         for range in sections {
             let (mut from, behind) = (self.keys.ceiling(*range.start()), self.keys.behind(*range.end()));

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 use crate::ids::SectionId;
 use crate::store::claims::Claims;
 use crate::store::sql::{self, HandsRow};
-use crate::store::{Ceiling, Layout};
+use crate::store::{Ceiling, Layout, Ranges};
 
 /// Stored in the schema; one with a larger version was written by a newer program.
 const VERSION: i64 = 1;
@@ -69,7 +69,7 @@ pub(super) async fn fix_layout(connection: &mut PgConnection, layout: Layout) ->
 /// The stored ceilings of the sections in `ranges`, in one answer and one row: rows cost more than what is in them.
 pub(super) async fn ceilings(
     connection: &mut PgConnection,
-    ranges: &[RangeInclusive<SectionId>],
+    ranges: &Ranges,
 ) -> Result<Vec<Ceiling>, sqlx::Error> {
     let bounds = |end: fn(&RangeInclusive<SectionId>) -> &SectionId| {
         ranges.iter().map(|range| i64::from(end(range).get())).collect::<Vec<i64>>()

@@ -3,7 +3,6 @@
 //! shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,11 +13,11 @@ use tokio::time::timeout;
 
 use crate::clock::{self, Moment};
 use crate::flaws::Flaws;
-use crate::ids::{Epoch, SectionId};
+use crate::ids::Epoch;
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
-use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, SectionStore, StoreError};
+use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 
 mod remote;
 pub(crate) mod rounds;
@@ -102,12 +101,7 @@ impl SectionStore for Quorum {
         self.run(rounds::EpochRound::new(self.sizes)).await
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         let question = Question::Claim { sections: sections.to_vec(), owner, layout };
         let claimed = self.run(ClaimRound::new(question, self.sizes, Flaws::default())).await?;
         let mut claims = self.claims();
@@ -128,7 +122,7 @@ impl SectionStore for Quorum {
         self.run(RaiseRound::new(owner, standing, raises.to_vec(), self.sizes)).await
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         let question = Question::Release { owner, sections: sections.to_vec() };
         self.run(ReleaseRound::new(question, self.sizes)).await
     }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::clock::Moment;
+use crate::ids::SectionId;
 use crate::replica::message::Copy;
 use crate::replica::state::State;
 use crate::replica::{Replica, Start};
@@ -95,12 +96,7 @@ impl SectionStore for Limping {
         self.next().newest_epoch().await
     }
 
-    async fn claim(
-        &self,
-        sections: &[RangeInclusive<SectionId>],
-        owner: Owner,
-        layout: Layout,
-    ) -> Result<Claimed, StoreError> {
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         self.next().claim(sections, owner, layout).await
     }
 
@@ -108,7 +104,7 @@ impl SectionStore for Limping {
         self.next().raise(owner, raises).await
     }
 
-    async fn release(&self, sections: &[RangeInclusive<SectionId>], owner: Owner) -> Result<(), StoreError> {
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         self.next().release(sections, owner).await
     }
 }
