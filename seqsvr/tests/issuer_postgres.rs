@@ -4,8 +4,6 @@
 
 #[path = "support/postgres.rs"]
 mod server;
-#[path = "support/until.rs"]
-mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,12 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Child;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::papers::{self, Papers};
-use super::{folder, hang, until_ready};
+use super::{Hanging, folder, until_ready};
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
 static PREFIXES: AtomicU32 = AtomicU32::new(0);
@@ -17,7 +16,7 @@ struct Cluster {
     endpoints: Vec<String>,
     tls_endpoints: Vec<String>,
     papers: Papers,
-    _shells: Vec<Child>,
+    _members: Vec<Hanging>,
 }
 
 /// Where the members are.
@@ -62,13 +61,13 @@ impl Cluster {
                 key.display(),
                 authority.display()
             );
-            hang(&line, &folders[index])
+            Hanging::start(line, "KILL", folders[index].clone())
         };
-        let _shells = (0..endpoints.len()).map(start).collect();
+        let _members = (0..endpoints.len()).map(start).collect();
         for (client, folder) in endpoints.iter().zip(&folders) {
             until_ready("etcd", folder, || is_healthy(client));
         }
-        Self { endpoints, tls_endpoints, papers, _shells }
+        Self { endpoints, tls_endpoints, papers, _members }
     }
 }
 

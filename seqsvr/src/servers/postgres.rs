@@ -1,56 +1,87 @@
-//! A PostgreSQL server for the tests (Debian `postgresql`), on a socket in its folder. All tests of a program share it; each
-//! takes a schema of its own.
+//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. What only needs a schema shares one server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{command, folder, hang, until_ready};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::{Hanging, command, folder, until_ready};
 
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-struct Server {
-    url: String,
-    _shell: Child,
-}
-
-/// Where the server is, for sqlx.
+/// Where the shared server is, for sqlx.
 pub(crate) fn url() -> &'static str {
     &SERVER.url
 }
 
-/// The name of a schema that nobody else uses.
+/// The name of a schema that nobody else uses in the shared server.
 pub(crate) fn fresh_schema() -> String {
     format!("test_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
 }
 
+/// A server. Dropping it ends it.
+pub(crate) struct Server {
+    hanging: Hanging,
+    url: String,
+    databases: AtomicU32,
+}
+
 impl Server {
-    fn start() -> Self {
+    /// Makes a cluster and starts it.
+    pub(crate) fn start() -> Self {
         let folder = folder("postgres");
-        let data = folder.join("data");
         let made = command(binary("initdb"), &folder)
             .args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
             .arg("--pgdata")
-            .arg(&data)
+            .arg(folder.join("data"))
             .stdout(Stdio::null())
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let kept = folder.display();
+        let url = format!("postgres://postgres@localhost/postgres?host={kept}");
         let line = format!(
             "{} -D {kept}/data -k {kept} -c listen_addresses= -c fsync=off -c max_connections=200",
             binary("postgres").display()
         );
-        let shell = hang(&line, &folder);
-        until_ready("PostgreSQL", &folder, || {
-            let mut asked = command(binary("pg_isready"), &folder);
-            asked.arg("--host").arg(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        // Its processes go with it, at once.
+        let hanging = Hanging::start(line, "QUIT", folder);
+        let server = Self { hanging, url, databases: AtomicU32::new(0) };
+        server.until_ready();
+        server
+    }
+
+    /// Starts the server again, and waits until it answers.
+    pub(crate) fn run(&self) {
+        self.hanging.run();
+        self.until_ready();
+    }
+
+    /// Ends the server at once, as a crash does.
+    pub(crate) fn kill(&self) {
+        self.hanging.kill();
+    }
+
+    /// The URL of a new, empty database.
+    pub(crate) async fn new_database(&self) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
+        let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
+        connection.execute(create).await.expect("the name is new");
+        self.url.replace("/postgres?", &format!("/{name}?"))
+    }
+
+    fn until_ready(&self) {
+        let folder = &self.hanging.folder;
+        until_ready("PostgreSQL", folder, || {
+            let mut asked = command(binary("pg_isready"), folder);
+            asked.arg("--host").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
             asked.status().is_ok_and(|status| status.success())
         });
-        Self { url: format!("postgres://postgres@localhost/postgres?host={kept}"), _shell: shell }
     }
 }
 

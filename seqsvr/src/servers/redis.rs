@@ -1,47 +1,75 @@
-//! A Redis of one test's own (Debian `redis-server`), on a socket in a folder, since tests stop it. Dropping it ends it.
+//! A Redis of one test's own (Debian `redis-server`), on a free port of the loopback, since tests kill it.
 
-use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::time::Duration;
 
-use super::until_ready;
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Value};
 
+use super::{Hanging, folder, until_ready};
+
+/// A server. Dropping it ends it.
 pub(crate) struct Server {
-    process: Child,
-    folder: tempfile::TempDir,
+    hanging: Hanging,
+    port: u16,
 }
 
 impl Server {
-    /// Starts an empty server without persistence.
+    /// Starts an empty server that only writes when it is told to SAVE.
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let process = Command::new("redis-server")
-            .args(["--port", "0", "--save", "", "--unixsocket", "redis.socket", "--dir"])
-            .arg(folder.path())
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("the Debian package redis-server is installed");
-        let server = Self { process, folder };
-        until_ready("Redis", server.folder.path(), || {
-            UnixStream::connect(server.folder.path().join("redis.socket")).is_ok()
-        });
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = free.expect("a free port").port();
+        let line = format!(
+            "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --repl-diskless-sync-delay 0"
+        );
+        let server = Self { hanging: Hanging::start(line, "KILL", folder("redis")), port };
+        server.until_ready();
         server
     }
 
-    /// Where it is.
-    pub(crate) fn url(&self) -> String {
-        format!("unix://{}/redis.socket", self.folder.path().display())
+    /// Starts the server, on the same port as before, with what the last SAVE wrote.
+    pub(crate) fn run(&mut self) {
+        self.hanging.run();
+        self.until_ready();
     }
 
     /// Ends the server at once.
     pub(crate) fn kill(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.hanging.kill();
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) async fn connect(&self) -> MultiplexedConnection {
+        let client = Client::open(self.url()).expect("a sound URL");
+        client.get_multiplexed_async_connection().await.expect("the server runs")
+    }
+
+    /// Runs one command and returns its answer as text.
+    pub(crate) async fn command(&self, words: &[&str]) -> String {
+        let mut command = redis::cmd(words[0]);
+        words[1..].iter().for_each(|word| {
+            command.arg(word);
+        });
+        match command.query_async(&mut self.connect().await).await.expect("the server answers") {
+            Value::BulkString(bytes) => String::from_utf8(bytes).expect("an answer in text"),
+            Value::VerbatimString { text, .. } => text,
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn until_ready(&self) {
+        let client = Client::open(self.url()).expect("a sound URL");
+        until_ready("Redis", &self.hanging.folder, || {
+            let asked = client.get_connection_with_timeout(Duration::from_secs(1));
+            asked.is_ok_and(|mut connection| redis::cmd("PING").exec(&mut connection).is_ok())
+        });
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use seqsvr::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use seqsvr::Epoch;
+use seqsvr::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use tokio::sync::Semaphore;
 
 /// What happens to one call of `raise`.

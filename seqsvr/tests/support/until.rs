@@ -8,21 +8,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Returns once `done`.
-#[allow(dead_code, reason = "a test needs this one or the other")]
 pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !done().await {
         assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
         tokio::time::sleep(PAUSE).await;
-    }
-}
-
-/// The same on a thread.
-#[allow(dead_code, reason = "a test needs this one or the other")]
-pub(crate) fn until_now(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(PAUSE);
     }
 }
