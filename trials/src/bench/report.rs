@@ -12,6 +12,14 @@ pub(crate) struct Sample {
     unit: &'static str,
     against: Option<(String, f64)>,
     target: Option<Target>,
+    over: Over,
+}
+
+/// What stands for several runs.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    Median,
+    Largest,
 }
 
 /// What a figure has to reach.
@@ -29,7 +37,7 @@ pub(crate) enum Target {
 
 impl Sample {
     pub(crate) fn new(metric: impl Into<String>, value: f64, unit: &'static str) -> Sample {
-        Sample { metric: metric.into(), value, unit, against: None, target: None }
+        Sample { metric: metric.into(), value, unit, against: None, target: None, over: Over::Median }
     }
 
     /// The baseline, measured in the same run, in the same unit.
@@ -40,6 +48,12 @@ impl Sample {
 
     pub(crate) fn target(mut self, target: Target) -> Sample {
         self.target = Some(target);
+        self
+    }
+
+    /// Of several runs the largest is told, for what must not be exceeded even once.
+    pub(crate) fn at_worst(mut self) -> Sample {
+        self.over = Over::Largest;
         self
     }
 
@@ -55,19 +69,19 @@ pub struct Row {
     pub scenario: String,
     /// Which figure of it.
     pub metric: String,
-    /// The median over the runs.
+    /// The median over the runs, or the largest of what must not be exceeded even once.
     pub value: f64,
     /// Its unit.
     pub unit: String,
     /// The baseline: its name and its median, in the same unit.
     pub against: Option<String>,
-    /// The median of the runs' ratios to the baseline.
+    /// The same of the runs' ratios to the baseline.
     pub ratio: Option<f64>,
     /// What was to be reached.
     pub target: Option<String>,
     /// Whether it was.
     pub met: Option<bool>,
-    /// Runs of which these are the medians.
+    /// How many runs there were.
     pub runs: usize,
 }
 
@@ -86,10 +100,14 @@ pub(crate) fn rows_of(scenario: &str, samples: &[Sample]) -> Vec<Row> {
 
 fn row(scenario: &str, samples: &[&Sample]) -> Option<Row> {
     let first = samples.first()?;
-    let value = median(samples.iter().map(|sample| sample.value))?;
+    let over = |values: &mut dyn Iterator<Item = f64>| match first.over {
+        Over::Median => median(values),
+        Over::Largest => values.max_by(f64::total_cmp),
+    };
+    let value = over(&mut samples.iter().map(|sample| sample.value))?;
     let baseline =
         median(samples.iter().filter_map(|sample| sample.against.as_ref().map(|(_, value)| *value)));
-    let ratio = median(samples.iter().filter_map(|sample| sample.ratio()));
+    let ratio = over(&mut samples.iter().filter_map(|sample| sample.ratio()));
     let met = first.target.and_then(|target| match target {
         Target::RatioAtLeast(least) => ratio.map(|ratio| ratio >= least),
         Target::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
@@ -208,6 +226,14 @@ mod tests {
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].value, rows[0].ratio, rows[0].met), (10.0, Some(0.9), Some(true)));
         assert_eq!(rows[0].against.as_deref(), Some("bare: 10"));
+    }
+
+    #[test]
+    fn what_must_not_be_exceeded_even_once_is_told_at_its_worst() {
+        let run = |value| Sample::new("longest", value, "ms").against("bound", 10.0);
+        let samples = [9.0, 16.0, 11.0].map(|value| run(value).target(Target::RatioAtMost(1.5)).at_worst());
+        let rows = rows_of("x", &samples);
+        assert_eq!((rows[0].value, rows[0].ratio, rows[0].met), (16.0, Some(1.6), Some(false)));
     }
 
     #[test]
