@@ -115,7 +115,8 @@ mod with_another_one_down_at_each_call {
         (super::Limping(quorum, replicas, std::sync::Mutex::new(0)), ())
     }
 
-    // All but that a refused claim takes nothing: on a replica that has not heard of the newer claim it may stand.
+    // Without the rule that a refused claim takes nothing: where the newer claim has not been heard of it may stand. And without
+    // those of releases: one may reach fewer than W of those who know its owner, and the next owner then waits.
     super::conformance! { fresh;
         an_empty_store_has_no_epoch_and_no_ceilings
         a_claim_answers_with_what_was_raised
@@ -126,6 +127,8 @@ mod with_another_one_down_at_each_call {
         an_owner_may_repeat_its_claim
         a_term_outranks_every_version
         raises_are_answered_one_by_one_in_order
+        a_section_may_come_twice_in_one_call
+        every_section_of_the_uid_space_loads_in_one_claim
         another_layout_is_refused
     }
 }
