@@ -16,7 +16,7 @@ use super::core::{Action, Arbiter, Change, Event, Outcome};
 use super::probe::Prober;
 use super::view::View;
 use crate::clock;
-use crate::store::tables::TableStore;
+use crate::store::tables::{TableStore, WriteError};
 
 /// Operators' changes that wait to be looked at.
 const ORDERS: usize = 16;
@@ -102,8 +102,14 @@ impl Shell {
         }
     }
 
-    /// Says once when the stores are lost and once when they are back.
+    /// Says once when the stores are lost and once when they are back; and that somebody else may have this arbiter's number.
     fn note(&mut self, event: &Event) {
+        if let Event::Promised { term, outcome: Err(WriteError::Outranked(by)) } = event
+            && by == term
+        {
+            let advice = "check that no other arbiter of the Set has the same `number`";
+            warn!(term, "the term that this arbiter bids for was promised before; {advice}");
+        }
         let failed = match event {
             Event::Read { outcome } => outcome.as_ref().err(),
             Event::Acted { outcome } => outcome.as_ref().err(),

@@ -5,11 +5,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::owner::{Call, Lane, Owning, Part};
 use crate::clock::Moment;
-use crate::flaws::Flaws;
+use crate::flaws::{Flaw, Flaws};
 use crate::ids::{Epoch, SectionId};
+use crate::replica::comeback::{Comeback, Event, Step};
 use crate::replica::state::State;
 use crate::replica::{Answer, Question};
 use crate::routing::{Assignment, Node, NodeState, Table};
@@ -36,6 +38,8 @@ pub(crate) struct Protocol {
     pub(crate) ticks: u8,
     /// How many replicas have the second owner's table: with one of them the arbiter ended half-way.
     pub(crate) written: usize,
+    /// Whether the first replica may lose its disk, once, and rejoin.
+    pub(crate) loses: bool,
     /// Whether a raise of the first owner has reached the first replica at the beginning.
     pub(crate) raising: bool,
 }
@@ -74,6 +78,8 @@ struct World {
     wires: Vec<Wire>,
     calls: Vec<(Lane, u8, Call)>,
     owners: Vec<Owning>,
+    /// The first replica may still lose its disk.
+    loses: bool,
     /// The largest number handed out, and by whom.
     last: (u64, usize),
     broken: bool,
@@ -138,6 +144,7 @@ impl Protocol {
             wires: Vec::new(),
             calls: Vec::new(),
             owners: owners.map(|(index, &part)| Owning::new(owner(index), part)).collect(),
+            loses: self.loses,
             last: (10, 0),
             broken: false,
         };
@@ -168,6 +175,9 @@ impl Protocol {
         for index in 0..world.owners.len() {
             self.act(world, index, &mut moves);
         }
+        if world.loses {
+            moves.extend((1..world.replicas.len()).map(|first| self.lose(world, first)));
+        }
         moves
     }
 
@@ -190,6 +200,40 @@ impl Protocol {
             after.last = world.last.max((last, index));
             moves.push((format!("owner {index} hands out {first} to {last}"), after));
         }
+    }
+
+    /// The first replica lost its disk a while ago, and comes back; of the others it copies `first` before the rest. What it
+    /// has not answered since the loss stands for the time between: by the end of that, calls that counted an answer of
+    /// the lost life are over.
+    fn lose(&self, world: &World, first: usize) -> (String, World) {
+        let mut after = world.clone();
+        after.loses = false;
+        let now = Moment::default();
+        let mut back = Comeback::new(self.sizes, now, Duration::ZERO, None, self.flaws);
+        let others = world.replicas.len() - 1;
+        let order = (0..others).map(|turn| (first - 1 + turn) % others);
+        for from in order {
+            let copy = Some(world.replicas[from + 1].copy());
+            if let Ok(Step::Vote(copy)) = back.on(now, Event::Answered { from, copy }) {
+                after.replicas[0] = State::restored(copy, 1, self.flaws);
+                break;
+            }
+        }
+        if !self.flaws.has(Flaw::NoSettle) && !self.flaws.has(Flaw::CountLate) {
+            let unanswered = |lane: Lane, serial: u8| {
+                let asks = |wire: &Wire| {
+                    (wire.lane, wire.serial, wire.replica) == (lane, serial, 0)
+                        && matches!(wire.leg, Leg::Out(_))
+                };
+                world.wires.iter().any(asks)
+            };
+            after.calls.retain(|(lane, serial, _)| unanswered(*lane, *serial));
+        }
+        let calls: Vec<(Lane, u8)> = after.calls.iter().map(|(lane, serial, _)| (*lane, *serial)).collect();
+        after
+            .wires
+            .retain(|wire| matches!(wire.leg, Leg::Out(_)) || calls.contains(&(wire.lane, wire.serial)));
+        (format!("replica 0 lost its disk, and has copied replica {first} first"), after)
     }
 
     fn begin(&self, world: &mut World, lane: Lane, (call, asks): (Call, Vec<Ask>)) {

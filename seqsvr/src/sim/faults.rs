@@ -1,4 +1,4 @@
-//! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to be healed.
+//! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to follow.
 
 use super::arbiter::address;
 use super::clock::Shows;
@@ -101,14 +101,14 @@ impl Mix {
         Self { packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
     }
 
-    /// Replicas lose their disks again and again, while packets overtake each other.
+    /// Replicas lose their disks again and again.
     pub(crate) fn losses() -> Self {
-        Self { gap: 200 * MILLI, lose: 6, drift: 1, packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
+        Self { gap: 300 * MILLI, lose: 6, drift: 1, ..Self::none() }
     }
 
     /// Arbiters end half-way through writing a table.
     pub(crate) fn halves() -> Self {
-        Self { gap: SECOND, halve: 1, ..Self::none() }
+        Self { gap: 4 * SECOND, halve: 1, ..Self::none() }
     }
 
     /// Processes are cut off from some of the others, again and again.
@@ -119,10 +119,13 @@ impl Mix {
 
 type Fault = fn(&mut Faults, &mut Cluster);
 
-enum Heal {
+/// What follows from a fault, in time.
+enum Next {
     Start(Place),
     Restart(Place),
     Resume(Place),
+    Lose(Place, Option<Place>),
+    Sleep(Place),
     Mend(Vec<(Place, Place)>),
     Calm,
 }
@@ -130,12 +133,12 @@ enum Heal {
 /// See the module.
 pub(crate) struct Faults {
     mix: Mix,
-    heals: Vec<(At, Heal)>,
+    nexts: Vec<(At, Next)>,
 }
 
 impl Faults {
     pub(crate) fn new(mix: Mix) -> Self {
-        Self { mix, heals: Vec::new() }
+        Self { mix, nexts: Vec::new() }
     }
 
     /// Lets things go wrong until `until`, and then heals everything.
@@ -150,8 +153,8 @@ impl Faults {
             }
             self.one(cluster);
         }
-        for (_, heal) in std::mem::take(&mut self.heals) {
-            self.heal(cluster, heal);
+        while let Some((_, next)) = self.nexts.pop() {
+            self.follow(cluster, next);
         }
         cluster.world.network = Network::calm();
         if cluster.shape.twin {
@@ -168,31 +171,33 @@ impl Faults {
 
     /// Carries on until `until`, healing what is due.
     fn wait(&mut self, cluster: &mut Cluster, until: At) {
-        while let Some(first) = (0..self.heals.len()).min_by_key(|&index| self.heals[index].0) {
-            if self.heals[first].0 > until {
+        while let Some(first) = (0..self.nexts.len()).min_by_key(|&index| self.nexts[index].0) {
+            if self.nexts[first].0 > until {
                 break;
             }
-            let (at, heal) = self.heals.swap_remove(first);
+            let (at, next) = self.nexts.swap_remove(first);
             cluster.world.run_until(at);
-            self.heal(cluster, heal);
+            self.follow(cluster, next);
         }
         cluster.world.run_until(until);
     }
 
-    fn heal(&mut self, cluster: &mut Cluster, heal: Heal) {
-        match heal {
-            Heal::Start(place) => cluster.world.start(place),
-            Heal::Restart(place) => {
+    fn follow(&mut self, cluster: &mut Cluster, next: Next) {
+        match next {
+            Next::Start(place) => cluster.world.start(place),
+            Next::Restart(place) => {
                 cluster.world.crash(place);
                 cluster.world.start(place);
             }
-            Heal::Resume(place) => cluster.world.resume(place),
-            Heal::Mend(ways) => {
+            Next::Resume(place) => cluster.world.resume(place),
+            Next::Lose(place, caller) => self.lose_now(cluster, place, caller),
+            Next::Sleep(place) => self.sleep(cluster, place, 5 * SECOND),
+            Next::Mend(ways) => {
                 for (from, to) in ways {
                     cluster.world.network.mend(from, to);
                 }
             }
-            Heal::Calm => self.calm(cluster),
+            Next::Calm => self.calm(cluster),
         }
     }
 
@@ -231,9 +236,9 @@ impl Faults {
         }
     }
 
-    fn later(&mut self, cluster: &mut Cluster, longest: At, heal: Heal) {
+    fn later(&mut self, cluster: &mut Cluster, longest: At, next: Next) {
         let at = cluster.world.now() + cluster.world.chance.between(MILLI..longest);
-        self.heals.push((at, heal));
+        self.nexts.push((at, next));
     }
 
     /// Any process but a caller; AllocSvrs more often than the rest.
@@ -256,22 +261,45 @@ impl Faults {
             *cluster.world.clock(place) = cluster.fresh_clock(0);
         }
         let longest = if cluster.world.chance.permille(500) { 200 * MILLI } else { 4 * SECOND };
-        self.later(cluster, longest, Heal::Start(place));
+        self.later(cluster, longest, Next::Start(place));
     }
 
-    /// Never more at once than leave N - W + 1 to copy from.
+    /// Often while an AllocSvr's questions to the other replicas are late or lost, and this one's answers count.
     fn lose(&mut self, cluster: &mut Cluster) {
-        let place = *cluster.world.chance.pick(&cluster.replicas);
+        let mut replicas = cluster.replicas.clone();
+        cluster.world.chance.shuffle(&mut replicas);
+        let (place, others) = (replicas[0], &replicas[1..]);
+        if cluster.world.chance.permille(500) {
+            return self.lose_now(cluster, place, None);
+        }
+        let caller = *cluster.world.chance.pick(&cluster.allocs);
+        let sleeps = cluster.world.chance.permille(300);
+        let longer = if sleeps { 4 * SECOND } else { 400 * MILLI };
+        let (slow, lost) = others.split_at(cluster.shape.sizes.w() - 1);
+        slow.iter().for_each(|&other| cluster.world.network.slow(caller, other, longer));
+        lost.iter().for_each(|&other| cluster.world.network.cut(caller, other));
+        let ways = replicas.iter().map(|&replica| (caller, replica)).collect();
+        self.later(cluster, 5 * SECOND, Next::Mend(ways));
+        self.later(cluster, 300 * MILLI, Next::Lose(place, Some(caller)));
+        if sleeps {
+            self.later(cluster, 300 * MILLI, Next::Sleep(caller));
+        }
+    }
+
+    /// Never more at once than leave N - W + 1 to copy from. The caller, if there is one, does not find it again for a while.
+    fn lose_now(&mut self, cluster: &mut Cluster, place: Place, caller: Option<Place>) {
         let lost = cluster.replicas.iter().filter(|&&place| cluster.world.is_lost(place)).count();
-        let borne = cluster.shape.sizes.w() - 1;
-        if cluster.world.is_lost(place) || lost == borne {
+        if cluster.world.is_lost(place) || lost + 1 == cluster.shape.sizes.w() {
             return;
+        }
+        if let Some(caller) = caller {
+            cluster.world.network.cut(caller, place);
         }
         let down = cluster.world.run_of(place) == Run::Down;
         cluster.world.lose_disk(place);
         if !down {
-            let longest = if cluster.world.chance.permille(500) { 20 * MILLI } else { 2 * SECOND };
-            self.later(cluster, longest, Heal::Start(place));
+            let longest = if cluster.world.chance.permille(700) { 5 * MILLI } else { 2 * SECOND };
+            self.later(cluster, longest, Next::Start(place));
         }
     }
 
@@ -291,15 +319,19 @@ impl Faults {
             .collect();
         cuts.push((deaf, reached));
         self.cut(cluster, cuts.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]).collect());
-        self.later(cluster, 2 * SECOND, Heal::Restart(writer));
+        self.later(cluster, 2 * SECOND, Next::Restart(writer));
     }
 
     fn pause(&mut self, cluster: &mut Cluster) {
         let place = Self::server(cluster);
+        let longest = if cluster.world.chance.permille(300) { 300 * MILLI } else { 5 * SECOND };
+        self.sleep(cluster, place, longest);
+    }
+
+    fn sleep(&mut self, cluster: &mut Cluster, place: Place, longest: At) {
         if cluster.world.run_of(place) == Run::Up {
             cluster.world.pause(place);
-            let longest = if cluster.world.chance.permille(300) { 300 * MILLI } else { 5 * SECOND };
-            self.later(cluster, longest, Heal::Resume(place));
+            self.later(cluster, longest, Next::Resume(place));
         }
     }
 
@@ -307,7 +339,7 @@ impl Faults {
         for &(from, to) in &ways {
             cluster.world.network.cut(from, to);
         }
-        self.later(cluster, 4 * SECOND, Heal::Mend(ways));
+        self.later(cluster, 4 * SECOND, Next::Mend(ways));
     }
 
     fn part(&mut self, cluster: &mut Cluster) {
@@ -353,7 +385,7 @@ impl Faults {
         let (delayed, late) = (chance.between(0..500), chance.between(MILLI..3 * SECOND));
         let network = &mut cluster.world.network;
         (network.lost, network.doubled, network.delayed, network.late) = (lost, doubled, delayed, late);
-        self.later(cluster, 3 * SECOND, Heal::Calm);
+        self.later(cluster, 3 * SECOND, Next::Calm);
     }
 
     fn whim(&mut self, cluster: &mut Cluster) {

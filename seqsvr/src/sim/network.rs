@@ -1,7 +1,7 @@
 //! The network between the processes: each packet by itself may be late, lost, doubled and overtaken, and whole ways may be cut,
 //! each direction for itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::chance::Chance;
 use super::{At, MICRO, MILLI, Place};
@@ -18,12 +18,14 @@ pub(crate) struct Network {
     /// The longest way, nanoseconds.
     pub(crate) late: At,
     cuts: BTreeSet<(Place, Place)>,
+    /// How much longer single ways take, at most.
+    slow: BTreeMap<(Place, Place), At>,
 }
 
 impl Network {
     /// Nothing but short ways of different length.
     pub(crate) fn calm() -> Self {
-        Self { lost: 0, doubled: 0, delayed: 0, late: MILLI, cuts: BTreeSet::new() }
+        Self { lost: 0, doubled: 0, delayed: 0, late: MILLI, cuts: BTreeSet::new(), slow: BTreeMap::new() }
     }
 
     /// Nothing goes from `from` to `to` any more.
@@ -31,9 +33,15 @@ impl Network {
         self.cuts.insert((from, to));
     }
 
-    /// It does again.
+    /// What goes from `from` to `to` takes up to `longer` more.
+    pub(crate) fn slow(&mut self, from: Place, to: Place, longer: At) {
+        self.slow.insert((from, to), longer);
+    }
+
+    /// Everything goes there again, as fast as elsewhere.
     pub(crate) fn mend(&mut self, from: Place, to: Place) {
         self.cuts.remove(&(from, to));
+        self.slow.remove(&(from, to));
     }
 
     /// How long each copy of a packet is on its way: none if it is lost.
@@ -42,7 +50,9 @@ impl Network {
             return Vec::new();
         }
         let copies = if chance.permille(self.doubled) { 2 } else { 1 };
-        (0..copies).map(|_| self.way(chance)).collect()
+        let longer = self.slow.get(&(from, to)).copied();
+        let longer = |chance: &mut Chance| longer.map_or(0, |longer| chance.between(0..longer));
+        (0..copies).map(|_| self.way(chance) + longer(chance)).collect()
     }
 
     fn way(&self, chance: &mut Chance) -> At {
