@@ -12,13 +12,15 @@ pub(crate) struct Each {
     epochs: Vec<(u32, Epoch)>,
     /// The view through which the numbers were taken.
     serial: u64,
+    /// Whether all uids have asked for the raises that they need.
+    asked: bool,
 }
 
 impl Each {
     /// A number for each of `uids`, in order.
     pub(crate) fn new(uids: Vec<u32>) -> Self {
         let numbers = Vec::with_capacity(uids.len());
-        Self { uids, numbers, epochs: Vec::with_capacity(1), serial: 0 }
+        Self { uids, numbers, epochs: Vec::with_capacity(1), serial: 0, asked: false }
     }
 
     /// For whom.
@@ -39,7 +41,10 @@ impl Each {
             }
         }
         for &uid in &self.uids[self.numbers.len()..] {
-            let granted = view.take(Uid::new(uid), 1)?;
+            let granted = match view.take(Uid::new(uid), 1) {
+                Ok(granted) => granted,
+                Err(denied) => return Err(self.wait(view, denied)),
+            };
             self.numbers.push(granted.last);
             match self.epochs.last_mut() {
                 Some((count, epoch)) if *epoch == granted.epoch => *count += 1,
@@ -47,6 +52,19 @@ impl Each {
             }
         }
         Ok(())
+    }
+
+    /// Before a first wait all that is left asks for its raises, so that they come together and not one after the other. What is
+    /// taken by that is a gap: each uid gets its number in its turn.
+    #[cold]
+    fn wait(&mut self, view: &View, denied: Denied) -> Denied {
+        if matches!(denied, Denied::Later(_)) && !self.asked {
+            self.asked = true;
+            for &uid in &self.uids[self.numbers.len()..] {
+                let _ = view.take(Uid::new(uid), 1);
+            }
+        }
+        denied
     }
 
     /// The numbers in the order of the uids, and the epochs of adjacent ones.

@@ -87,6 +87,18 @@ async fn requests_that_wait_for_a_raise_are_answered_too_and_hold_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_for_uids_of_many_sections_waits_for_one_raise() {
+    let (_desk, station, _folder) = desk(&[1]).await;
+    let mut call = Each::new(vec![1, SIZE, 2 * SIZE, 3 * SIZE, 4 * SIZE, SIZE]);
+    let Err(Denied::Later(mut rounds)) = call.proceed(&station.hall.view()) else { panic!("it must wait") };
+    rounds.changed().await.expect("the store answers");
+    call.proceed(&station.hall.view()).expect("all of them are raised");
+    let (numbers, _) = call.take();
+    assert_eq!(numbers.len(), 6);
+    assert!(numbers[5] > numbers[1], "a uid that is there twice: {numbers:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn more_waiting_requests_than_allowed_are_told_to_come_back() {
     let (desk, station, _folder) = desk(&[1]).await;
     let replies = ask(&desk, (0..6).map(|uid| next(2 * SIZE + uid)).collect()).await;
