@@ -16,6 +16,9 @@ use crate::replica::{Replica, Start};
 use crate::rpc::security::{Call, CallConfig};
 use crate::store::conformance::conformance;
 
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A quorum of StoreSvrs that were just initialised, and what they serve from.
 async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
     let (mut replicas, folder) = (JoinSet::new(), tempfile::tempdir().unwrap());
@@ -26,11 +29,10 @@ async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
         let config =
             format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
         let replica = Replica::open(toml::from_str(&config).unwrap(), Start::Init).await.unwrap();
-        let patience = Duration::from_secs(20);
-        links.push(Arc::new(Remote::new(&replica.address().unwrap(), &call, "test", 0, patience).unwrap()));
+        links.push(Arc::new(Remote::new(&replica.address().unwrap(), &call, "test", 0, PATIENCE).unwrap()));
         replicas.spawn(async { replica.serve(std::future::pending()).await.unwrap() });
     }
-    let quorum = Quorum::new(links, Sizes::majority(3).unwrap(), Duration::from_secs(20)).unwrap();
+    let quorum = Quorum::new(links, Sizes::majority(3).unwrap(), PATIENCE).unwrap();
     (quorum, (replicas, folder))
 }
 
@@ -73,7 +75,7 @@ fn three() -> (Quorum, Vec<Arc<Near>>) {
     let replicas: Vec<_> = (0..3).map(|_| Arc::new(near())).collect();
     let links = replicas.iter().map(|one| Arc::clone(one) as Arc<dyn Link>).collect();
     let sizes = Sizes::majority(3).expect("3 replicas have majorities");
-    (Quorum::new(links, sizes, Duration::from_secs(1)).expect("three links"), replicas)
+    (Quorum::new(links, sizes, PATIENCE).expect("three links"), replicas)
 }
 
 /// Passes each call on with another replica cut off than before.

@@ -100,10 +100,14 @@ impl RaiseRound {
 
     /// The claim for the sections that `from` refused because it has not heard of it.
     fn repair(&mut self, from: usize, missed: Vec<usize>, layout: Layout) -> Vec<Ask> {
-        let mut sections: Vec<_> = missed.iter().map(|&index| self.ceilings[index].section).collect();
-        sections.sort_unstable();
-        sections.dedup();
-        let sections: Vec<RangeInclusive<SectionId>> = sections.into_iter().map(|one| one..=one).collect();
+        let each: BTreeSet<SectionId> = missed.iter().map(|&index| self.ceilings[index].section).collect();
+        let mut sections: Vec<RangeInclusive<SectionId>> = Vec::new();
+        for one in each {
+            match sections.last_mut() {
+                Some(run) if run.end().get() + 1 == one.get() => *run = *run.start()..=one,
+                _ => sections.push(one..=one),
+            }
+        }
         self.asked[from] = missed;
         self.repaired.insert(from);
         vec![(from, Question::Claim { sections, owner: self.owner, layout })]
@@ -263,6 +267,22 @@ mod tests {
             "{asks:?}"
         );
         assert_eq!(round.on(2, raised(&[Raised::Confirmed(10)])), Step::Done(vec![Ok(10), Ok(10)]));
+    }
+
+    #[test]
+    fn neighbours_that_were_missed_are_claimed_as_one_run() {
+        let mut round = round(&[4, 2, 3, 7, 2]);
+        round.open();
+        assert_eq!(round.on(0, raised(&[Raised::Confirmed(10); 5])), Step::WAIT);
+        let old = Raised::NotOwner(Epoch { term: 1, version: 4 });
+        let Step::Ask(asks) = round.on(2, raised(&[old; 5])) else {
+            panic!("the replica can still be mended")
+        };
+        let runs = [(2, 4), (7, 7)].map(|(first, last)| SectionId::new(first)..=SectionId::new(last));
+        assert!(
+            matches!(&asks[..], [(2, Question::Claim { sections, .. })] if sections[..] == runs),
+            "{asks:?}"
+        );
     }
 
     #[test]
