@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Options;
@@ -33,7 +34,9 @@ use crate::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, SectionS
 /// Uids of a section.
 pub(super) const SECTION: u32 = 10_000;
 /// How long a lease lasts: a takeover from a dead process takes a little longer.
-const LEASE: Duration = Duration::from_millis(200);
+const LEASE: Duration = Duration::from_millis(600);
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the processes of one Set share.
 pub(super) struct World {
@@ -129,9 +132,10 @@ impl World {
                 if let Ok(door) = Door::open(addr, &listen, ConnectionsConfig::default()).await {
                     return door.with(SequenceServer::new(desk));
                 }
+                tokio::task::yield_now().await;
             }
         });
-        let door = bound.await.expect("no panic");
+        let door = timeout(PATIENCE, bound).await.expect("in time").expect("no panic");
         let addr = format!("http://{}", door.address().expect("bound"));
         runtime.spawn(door.serve(stop));
         runtime.spawn(shell.run(CancellationToken::new()));
@@ -187,9 +191,12 @@ impl Process {
 
     /// Waits until it serves `uid`.
     pub(super) async fn until_it_serves(&self, uid: u32) {
-        while self.hall.view().tenure(Uid::new(uid)).is_err() {
-            tokio::task::yield_now().await;
-        }
+        let serves = async {
+            while self.hall.view().tenure(Uid::new(uid)).is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, serves).await.expect("in time");
     }
 
     /// How many numbers it has handed out.
