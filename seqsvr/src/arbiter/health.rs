@@ -35,6 +35,8 @@ pub(crate) struct Health {
     incarnation: u64,
     misses: u32,
     answers: u32,
+    /// It has answered since its death, and not missed enough in a row to count as gone anew.
+    there: bool,
     /// The last death or restart, and how many have come in a row without a calm time between them.
     trouble: Option<(Moment, u32)>,
 }
@@ -53,6 +55,7 @@ impl Health {
         let restarted = self.state != State::Unknown && incarnation != self.incarnation;
         self.incarnation = incarnation;
         self.misses = 0;
+        self.there = true;
         self.answers = if restarted { 1 } else { self.answers.saturating_add(1) };
         let back = match self.state {
             State::Unknown => true,
@@ -66,18 +69,21 @@ impl Health {
     pub(crate) fn missed(&mut self, now: Moment, rules: &HealthRules) {
         self.answers = 0;
         self.misses = self.misses.saturating_add(1);
-        if self.state != State::Dead && self.misses >= rules.dead_after {
-            // A node that was never heard of has no bad record: its first answer will be a start, not a return.
-            if self.state == State::Live {
-                self.troubled(now, rules);
-            }
-            self.state = State::Dead;
+        if self.misses < rules.dead_after {
+            return;
         }
+        // A node that was never heard of has no bad record: its first answer will be a start, not a return.
+        if self.state == State::Live {
+            self.troubled(now, rules);
+        }
+        self.there = false;
+        self.state = State::Dead;
     }
 
     /// It says that it is about to end: gone as of now, and no worse for it when it returns.
     pub(crate) fn left(&mut self) {
         self.answers = 0;
+        self.there = false;
         self.state = State::Dead;
     }
 
@@ -96,7 +102,9 @@ impl Health {
         match self.state {
             State::Unknown => Status::Unknown,
             State::Live => Status::Live(self.incarnation),
-            State::Dead if self.answers > 0 => Status::Answering(self.incarnation),
+            // A single miss says no more of a node that is not trusted than of one that is: where all are slow and none is
+            // trusted, sections would move with every late answer, and none would be served.
+            State::Dead if self.there => Status::Answering(self.incarnation),
             State::Dead => Status::Dead,
         }
     }

@@ -78,7 +78,7 @@ fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
 #[test]
 fn each_broken_rule_is_noticed() {
     let within: [(Flaw, Where, u64); 11] = [
-        (Flaw::FenceFromRead, (Mix::late(), any), 60),
+        (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, any), 60),
         (Flaw::EpochOfNode, (Mix::pauses(), any), 20),
         (Flaw::NoTakeoverWait, (Mix::cuts(), any), 20),
         (Flaw::LeaseFromAnswer, (Mix::pauses(), patient), 60),

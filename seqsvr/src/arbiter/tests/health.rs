@@ -67,8 +67,24 @@ fn one_miss_on_the_way_back_begins_the_count_anew() {
     (0..4).for_each(|_| health.answered(at(2), &rules, 1));
     assert_eq!(health.status(), Status::Answering(1));
     health.missed(at(3), &rules);
-    assert_eq!(health.status(), Status::Dead);
+    assert_eq!(health.status(), Status::Answering(1), "what it serves stays with it");
     assert_eq!(answers_needed(&mut health, &rules, 4), 5);
+}
+
+#[test]
+fn who_is_not_trusted_is_dead_after_as_many_misses_as_who_is() {
+    let rules = HealthRules::default();
+    let mut health = Health::default();
+    health.answered(at(0), &rules, 1);
+    die(&mut health, &rules, 1);
+    for _ in 0..10 {
+        health.answered(at(2), &rules, 1);
+        health.missed(at(3), &rules);
+        health.missed(at(3), &rules);
+        assert_eq!(health.status(), Status::Answering(1));
+    }
+    health.missed(at(3), &rules);
+    assert_eq!(health.status(), Status::Dead);
 }
 
 #[test]
