@@ -131,7 +131,8 @@ pub(crate) struct TimingConfig {
     pub(crate) probe_patience_ms: Option<u64>,
     /// Probes missed in a row until a node is dead: 1 to 1,000. Default 3.
     pub(crate) dead_after: u32,
-    /// Answers in a row until it is trusted again: 1 to 1,000. Default 5.
+    /// Answers in a row until it is trusted again: 1 to 1,000. Default 15, which is 3 s: longer than others need to take over from
+    /// a node (0.6 s + 1.1 x lease), so that no section goes home while its taker still waits, and must be waited for anew.
     pub(crate) back_after: u32,
     /// The most answers that are asked for when it dies again and again: `back_after` to 100,000. Default 80.
     pub(crate) back_most: u32,
@@ -149,7 +150,7 @@ impl Default for TimingConfig {
             probe_every_ms: 200,
             probe_patience_ms: None,
             dead_after: health.dead_after,
-            back_after: health.back_after,
+            back_after: 15,
             back_most: health.back_most,
             calm_s: health.calm.as_secs(),
             restarts: health.restarts,

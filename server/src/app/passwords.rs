@@ -20,7 +20,7 @@ pub struct PasswordOptions {
     pub passes: u32,
     /// Hashes at the same time.
     pub threads: usize,
-    /// Hashes waiting for their turn; beyond it [`Busy`].
+    /// Hashes waiting for their turn; beyond it `Busy`.
     pub waiting: usize,
 }
 

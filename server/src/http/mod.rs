@@ -1,6 +1,6 @@
 //! HTTP and WebSocket: the way in, and nothing else. Turns requests into calls of `app`, and answers into JSON.
 //!
-//! [`Server`] owns the listener, the sockets and the rates. [`routes`] is the one table of all addresses; each
+//! [`Server`] owns the listener, the sockets and the rates. `routes` is the one table of all addresses; each
 //! handler lies in the file named after what it serves. Failures become answers in `error` alone.
 
 use std::sync::Arc;

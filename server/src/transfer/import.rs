@@ -15,7 +15,7 @@ use crate::store::archive::Restore;
 /// Records of a transaction.
 const CHUNK: usize = 5_000;
 
-/// Stores the records of the archive at `path`, which [`check`](super::check) found to be as `checked` says, under
+/// Stores the records of the archive at `path`, which [`check`](super::check()) found to be as `checked` says, under
 /// `history` (a new one). Says how many had been stored by an earlier, interrupted run.
 ///
 /// Ceilings come first: were rows there without them, a crash in between could give a stored number again (I6).

@@ -82,7 +82,7 @@ fn base_58() -> String {
 }
 
 /// The section `[issuer.tags.NAME]`. What is not given has the default of
-/// [`SegmentOptions`](crate::issuer::SegmentOptions) or [`RedisOptions`](crate::issuer::RedisOptions).
+/// [`SegmentOptions`] or [`RedisOptions`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TagConfig {

@@ -1,6 +1,6 @@
 //! Storage in memory: the simplest thing that keeps the contract, for tests and as the model of the real ones.
 //!
-//! One [`State`](state::State) behind one lock, and every call a few lines on ordered maps. Nothing survives
+//! One `State` behind one lock, and every call a few lines on ordered maps. Nothing survives
 //! the process. The conformance suite and the random histories of the SQLite tests are run against it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
