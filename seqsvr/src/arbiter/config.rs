@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn what_is_left_out_has_a_default() {
         let rules = read(SOUND).unwrap();
-        assert_eq!(rules.health, HealthRules::default());
+        assert_eq!(rules.health, HealthRules { back_after: 15, ..HealthRules::default() });
         assert_eq!(rules.policy, Policy::Spread(Balance::default()));
         assert_eq!(rules.seed.uids, 0..=u32::MAX);
     }
