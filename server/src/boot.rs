@@ -3,11 +3,11 @@
 //! [`Storage`] is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
 //! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use crate::http::{Hooks, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, Lines, Numbers, Stored, Traces, TracesError};
-use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
+use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore, end_invites};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
 use crate::telemetry::{Metrics, QueueDepths, Sequences};
 
@@ -49,6 +49,14 @@ pub enum BootError {
     /// The database cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// There is no database, and the command is for one that is there.
+    #[error("no installation in {}: there is no {}; name the right data directory with --data-dir", directory.display(), file.display())]
+    NoInstallation {
+        /// Where it was looked for.
+        directory: PathBuf,
+        /// Under which name.
+        file: PathBuf,
+    },
     /// The database opened but does not answer.
     #[error("the database cannot be read: {0}")]
     Store(#[from] StoreError),
@@ -65,7 +73,7 @@ pub enum BootError {
     #[error("{path}: {why}")]
     File {
         /// Which.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What the system says.
         why: std::io::Error,
     },
@@ -109,6 +117,15 @@ impl Storage {
         Ok(Storage { db, invites: Arc::clone(&directory) as Arc<dyn Invitations>, directory })
     }
 
+    /// The same for commands that make no sense without an installation: nothing is made.
+    ///
+    /// # Errors
+    /// [`BootError::NoInstallation`] before anything else.
+    pub async fn open_existing(config: &Config) -> Result<Storage, BootError> {
+        check_installed(config)?;
+        Storage::open(config).await
+    }
+
     /// The database itself, for the commands that move data in and out.
     pub fn db(&self) -> &Arc<Db> {
         &self.db
@@ -127,6 +144,36 @@ impl Storage {
     /// Closes it.
     pub async fn close(self) -> Result<(), StoreError> {
         self.db.close().await
+    }
+}
+
+/// Whether there is an installation: its database is there and not empty.
+pub fn is_installed(config: &Config) -> Result<bool, BootError> {
+    let path = config.storage.file()?;
+    match fs::metadata(&path) {
+        Ok(found) => Ok(found.len() > 0),
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(false),
+        Err(why) => Err(BootError::File { path, why }),
+    }
+}
+
+/// Refuses a place without an installation.
+///
+/// # Errors
+/// [`BootError::NoInstallation`].
+pub fn check_installed(config: &Config) -> Result<(), BootError> {
+    if is_installed(config)? {
+        return Ok(());
+    }
+    let path = config.storage.file()?;
+    let file = path.file_name().map(PathBuf::from).unwrap_or_default();
+    Err(BootError::NoInstallation { directory: directory_of(&path).to_owned(), file })
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
@@ -159,34 +206,85 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }
 
+/// Where the segments of all other numbers are kept, and the secret of the codes of invitations.
+fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
+    let file = config.storage.file()?.with_file_name("ids.db");
+    let secret = file.with_file_name("invites.key");
+    Ok((file, secret))
+}
+
+/// The largest numbers that are stored.
+async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<Stored, BootError> {
+    Ok(Stored {
+        uid: storage.directory.largest_uid().await?.map_or(0, |uid| uid.0),
+        gid: messages.largest_group_id().await?.0,
+        invite: storage.invites.largest_invite().await?,
+    })
+}
+
 /// The numbers of users, groups and invitations, with their segments in a file beside the database.
 async fn numbers_of_all_else(
     config: &Config,
     storage: &Storage,
     messages: &dyn MessageStore,
 ) -> Result<Ids, BootError> {
-    let uid = storage.directory.largest_uid().await?.map_or(0, |uid| uid.0);
-    let gid = messages.largest_group_id().await?.0;
-    let file = config.storage.file()?.with_file_name("ids.db");
-    let secret = secret_in(&file.with_file_name("invites.key"))?;
-    Ok(Ids::open(&file, Stored { uid, gid }, &secret).await?)
+    let stored = stored_numbers(storage, messages).await?;
+    let (file, secret) = issuer_files(config)?;
+    let secret = secret_in(&secret)?;
+    Ok(Ids::open(&file, stored, &secret).await?)
+}
+
+/// After data came from a copy: lets the numbers of users, groups and invitations go on `ahead` beyond all that are known, ends all
+/// invitations and makes a new secret for the codes of later ones. So nobody gets a number that was given after the copy was made,
+/// and no link of that time leads anywhere. `known`: the largest numbers that are about to be stored.
+///
+/// # Errors
+/// When a file cannot be written. Done again, it skips as many again.
+pub async fn renew_numbers(
+    config: &Config,
+    storage: &Storage,
+    known: Stored,
+    ahead: u32,
+) -> Result<(), BootError> {
+    let (file, secret) = issuer_files(config)?;
+    let invite = storage.invites.largest_invite().await?;
+    let stored = Stored { invite: known.invite.max(invite), ..known };
+    Ids::skip(&file, stored, u64::from(ahead)).await?;
+    end_invites(storage.db()).await?;
+    replace_secret(&secret)
+}
+
+/// The same, with the numbers that are stored already.
+pub async fn renew_stored_numbers(
+    config: &Config,
+    storage: &Storage,
+    messages: &dyn MessageStore,
+    ahead: u32,
+) -> Result<(), BootError> {
+    let known = stored_numbers(storage, messages).await?;
+    renew_numbers(config, storage, known, ahead).await
 }
 
 /// The secret in this file, which is made if it is not there.
 fn secret_in(path: &Path) -> Result<String, BootError> {
-    let failed = |why| BootError::File { path: path.to_owned(), why };
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match made {
-        Ok(mut file) => {
-            let secret = format!("{:032x}", rand::random::<u128>());
-            file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-            Ok(secret)
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Ok(fs::read_to_string(path).map_err(failed)?.trim().to_owned())
-        }
-        Err(error) => Err(failed(error)),
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(why) if why.kind() == ErrorKind::NotFound => replace_secret(path).and_then(|()| secret_in(path)),
+        Err(why) => Err(BootError::File { path: path.to_owned(), why }),
     }
+}
+
+/// Writes a new secret into this file, whole or not at all.
+fn replace_secret(path: &Path) -> Result<(), BootError> {
+    let fresh = path.with_extension("key.new");
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        file.write_all(format!("{:032x}", rand::random::<u128>()).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(directory_of(path))?.sync_all()
+    };
+    write().map_err(|why| BootError::File { path: path.to_owned(), why })
 }
 
 /// A server at work.

@@ -6,6 +6,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use super::{Fault, progress};
+use crate::boot;
 use crate::config::Config;
 use crate::domain::Clock;
 use crate::store::sqlite::SqliteSnapshot;
@@ -22,6 +23,7 @@ pub(super) struct Export {
 }
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), Fault> {
+    boot::check_installed(config)?;
     let database = config.storage.file()?;
     let mut snapshot =
         SqliteSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;

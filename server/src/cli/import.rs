@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use indicatif::ProgressBar;
+use seqsvr::Sequencer;
 
 use super::{Fault, progress};
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
-use crate::domain::Uid;
+use crate::domain::{HistoryId, Uid};
+use crate::seq::Stored;
 use crate::store::sqlite::{SqliteAppend, SqliteRestore};
 use crate::transfer::{self, Checked, Installation};
 
@@ -23,31 +26,70 @@ pub(super) struct Import {
     /// To the inbox of this account
     #[arg(long, value_name = "UID", requires = "user")]
     into: Option<u32>,
+    /// Skip so many numbers of users, groups and invitations: more than were given since the export
+    #[arg(long, value_name = "NUMBERS", default_value_t = transfer::AHEAD, conflicts_with = "user",
+          value_parser = clap::value_parser!(u32).range(1..=transfer::MOST_AHEAD))]
+    ahead: u32,
 }
 
 pub(super) async fn run(what: Import, config: &Config) -> Result<(), Fault> {
-    let storage = Storage::open(config).await?;
-    let done = match (&what.user, what.into) {
-        (Some(user), Some(into)) => one(&what.file, user, Uid(into), &storage, config).await,
-        _ => whole(&what.file, &storage, config).await,
+    let (storage, done) = match (&what.user, what.into) {
+        (Some(user), Some(into)) => {
+            let storage = Storage::open_existing(config).await?;
+            let done = one(&what.file, user, Uid(into), &storage, config).await;
+            (storage, done)
+        }
+        _ => {
+            let bar = progress::bar();
+            // Where nothing is yet, a bad file leaves nothing behind; elsewhere the lock comes before the long check.
+            let (storage, checked) = if boot::is_installed(config)? {
+                (Storage::open(config).await?, check(&what.file, config, &bar)?)
+            } else {
+                let checked = check(&what.file, config, &bar)?;
+                (Storage::open(config).await?, checked)
+            };
+            let done = whole(&what, &checked, &storage, config, &bar).await;
+            bar.finish_and_clear();
+            (storage, done)
+        }
     };
     storage.close().await.map_err(BootError::from)?;
     println!("{}", done?);
     Ok(())
 }
 
-async fn whole(file: &Path, storage: &Storage, config: &Config) -> Result<String, Fault> {
-    let bar = progress::bar();
-    let checked = check(file, config, &bar)?;
+async fn whole(
+    what: &Import,
+    checked: &Checked,
+    storage: &Storage,
+    config: &Config,
+    bar: &ProgressBar,
+) -> Result<String, Fault> {
     let mut restore = SqliteRestore::new(Arc::clone(storage.db()), config.storage.sqlite());
     let numbers = boot::sequencer(config).await?;
-    let history = boot::new_history();
-    let done = transfer::import(&mut restore, &*numbers, file, &checked, history, &bar).await;
+    let done = fill(what, checked, &mut restore, &*numbers, (storage, config), bar).await;
     numbers.shutdown().await;
-    bar.finish_and_clear();
-    let stored = done.map_err(Fault::failed)?;
+    let (stored, history) = done?;
     let before = if stored > 0 { format!(", {stored} of them by an earlier run") } else { String::new() };
     Ok(format!("{} records imported{before}; the history is {history}", checked.records()))
+}
+
+/// Numbers come before rows, and only into an installation that takes the file.
+async fn fill(
+    what: &Import,
+    checked: &Checked,
+    restore: &mut SqliteRestore,
+    numbers: &dyn Sequencer,
+    (storage, config): (&Storage, &Config),
+    bar: &ProgressBar,
+) -> Result<(u64, HistoryId), Fault> {
+    transfer::begin(restore, checked).await.map_err(Fault::failed)?;
+    let (uid, gid) = checked.largest();
+    let known = Stored { uid: uid.0, gid: gid.0, invite: 0 };
+    boot::renew_numbers(config, storage, known, what.ahead).await?;
+    let history = boot::new_history();
+    let stored = transfer::import(restore, numbers, &what.file, checked, history, bar).await;
+    Ok((stored.map_err(Fault::failed)?, history))
 }
 
 async fn one(
@@ -82,6 +124,6 @@ async fn one(
     ))
 }
 
-fn check(file: &Path, config: &Config, bar: &indicatif::ProgressBar) -> Result<Checked, Fault> {
+fn check(file: &Path, config: &Config, bar: &ProgressBar) -> Result<Checked, Fault> {
     transfer::check(file, config.sequence.section_size, bar).map_err(Fault::failed)
 }

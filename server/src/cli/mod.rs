@@ -55,8 +55,8 @@ enum Command {
     Export(export::Export),
     /// Fill an empty data directory from an export, or append one user's rows
     Import(import::Import),
-    /// Give the data a new history and higher ceilings, after files were put back from a backup
-    Restored,
+    /// Give the data a new history and numbers beyond all that were given, after files were put back from a backup
+    Restored(restored::Restored),
     /// Look after accounts while the server is stopped
     #[command(subcommand)]
     User(user::User),
@@ -76,7 +76,7 @@ impl Cli {
             Some(Command::CheckConfig) => check_config::run(&config),
             Some(Command::Export(what)) => export::run(what, &config).await,
             Some(Command::Import(what)) => import::run(what, &config).await,
-            Some(Command::Restored) => restored::run(&config).await,
+            Some(Command::Restored(what)) => restored::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
         }
     }

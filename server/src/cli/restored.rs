@@ -1,26 +1,45 @@
 //! `tidemark restored`: to be run after files or a database were put back, before serving.
 
+use clap::Args;
+
 use super::Fault;
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
+use crate::store::MessageStore as _;
 use crate::store::sqlite::rename_history;
 use crate::transfer;
 
-pub(super) async fn run(config: &Config) -> Result<(), Fault> {
-    let storage = Storage::open(config).await?;
-    let done = renew(&storage, config).await;
+/// How far numbers go on beyond those in the files.
+#[derive(Debug, Args)]
+pub(super) struct Restored {
+    /// Skip so many numbers of users, groups and invitations: more than were given since the files were saved
+    #[arg(long, value_name = "NUMBERS", default_value_t = transfer::AHEAD,
+          value_parser = clap::value_parser!(u32).range(1..=transfer::MOST_AHEAD))]
+    ahead: u32,
+}
+
+pub(super) async fn run(what: Restored, config: &Config) -> Result<(), Fault> {
+    let storage = Storage::open_existing(config).await?;
+    let done = renew(&storage, config, what.ahead).await;
     storage.close().await.map_err(BootError::from)?;
     println!("{}", done?);
     Ok(())
 }
 
-/// Ceilings first: the new history says that everything is in order.
-async fn renew(storage: &Storage, config: &Config) -> Result<String, Fault> {
+/// Numbers first: the new history says that everything is in order.
+async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, Fault> {
+    let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;
     let raised = transfer::raise_all(&*numbers, config.sequence.section_size).await;
     numbers.shutdown().await;
     let raised = raised.map_err(Fault::failed)?;
+    boot::renew_stored_numbers(config, storage, &messages, ahead).await?;
     let history = boot::new_history();
     rename_history(storage.db(), history).await.map_err(BootError::from)?;
-    Ok(format!("{raised} ceilings raised by {}; the history is {history}", transfer::MARGIN))
+    messages.close().await;
+    Ok(format!(
+        "{raised} ceilings raised by {}; users, groups and invitations go on {ahead} numbers later; \
+         links of earlier invitations have ended; the history is {history}",
+        transfer::MARGIN
+    ))
 }

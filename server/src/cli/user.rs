@@ -36,7 +36,7 @@ pub(super) enum User {
 }
 
 pub(super) async fn run(what: User, config: &Config) -> Result<(), Fault> {
-    let storage = Storage::open(config).await?;
+    let storage = Storage::open_existing(config).await?;
     let accounts = storage.accounts(config, Clock::system());
     let done = carry_out(what, &accounts).await;
     storage.close().await.map_err(BootError::from)?;

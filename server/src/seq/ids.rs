@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seqsvr::issuer::repository::{MemoryRepository, Repository, SqliteRepository};
+use seqsvr::issuer::repository::{MemoryRepository, Repository, SqliteRepository, Values};
 use seqsvr::issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
 use seqsvr::issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
 
@@ -27,6 +27,8 @@ pub struct Stored {
     pub uid: u32,
     /// The largest number of a group.
     pub gid: u64,
+    /// The largest number of an invitation.
+    pub invite: u64,
 }
 
 /// The numbers cannot be issued; the text says why.
@@ -59,24 +61,11 @@ impl Ids {
     }
 
     async fn over(repository: Arc<dyn Repository>, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
-        let few = SegmentOptions { step: 100, step_min: 20, step_max: 10_000, ..SegmentOptions::default() };
-        let users = SegmentOptions {
-            start: Some(u64::from(Uid::FIRST.0)),
-            above: u64::from(stored.uid),
-            limit: u64::from(u32::MAX),
-            ..few.clone()
-        };
-        let groups = SegmentOptions { above: stored.gid, ..few.clone() };
-        let invites = SegmentOptions { limit: INVITE_CODES, ..few };
-        let issuer = Issuer::builder()
-            .repository(repository)
-            .segment(USERS, users)
-            .and_then(|builder| builder.segment(GROUPS, groups))
-            .and_then(|builder| builder.segment(INVITES, invites))
-            .map_err(why)?
-            .open()
-            .await
-            .map_err(why)?;
+        let mut builder = Issuer::builder().repository(repository);
+        for (tag, options) in lines(stored) {
+            builder = builder.segment(tag, options).map_err(why)?;
+        }
+        let issuer = builder.open().await.map_err(why)?;
         let codes = CodecOptions {
             range: Range { first: 1, last: INVITE_CODES },
             alphabet: BASE_58.to_owned(),
@@ -87,6 +76,32 @@ impl Ids {
         let counter = |tag| issuer.counter(tag).map_err(why);
         let (users, groups, invites) = (counter(USERS)?, counter(GROUPS)?, counter(INVITES)?);
         Ok(Ids(Arc::new(Inner { issuer, users, groups, invites, codes })))
+    }
+
+    /// Lets every number go on `ahead` (1 and up) beyond what `file` and `stored` say was given: for data that were put back from a
+    /// copy, which does not say what was given since it was made. While nobody else uses `file`.
+    ///
+    /// # Errors
+    /// When `file` cannot be used, or so many numbers are not left; those of earlier tags are then raised already.
+    pub async fn skip(file: &Path, stored: Stored, ahead: u64) -> Result<(), OpenError> {
+        let repository = SqliteRepository::new(file);
+        for (tag, options) in lines(stored) {
+            let start = options.start.unwrap_or(1);
+            let name = Tag::new(tag).map_err(why)?;
+            let fresh = Values { start, max: start - 1, step: options.step };
+            repository.create(&name, fresh).await.map_err(why)?;
+            let row = repository.get(&name).await.map_err(why)?;
+            let values = row.map_or(fresh, |row| row.values);
+            let from = values.max.max(options.above);
+            let max = from.checked_add(ahead).filter(|max| *max < options.limit);
+            let max = max.ok_or_else(|| {
+                OpenError(format!("{ahead} numbers above {from} are not left for {tag}s; choose fewer"))
+            })?;
+            if !repository.take(&name, values.max, Values { max, ..values }).await.map_err(why)? {
+                return Err(OpenError(format!("another process uses {}; stop it", file.display())));
+            }
+        }
+        Ok(())
     }
 
     /// A user id that nobody has or had.
@@ -118,6 +133,20 @@ impl Ids {
     }
 }
 
+/// What is issued, and how: nothing at or below what is stored.
+fn lines(stored: Stored) -> [(&'static str, SegmentOptions); 3] {
+    let few = SegmentOptions { step: 100, step_min: 20, step_max: 10_000, ..SegmentOptions::default() };
+    let users = SegmentOptions {
+        start: Some(u64::from(Uid::FIRST.0)),
+        above: u64::from(stored.uid),
+        limit: u64::from(u32::MAX),
+        ..few.clone()
+    };
+    let groups = SegmentOptions { above: stored.gid, ..few.clone() };
+    let invites = SegmentOptions { above: stored.invite, limit: INVITE_CODES, ..few };
+    [(USERS, users), (GROUPS, groups), (INVITES, invites)]
+}
+
 async fn one(counter: &Counter) -> Result<u64, NumberError> {
     if let Ok(number) = counter.try_next() {
         return Ok(number);
@@ -146,10 +175,45 @@ mod tests {
         ids.shutdown().await;
 
         std::fs::remove_file(&file).expect("lost");
-        let ids = Ids::open(&file, Stored { uid: 12_000, gid: 7 }, SECRET).await.expect("opened");
+        let stored = Stored { uid: 12_000, gid: 7, invite: 30 };
+        let ids = Ids::open(&file, stored, SECRET).await.expect("opened");
         assert!(ids.uid().await.expect("issued") > Uid(12_000));
         assert!(ids.gid().await.expect("issued") > GroupId(7));
+        assert!(ids.invite().await.expect("issued").0 > 30);
         ids.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn skipped_numbers_are_never_issued() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("ids.db");
+        // A file that is there, one that is not, and one that is behind what is stored.
+        let opened = Ids::open(&file, Stored::default(), SECRET).await.expect("opened");
+        let (uid, gid) = (opened.uid().await.expect("issued"), opened.gid().await.expect("issued"));
+        opened.shutdown().await;
+        Ids::skip(&file, Stored::default(), 1_000).await.expect("skipped");
+        let stored = Stored { uid: 12_000, gid: 7, invite: 30 };
+        let lost = place.path().join("lost.db");
+        Ids::skip(&lost, stored, 1_000).await.expect("skipped");
+        Ids::skip(&lost, stored, 1_000).await.expect("again");
+        for (file, least) in [
+            (&file, Stored { uid: uid.0 + 1_000, gid: gid.0 + 1_000, invite: 1_000 }),
+            (&lost, Stored { uid: 14_000, gid: 2_007, invite: 2_030 }),
+        ] {
+            let ids = Ids::open(file, Stored::default(), SECRET).await.expect("opened");
+            assert!(ids.uid().await.expect("issued").0 > least.uid);
+            assert!(ids.gid().await.expect("issued").0 > least.gid);
+            assert!(ids.invite().await.expect("issued").0 > least.invite);
+            ids.shutdown().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn more_than_is_left_is_not_skipped() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("ids.db");
+        let refused = Ids::skip(&file, Stored::default(), u64::from(u32::MAX)).await.expect_err("too many");
+        assert!(refused.to_string().contains("are not left for users; choose fewer"), "{refused}");
     }
 
     #[tokio::test]

@@ -18,6 +18,9 @@ pub trait Invites: Send + Sync + 'static {
     /// The invitation of this number.
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError>;
 
+    /// The largest number of an invitation that was ever kept; 0 without any. New ones get larger numbers.
+    async fn largest_invite(&self) -> Result<u64, StoreError>;
+
     /// Claims one of its uses for `guest`, under `name`; where `guest` has a claim already, that one stands, and no use is taken.
     /// Returns the name under which the claim stands; `None`: no use is left, or it is over at `now`. Of several guests at the
     /// same moment no more get a claim than there are uses.
@@ -38,6 +41,7 @@ pub trait Invites: Send + Sync + 'static {
     /// Ends the claim of `guest` and gives the use back, which came to nothing. Without that claim nothing changes.
     async fn return_use(&self, number: u64, guest: Uid, name: ClientId) -> Result<(), StoreError>;
 
-    /// Forgets up to `limit` invitations that were over at `now`, with their claims, and tells how many.
+    /// Forgets up to `limit` invitations that were over at `now`, with their claims, and tells how many. The one of the largest
+    /// number stays, so that it is known.
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

@@ -21,9 +21,16 @@ pub struct Checked {
     pub(super) records: u64,
     /// For each range of adjacent users, by its number, a user with the largest id in it.
     pub(super) largest: BTreeMap<u32, (Uid, MessageId)>,
+    /// The largest uid and the largest number of a group.
+    largest_of_all: (Uid, GroupId),
 }
 
 impl Checked {
+    /// The largest uid and the largest number of a group; 0 where there is none.
+    pub fn largest(&self) -> (Uid, GroupId) {
+        self.largest_of_all
+    }
+
     /// How many records it holds.
     pub fn records(&self) -> u64 {
         self.records
@@ -50,7 +57,14 @@ pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Check
                 return Err(reader.fault("stands behind the footer".to_owned()));
             }
             let records = rules.totals.all();
-            return Ok(Checked { source: footer.sha256, records, largest: rules.largest });
+            let uid = rules.accounts.iter().copied().max().unwrap_or(Uid(0));
+            let gid = rules.groups.iter().copied().max().unwrap_or(GroupId(0));
+            return Ok(Checked {
+                source: footer.sha256,
+                records,
+                largest: rules.largest,
+                largest_of_all: (uid, gid),
+            });
         }
     }
 }

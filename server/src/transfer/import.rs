@@ -15,6 +15,15 @@ use crate::store::archive::Restore;
 /// Records of a transaction.
 const CHUNK: usize = 5_000;
 
+/// Begins to fill the installation from the archive that `checked` is about, or finds that this was begun. What else belongs to a new
+/// life of the data is done after it and before [`import`], which may be called without it.
+///
+/// # Errors
+/// When the installation is not empty or another import was begun, and nothing may be done to it.
+pub async fn begin(restore: &mut dyn Restore, checked: &Checked) -> Result<(), TransferError> {
+    Ok(restore.begin(&checked.source).await.map(drop)?)
+}
+
 /// Stores the records of the archive at `path`, which [`check`](super::check()) found to be as `checked` says, under
 /// `history` (a new one). Says how many had been stored by an earlier, interrupted run.
 ///

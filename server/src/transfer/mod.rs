@@ -17,6 +17,6 @@ mod restored;
 pub use check::{Checked, check};
 pub use error::TransferError;
 pub use export::{Begin, export};
-pub use import::import;
+pub use import::{begin, import};
 pub use one_user::{Appended, Installation, find_user, import_one};
-pub use restored::{MARGIN, raise_all};
+pub use restored::{AHEAD, MARGIN, MOST_AHEAD, raise_all};

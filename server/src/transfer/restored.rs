@@ -11,6 +11,13 @@ use super::error::TransferError;
 /// has room for 900 million such raises.
 pub const MARGIN: u64 = 10_000_000;
 
+/// By how much the numbers of users, groups and invitations go on later, unless told otherwise: more than are given between two
+/// backups.
+pub const AHEAD: u32 = 100_000;
+
+/// The most that they can be told to: uids end at 2^32.
+pub const MOST_AHEAD: i64 = 1_000_000_000;
+
 /// Ceilings that are raised in one go; the store makes one transaction of them.
 const AT_ONCE: usize = 1_000;
 

@@ -200,6 +200,30 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
     }
 }
 
+/// Commands for an installation that is there make none.
+#[tokio::test]
+async fn without_an_installation_nothing_is_done_and_nothing_is_made() {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("bad.jsonl"), "{}\n").expect("written");
+    let none = "no installation in data: there is no tidemark.db";
+    for (args, part) in [
+        (&["restored"][..], none),
+        (&["user", "list"], none),
+        (&["user", "reset-password", "ann"], none),
+        (&["export", "all.jsonl"], none),
+        (&["import", "bad.jsonl", "--user", "ann", "--into", "10001"], none),
+        (&["import", "/nonexistent"], "/nonexistent: No such file"),
+        (&["import", "bad.jsonl"], "bad.jsonl line 1"),
+    ] {
+        let (code, out, said) = run(place.path(), args).await;
+        assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+        let there: Vec<_> = std::fs::read_dir(place.path()).expect("readable").collect();
+        assert_eq!(there.len(), 1, "{args:?}: {there:?}");
+    }
+}
+
 #[tokio::test]
 async fn check_config_prints_what_is_in_force() {
     let place = tempfile::tempdir().expect("a directory");

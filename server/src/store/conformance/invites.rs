@@ -46,11 +46,13 @@ pub async fn run(invites: &dyn Invites) {
     }
     assert_eq!(claim(eve, 6, 199).await, Some(name(6)));
 
-    invites.put_invite(Invite { number: 8, expires_at: Timestamp(300), ..made }).await.expect("kept");
-    invites.put_invite(Invite { number: 9, ..made }).await.expect("kept");
+    invites.put_invite(Invite { number: 9, expires_at: Timestamp(300), ..made }).await.expect("kept");
+    invites.put_invite(Invite { number: 8, ..made }).await.expect("kept");
     assert_eq!(invites.forget_invites(Timestamp(200), 1).await.expect("swept"), 1);
     assert_eq!(invites.forget_invites(Timestamp(200), 10).await.expect("swept"), 1);
     assert_eq!(invites.forget_invites(Timestamp(200), 10).await.expect("swept"), 0);
-    assert!(invites.invite(8).await.expect("asked").is_some(), "not over yet");
+    assert!(invites.invite(9).await.expect("asked").is_some(), "not over yet");
+    assert_eq!(invites.forget_invites(Timestamp(300), 10).await.expect("swept"), 0, "the newest stays");
+    assert_eq!(invites.largest_invite().await.expect("asked"), 9);
     assert_eq!(invites.claim(7, eve).await.expect("asked"), None, "gone with its invitation");
 }

@@ -36,6 +36,10 @@ impl Invites for MemoryDirectory {
         Ok(self.invites().get(&number).map(|kept| kept.invite))
     }
 
+    async fn largest_invite(&self) -> Result<u64, StoreError> {
+        Ok(self.invites().keys().next_back().copied().unwrap_or(0))
+    }
+
     async fn claim_use(
         &self,
         number: u64,
@@ -80,7 +84,9 @@ impl Invites for MemoryDirectory {
 
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let mut invites = self.invites();
-        let over = invites.values().filter(|kept| kept.invite.expires_at <= now).take(limit);
+        let newest = invites.keys().next_back().copied();
+        let is_over = |invite: &Invite| invite.expires_at <= now && Some(invite.number) != newest;
+        let over = invites.values().filter(|kept| is_over(&kept.invite)).take(limit);
         let over: Vec<u64> = over.map(|kept| kept.invite.number).collect();
         for number in &over {
             invites.remove(number);

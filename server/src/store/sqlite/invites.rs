@@ -6,9 +6,17 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Row, Sqlite};
 use uuid::Uuid;
 
-use super::SqliteDirectory;
+use super::{Db, SqliteDirectory};
 use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
 use crate::store::{Invites, StoreError};
+
+/// Ends all invitations, for data under a new key of their codes.
+pub async fn end_invites(db: &Db) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    sqlx::query("DELETE FROM invite_claims").execute(&mut *tx).await?;
+    sqlx::query("DELETE FROM invites").execute(&mut *tx).await?;
+    tx.commit().await
+}
 
 #[async_trait]
 impl Invites for SqliteDirectory {
@@ -32,6 +40,12 @@ impl Invites for SqliteDirectory {
             .await?
             .map(|row| invite(number, &row))
             .transpose()
+    }
+
+    async fn largest_invite(&self) -> Result<u64, StoreError> {
+        let largest: Option<i64> =
+            sqlx::query_scalar("SELECT max(number) FROM invites").fetch_one(self.readers()).await?;
+        Ok(largest.map_or(0, i64::cast_unsigned))
     }
 
     async fn claim_use(
@@ -104,8 +118,9 @@ impl Invites for SqliteDirectory {
     async fn forget_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let mut tx = self.write().await?;
         let over = sqlx::query(
-            "DELETE FROM invites WHERE number IN (SELECT number FROM invites WHERE expires_at <= ? LIMIT ?) \
-             RETURNING number",
+            // The newest stays: it says up to where numbers were given, should the issuer's file be lost.
+            "DELETE FROM invites WHERE number IN (SELECT number FROM invites WHERE expires_at <= ? \
+             AND number < (SELECT max(number) FROM invites) LIMIT ?) RETURNING number",
         )
         .bind(now.0)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))

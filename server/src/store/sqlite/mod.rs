@@ -53,6 +53,7 @@ pub use append::SqliteAppend;
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
 pub use error::OpenError;
+pub use invites::end_invites;
 pub use moment::SqliteSnapshot;
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};

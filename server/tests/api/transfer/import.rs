@@ -46,7 +46,7 @@ async fn an_import_gives_back_everything_but_sessions_and_history() {
     let repeated = message(3, json!({"user": bob.uid}), "in the tables \"3\"\n");
     let first = world.app.post(&world.people[0], "/api/v1/messages", repeated.clone()).await.ok(200);
     assert_eq!(copy.post(&ann, "/api/v1/messages", repeated).await.ok(200), first);
-    assert_eq!(copy.sign_up("dan").await.uid, world.people[2].uid + 1);
+    assert_eq!(copy.sign_up("dan").await.uid, world.people[2].uid + 100_001);
     let group = json!({"name": "swimmers", "members": []});
     let gid = copy.post(&ann, "/api/v1/groups", group).await.ok(201)["gid"].as_u64();
     assert!(gid > Some(world.gid), "{gid:?}");
