@@ -1,5 +1,7 @@
 //! The one interface through which numbers are taken, whether the allocator is embedded or remote.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::error::{NextError, TryNextError};
@@ -32,13 +34,14 @@ pub trait Sequencer: Send + Sync {
     /// asking again cannot help: a `count` of 0 or too large, the limit reached, the sections lost, shut down.
     async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError>;
 
-    /// Takes one number for each of `uids`, waiting for raises if need be, for a bounded time, which counts for all of them
-    /// together. The outcomes stand in the order of `uids`; a uid that is there twice gets two numbers, the later one larger.
+    /// Takes one number for each of `uids`, waiting for raises if need be, for at most `patience`, which counts for all of them
+    /// together; the implementation's own bound holds as well. The outcomes stand in the order of `uids`; a uid that is there
+    /// twice gets two numbers, the later one larger.
     ///
     /// # Errors
     ///
     /// As for [`next`](Self::next), for each uid by itself: what fails for one leaves the others their numbers.
-    async fn next_each(&self, uids: &[Uid]) -> Vec<Result<u64, NextError>>;
+    async fn next_each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<u64, NextError>>;
 
     /// An upper bound of what was handed out for `uid` (S2): never smaller than it, and after a restart
     /// perhaps far larger. It is not the newest committed number and must not reach clients (I2).

@@ -104,7 +104,7 @@ async fn a_call_for_many_uids_waits_once_for_all_their_sections() {
     let sequencer = open(&store).await;
     store.shut();
     let uids: Vec<_> = [7, 100_007, 7, 300_007, 100_007, 7].map(Uid::new).to_vec();
-    let call = async { sequencer.next_each(&uids).await };
+    let call = async { sequencer.next_each(&uids, Duration::MAX).await };
     let open_once = async {
         settle().await;
         assert_eq!(store.raises().len(), 3, "all sections were asked for");
@@ -125,12 +125,26 @@ async fn in_a_call_for_many_uids_each_has_an_outcome_of_its_own() {
     store.always(Fault::Fails);
     let far = Uid::new(500_000);
     let began = Instant::now();
-    let numbers = sequencer.next_each(&[BOB, ALICE, far, BOB, far]).await;
+    let numbers = sequencer.next_each(&[BOB, ALICE, far, BOB, far], Duration::MAX).await;
     assert_eq!(began.elapsed(), Options::default().raise_wait, "one wait for all");
     assert_eq!(numbers[1], Err(NextError::Final(Refusal::Exhausted { limit })));
     assert_eq!((&numbers[0], &numbers[3]), (&Ok(1), &Ok(2)));
     assert!(matches!(numbers[2], Err(NextError::Retryable(_))), "{numbers:?}");
     assert_eq!(numbers[2], numbers[4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_for_many_uids_waits_no_longer_than_its_caller() {
+    let store = Arc::new(Faulty::new());
+    let sequencer = open(&store).await;
+    assert_eq!(sequencer.next_each(&[BOB], Duration::MAX).await, [Ok(1)]);
+    store.always(Fault::Fails);
+    let began = Instant::now();
+    let patience = Duration::from_millis(50);
+    let numbers = sequencer.next_each(&[BOB, Uid::new(500_000)], patience).await;
+    assert_eq!(began.elapsed(), patience);
+    assert_eq!(numbers[0], Ok(2), "what can be had is there");
+    assert!(matches!(numbers[1], Err(NextError::Retryable(_))), "{numbers:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -317,7 +317,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(random_uuid);
     let parts = Parts {
-        numbers: Numbers::new(numbers.sequencer()),
+        numbers: Numbers::new(numbers.sequencer(), config.sequence.section_size),
         store: Arc::clone(&messages),
         directory: Arc::clone(&storage.directory),
         notifier: Arc::clone(&notifier),
@@ -456,6 +456,8 @@ fn queue_options(config: &Config) -> Options {
         deliveries: config.queues.deliveries,
         batch: config.queues.batch,
         batch_rows: config.queues.batch_rows,
+        number_wait: Duration::from_millis(config.queues.number_wait_ms.into()),
+        owed_bytes: config.queues.owed_bytes,
         text: config.limits.text_characters,
         members: config.limits.group_members,
         ..Options::default()

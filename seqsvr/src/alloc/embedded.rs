@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
@@ -72,9 +73,13 @@ impl Embedded {
         self.tenure.shared().metrics()
     }
 
-    /// Repeats `attempt` after each round of raises until it no longer would wait, for a bounded time.
-    async fn wait<T>(&self, mut attempt: impl FnMut() -> Result<T, TryNextError>) -> Result<T, NextError> {
-        let waited = self.options.raise_wait;
+    /// Repeats `attempt` after each round of raises until it no longer would wait, for `patience` and the configured bound at most.
+    async fn wait<T>(
+        &self,
+        patience: Duration,
+        mut attempt: impl FnMut() -> Result<T, TryNextError>,
+    ) -> Result<T, NextError> {
+        let waited = self.options.raise_wait.min(patience);
         let deadline = Instant::now() + waited;
         let mut rounds = self.tenure.shared().rounds.subscribe();
         loop {
@@ -101,10 +106,10 @@ impl Sequencer for Embedded {
     }
 
     async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError> {
-        self.wait(|| self.tenure.shared().take(uid, count)).await
+        self.wait(Duration::MAX, || self.tenure.shared().take(uid, count)).await
     }
 
-    async fn next_each(&self, uids: &[Uid]) -> Vec<Result<u64, NextError>> {
+    async fn next_each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
         let shared = self.tenure.shared();
         let mut numbers = Vec::with_capacity(uids.len());
         numbers.extend(uids.iter().map_while(|&uid| taken(shared.take(uid, 1))));
@@ -113,7 +118,7 @@ impl Sequencer for Embedded {
         }
         let mut waiting: Vec<usize> = (numbers.len()..uids.len()).collect();
         numbers.resize(uids.len(), Ok(0));
-        let all = self.wait(|| {
+        let all = self.wait(patience, || {
             // All that must wait ask for their raises in one pass. A uid that is there twice is not asked about again in it: the
             // raise could come in between, and the later number would be the smaller one.
             let mut passed_over = HashSet::new();
@@ -142,7 +147,7 @@ impl Sequencer for Embedded {
     }
 
     async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), NextError> {
-        self.wait(|| self.tenure.shared().advance(uid, at_least)).await
+        self.wait(Duration::MAX, || self.tenure.shared().advance(uid, at_least)).await
     }
 }
 

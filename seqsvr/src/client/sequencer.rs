@@ -1,5 +1,7 @@
 //! The cluster as a [`Sequencer`], for callers that can also work with an embedded one, such as the chat server.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tokio::time::Instant;
 
@@ -38,8 +40,8 @@ impl Sequencer for ClusterSequencer {
         Ok(self.client.next(uid, count).await?)
     }
 
-    async fn next_each(&self, uids: &[Uid]) -> Vec<Result<u64, NextError>> {
-        let until = Instant::now() + self.client.patience;
+    async fn next_each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
+        let until = Instant::now() + self.client.patience.min(patience);
         let mut numbers = Vec::with_capacity(uids.len());
         // One after the other, for the sake of a uid that stands in two of them.
         for part in uids.chunks(self.client.inner.limits.uids_per_call) {

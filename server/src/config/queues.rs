@@ -18,6 +18,10 @@ pub struct QueuesSection {
     pub batch: usize,
     /// Rows after which a commit takes no further request.
     pub batch_rows: usize,
+    /// How long a commit waits for the numbers of its rows, in milliseconds.
+    pub number_wait_ms: u32,
+    /// Bytes of the messages that may wait for the numbers of their receivers.
+    pub owed_bytes: usize,
     /// Users whose newest committed id is kept in memory beside those who are connected.
     pub known_marks: usize,
 }
@@ -30,6 +34,8 @@ impl Default for QueuesSection {
             deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
+            number_wait_ms: 500,
+            owed_bytes: 64 << 20,
             known_marks: 1_000_000,
         }
     }
@@ -42,6 +48,8 @@ impl QueuesSection {
         within("queues", "deliveries", self.deliveries, 1..=1_000_000)?;
         within("queues", "batch", self.batch, 1..=100_000)?;
         within("queues", "batch_rows", self.batch_rows, 1..=100_000)?;
+        within("queues", "number_wait_ms", self.number_wait_ms, 1..=60_000)?;
+        within("queues", "owed_bytes", self.owed_bytes, 1..=1 << 40)?;
         within("queues", "known_marks", self.known_marks, 1..=100_000_000)
     }
 }

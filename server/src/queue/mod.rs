@@ -2,8 +2,8 @@
 //!
 //! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
 //! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
-//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `recovery` resumes what a crash left,
-//! `shard` keeps a writer alive.
+//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `outage` knows where there are none,
+//! `recovery` resumes what is owed, `shard` keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,14 @@ use crate::store::{Directory, MessageStore};
 
 mod error;
 mod numbering;
+mod outage;
 mod plan;
 mod recovery;
 mod shard;
 mod watermark;
 mod writer;
+
+use outage::Outages;
 
 pub use error::SendError;
 pub use watermark::{Mark, Watermarks};
@@ -42,6 +45,11 @@ pub struct Options {
     pub batch: usize,
     /// Rows after which a batch takes no further order. Default 8,192.
     pub batch_rows: usize,
+    /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
+    pub number_wait: Duration,
+    /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it orders that would add to
+    /// them are refused. Default 64 MiB.
+    pub owed_bytes: usize,
     /// Characters of a text. Default 8,000.
     pub text: usize,
     /// Members of a group. Default 500.
@@ -60,6 +68,8 @@ impl Default for Options {
             deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
+            number_wait: Duration::from_millis(500),
+            owed_bytes: 64 << 20,
             text: 8_000,
             members: 500,
             first_pause: Duration::from_millis(50),
@@ -155,6 +165,7 @@ struct Ask {
 #[derive(Clone)]
 pub struct Queues {
     lanes: Arc<[mpsc::Sender<Ask>]>,
+    outages: Arc<Outages>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -163,9 +174,12 @@ impl Queues {
     /// Starts the queues. Each first writes what earlier runs still owe to its receivers, then takes orders.
     pub fn start(parts: Parts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let lanes = shard::start_all(&Arc::new(parts), &options, &closing, &tasks);
+        let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
+        let lanes = shard::start_all(&parts, &outages, &options, &closing, &tasks);
+        let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
+        tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
         tasks.close();
-        Queues { lanes: lanes.into(), closing, tasks }
+        Queues { lanes: lanes.into(), outages, closing, tasks }
     }
 
     /// Puts an order into its sender's queue, at once: orders of one sender are accepted in the order of these calls
@@ -190,6 +204,16 @@ impl Queues {
     /// Orders waiting in each queue.
     pub fn depths(&self) -> impl Iterator<Item = usize> + '_ {
         self.lanes.iter().map(|lane| lane.max_capacity() - lane.capacity())
+    }
+
+    /// Sections of the uid space whose numbers cannot be had now.
+    pub fn sections_out(&self) -> usize {
+        self.outages.out().len()
+    }
+
+    /// Bytes of the messages that wait for the numbers of their receivers.
+    pub fn owed_bytes(&self) -> usize {
+        self.outages.owed()
     }
 
     /// Takes no more orders and returns when everything accepted is written, also the copies for others.

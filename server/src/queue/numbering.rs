@@ -1,102 +1,192 @@
 //! Step 1 of a batch: one number for every copy that this queue's writer is about to write, asked for in one call.
 //!
-//! Owns nothing. The writer calls it between its decisions and its commit, and recovery for the copies that it resumes.
+//! Owns nothing. The writer calls it between its decisions and its commit, and recovery for the copies that it resumes. A copy whose
+//! number does not come in time stays owed, and its receiver gets nothing more before that: so each inbox keeps the order.
 
-use tracing::{error, warn};
+use std::collections::HashSet;
+
+use tracing::error;
 
 use super::SendError;
+use super::outage::Out;
 use super::plan::Planned;
 use super::shard::Delivery;
 use super::writer::Writer;
-use crate::domain::{MessageId, Uid};
+use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;
 use crate::store::{Accept, Deliver, Recipient, Row};
 
-type Number = Result<MessageId, NumberError>;
-
 /// What a batch writes, numbered.
+#[derive(Default)]
 pub(super) struct Numbered {
-    /// Copies of earlier acceptances. An error: none may be written, so that none is overtaken by a later one.
-    pub(super) copies: Result<Vec<Deliver>, NumberError>,
+    /// Copies of earlier acceptances.
+    pub(super) copies: Vec<Deliver>,
     /// For each planned order the acceptance, or why there is none.
     pub(super) accepts: Vec<Result<Accept, SendError>>,
+    /// Receivers whose copies stay owed, and to whom nothing was owed before.
+    pub(super) behind: HashSet<Uid>,
+    /// What the acceptances weigh that owe copies to receivers without numbers.
+    pub(super) owed: usize,
+}
+
+/// The number of one copy.
+enum Number {
+    Taken(MessageId),
+    /// None now.
+    Late,
+    /// None ever again.
+    Exhausted,
+}
+
+/// What an acceptance weighs that waits for the numbers of `copies` receivers.
+fn weight(content: &Content, copies: usize) -> usize {
+    content.body.as_json().len() + 200 + 8 * copies
 }
 
 impl Writer<'_> {
     /// Takes numbers for the receivers of this queue; the others' queues take their own. They are asked for, and so grow, in the
-    /// order in which the commit writes: copies first.
-    pub(super) async fn number(&self, deliveries: Vec<Delivery>, planned: Vec<Planned>) -> Numbered {
-        let copied = deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| to.uid);
-        let accepted = planned.iter().flat_map(|planned| &planned.recipients).map(|to| to.uid);
-        let uids: Vec<Uid> = copied.chain(accepted.filter(|&uid| self.is_mine(uid))).collect();
-        let mut numbers = self.parts.numbers.each(&uids).await.into_iter();
-        let copies = copies(deliveries, &mut numbers);
-        let accepts = planned.into_iter().map(|planned| self.accept(planned, &mut numbers)).collect();
-        Numbered { copies, accepts }
+    /// order in which the commit writes: copies first. None is asked for receivers who are `behind`, nor where it is known that
+    /// none can be had; only the sender's own copy does not wait for what is owed.
+    pub(super) async fn number(
+        &self,
+        behind: &HashSet<Uid>,
+        deliveries: Vec<Delivery>,
+        planned: Vec<Planned>,
+    ) -> Numbered {
+        let out = self.outages.out();
+        let mut wanted: Vec<(Uid, bool)> = Vec::new();
+        wanted.extend(deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| (to.uid, false)));
+        for planned in &planned {
+            let mine = planned.recipients.iter().filter(|to| self.is_mine(to.uid));
+            wanted.extend(mine.map(|to| (to.uid, to.uid == planned.content.sender)));
+        }
+        let (numbers, fell) = self.take_numbers(&out, behind, &wanted).await;
+        let mut numbering =
+            Numbering { writer: self, out, numbers: numbers.into_iter(), unchanged: HashSet::new(), owed: 0 };
+        let copies = deliveries.into_iter().filter_map(|delivery| numbering.copies(delivery)).collect();
+        let accepts = planned.into_iter().map(|planned| numbering.order(planned)).collect();
+        Numbered { copies, accepts, behind: fell, owed: numbering.owed }
     }
 
-    fn accept(
+    /// A number for each of `wanted`, which are receivers and whether it is for a sender's own copy; and who falls behind by it.
+    async fn take_numbers(
         &self,
-        planned: Planned,
-        numbers: &mut impl Iterator<Item = Number>,
-    ) -> Result<Accept, SendError> {
+        out: &Out,
+        behind: &HashSet<Uid>,
+        wanted: &[(Uid, bool)],
+    ) -> (Vec<Number>, HashSet<Uid>) {
+        let source = &self.parts.numbers;
+        let all_well = out.is_empty() && behind.is_empty();
+        let may_ask = |&(uid, own): &(Uid, bool)| {
+            all_well || (!out.contains_key(&source.section_of(uid)) && (own || !behind.contains(&uid)))
+        };
+        let asked: Vec<Uid> = wanted.iter().filter(|one| may_ask(one)).map(|(uid, _)| *uid).collect();
+        let outcomes = source.each(&asked, self.outages.patience(&self.options)).await;
+        let mut outcomes = asked.into_iter().zip(outcomes);
+        let (mut numbers, mut fell) = (Vec::with_capacity(wanted.len()), HashSet::new());
+        for one in wanted {
+            let &(uid, own) = one;
+            let outcome = may_ask(one).then(|| outcomes.next().expect("one for each that was asked").1);
+            let number = match outcome {
+                // A later number of one who has just fallen behind must not overtake the earlier copy.
+                Some(Ok(_)) if !own && !fell.is_empty() && fell.contains(&uid) => Number::Late,
+                Some(Ok(id)) => Number::Taken(id),
+                Some(Err(NumberError::Exhausted)) => Number::Exhausted,
+                Some(Err(error)) => {
+                    self.outages.begin(source.section_of(uid), uid, &error);
+                    Number::Late
+                }
+                None => Number::Late,
+            };
+            if matches!(number, Number::Late) && !own && !behind.contains(&uid) {
+                fell.insert(uid);
+            }
+            numbers.push(number);
+        }
+        (numbers, fell)
+    }
+}
+
+/// Hands the numbers of a batch out, in its order.
+struct Numbering<'a> {
+    writer: &'a Writer<'a>,
+    out: Out,
+    numbers: std::vec::IntoIter<Number>,
+    /// Groups of which a change in this batch was refused: what follows it was decided on a state that does not come about.
+    unchanged: HashSet<GroupId>,
+    owed: usize,
+}
+
+impl Numbering<'_> {
+    fn copies(&mut self, delivery: Delivery) -> Option<Deliver> {
+        let Delivery { acceptance, content, to } = delivery;
+        let (mut rows, mut late) = (Vec::with_capacity(to.len()), 0);
+        for recipient in to {
+            match self.next() {
+                Number::Taken(id) => rows.push(row(recipient, id)),
+                Number::Late => late += 1,
+                Number::Exhausted => {
+                    error!(uid = %recipient.uid, "a number line has come to its end; the copy stays owed");
+                }
+            }
+        }
+        if late > 0 {
+            self.owed += weight(&content, late);
+        }
+        (!rows.is_empty()).then_some(Deliver { acceptance, content, rows })
+    }
+
+    fn order(&mut self, planned: Planned) -> Result<Accept, SendError> {
         let Planned { content, digest, recipients, change } = planned;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
-        let mut refusal = None;
+        let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for recipient in recipients {
-            if !self.is_mine(recipient.uid) {
+            if !self.writer.is_mine(recipient.uid) {
+                elsewhere += usize::from(self.is_out(recipient.uid));
                 rest.push(recipient);
                 continue;
             }
-            match next(numbers) {
-                Ok(id) => rows.push(row(recipient, id)),
-                // One whose line has ended must not silence a whole group: the copy stays owed.
-                Err(NumberError::Exhausted) if recipient.uid != content.sender => rest.push(recipient),
-                Err(NumberError::Exhausted) => refusal = Some(SendError::Exhausted),
-                Err(error @ NumberError::Unavailable(_)) => {
-                    if refusal.is_none() {
-                        warn!(%error, "an order is refused");
-                    }
-                    refusal.get_or_insert(SendError::Unavailable);
+            match self.next() {
+                Number::Taken(id) => rows.push(row(recipient, id)),
+                Number::Late if recipient.uid == content.sender => refusal = Some(SendError::Unavailable),
+                Number::Exhausted if recipient.uid == content.sender => refusal = Some(SendError::Exhausted),
+                Number::Late => {
+                    late += 1;
+                    rest.push(recipient);
                 }
+                // One whose line has ended must not silence a whole group: the copy stays owed.
+                Number::Exhausted => rest.push(recipient),
+            }
+        }
+        let outdated = matches!(content.target, Conversation::Group(gid) if self.unchanged.contains(&gid));
+        if outdated {
+            refusal.get_or_insert(SendError::Unavailable);
+        }
+        if late + elsewhere > 0 && refusal.is_none() {
+            let owed = self.owed + weight(&content, late + elsewhere);
+            if self.writer.outages.owed() + owed > self.writer.options.owed_bytes {
+                refusal = Some(SendError::Unavailable);
+            } else if late > 0 {
+                // What waits elsewhere is counted there.
+                self.owed = owed;
             }
         }
         match refusal {
-            Some(refusal) => Err(refusal),
+            Some(refusal) => {
+                self.unchanged.extend(change.map(|change| change.gid));
+                Err(refusal)
+            }
             None => Ok(Accept { content, digest, rows, rest, change }),
         }
     }
-}
 
-fn copies(
-    deliveries: Vec<Delivery>,
-    numbers: &mut impl Iterator<Item = Number>,
-) -> Result<Vec<Deliver>, NumberError> {
-    let mut copies = Vec::with_capacity(deliveries.len());
-    let mut unavailable = None;
-    for Delivery { acceptance, content, to } in deliveries {
-        let mut rows = Vec::with_capacity(to.len());
-        for recipient in to {
-            match next(numbers) {
-                Ok(id) => rows.push(row(recipient, id)),
-                Err(NumberError::Exhausted) => {
-                    error!(uid = %recipient.uid, "a number line has come to its end; the copy stays owed");
-                }
-                Err(error) => unavailable = Some(error),
-            }
-        }
-        if !rows.is_empty() {
-            copies.push(Deliver { acceptance, content, rows });
-        }
+    fn is_out(&self, uid: Uid) -> bool {
+        !self.out.is_empty() && self.out.contains_key(&self.writer.parts.numbers.section_of(uid))
     }
-    match unavailable {
-        Some(error) => Err(error),
-        None => Ok(copies),
-    }
-}
 
-fn next(numbers: &mut impl Iterator<Item = Number>) -> Number {
-    numbers.next().expect("one for each uid that was asked about")
+    fn next(&mut self) -> Number {
+        self.numbers.next().expect("one for each copy of this queue")
+    }
 }
 
 fn row(recipient: Recipient, message_id: MessageId) -> Row {

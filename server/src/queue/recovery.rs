@@ -1,21 +1,26 @@
-//! What a writer does before its first order, and after every outcome that it did not learn (I1, I5, S18).
+//! What is owed is written: by a writer before its first order, after every outcome that it did not learn (I1, I5, S18), and when
+//! sections have numbers again.
 //!
-//! It reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says are
-//! still owed to this queue's receivers, in the order of their acceptance. Until that has succeeded, orders are refused.
+//! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says are still
+//! owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, orders are refused. Receivers without
+//! numbers do not hold it up: they are left behind, and a [`Pass`] between two batches catches them up later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::SendError;
+use super::numbering::Numbered;
 use super::shard::Delivery;
 use super::writer::{Writer, refuse};
-use crate::seq::NumberError;
-use crate::store::{AcceptanceId, CommitError, Recipient, StoreError};
+use crate::domain::Uid;
+use crate::store::{AcceptanceId, CommitError, Pending, Recipient, StoreError};
 
 /// Acceptances read at once.
 const PAGE: usize = 256;
+/// Pages between two batches: more than a batch may add, so that a pass comes to its end.
+const PAGES: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 enum Setback {
@@ -23,8 +28,18 @@ enum Setback {
     Store(#[from] StoreError),
     #[error(transparent)]
     Commit(#[from] CommitError),
-    #[error(transparent)]
-    Numbers(#[from] NumberError),
+}
+
+/// A walk over all that is owed, in the order of acceptance.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// The last acceptance that was looked at.
+    after: AcceptanceId,
+    /// Receivers whom it had to leave behind.
+    pub(super) behind: HashSet<Uid>,
+    /// What the acceptances weigh that wait for them.
+    owed: usize,
+    resumed: usize,
 }
 
 impl Writer<'_> {
@@ -47,37 +62,104 @@ impl Writer<'_> {
             self.parts.notifier.notify(&[uid]);
             self.shard.unsettled.remove(&uid);
         }
-        let mut after = AcceptanceId::default();
-        let mut resumed = 0;
-        loop {
-            let page = self.parts.store.pending(after, PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = last.acceptance;
-            let mut mine = Vec::new();
-            for pending in page {
-                let hands_on = hand_on && self.is_mine(pending.content.sender);
-                let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
-                for recipient in pending.owed {
-                    by_queue.entry(self.queue_of(recipient.uid)).or_default().push(recipient);
-                }
-                for (queue, to) in by_queue {
-                    let content = pending.content.clone();
-                    let delivery = Delivery { acceptance: pending.acceptance, content, to };
-                    if queue == self.shard.index {
-                        mine.push(delivery);
-                    } else if hands_on {
-                        self.shard.outbox.push_back((queue, delivery));
-                    }
+        if hand_on {
+            // All that it holds is owed, and so is found again.
+            self.shard.outbox.clear();
+        }
+        self.shard.pass = None;
+        self.shard.ended.mark_unchanged();
+        let mut pass = Pass::default();
+        while self.page(&mut pass, hand_on).await? {}
+        self.finish(pass);
+        Ok(())
+    }
+
+    /// Whether receivers wait for numbers of sections that may be in service again.
+    pub(super) fn may_catch_up(&self) -> bool {
+        self.shard.pass.is_some()
+            || (!self.shard.behind.is_empty() && self.shard.ended.has_changed().unwrap_or(false))
+    }
+
+    /// Writes some of what is owed to receivers who are behind.
+    pub(super) async fn catch_up(&mut self) {
+        let mut pass = match self.shard.pass.take() {
+            Some(pass) => pass,
+            None => {
+                // What comes back from here on is for the next one.
+                self.shard.ended.mark_unchanged();
+                Pass::default()
+            }
+        };
+        for _ in 0..PAGES {
+            match self.page(&mut pass, false).await {
+                Ok(true) => {}
+                Ok(false) => return self.finish(pass),
+                Err(setback) => {
+                    warn!(%setback, queue = self.shard.index, "what is owed waits");
+                    return self.recover(true).await;
                 }
             }
-            resumed += mine.len();
-            let copies = self.number(mine, Vec::new()).await.copies?;
-            self.deliver(copies).await?;
         }
+        self.shard.pass = Some(pass);
+    }
+
+    /// One page of what is owed; `false` after the last one.
+    async fn page(&mut self, pass: &mut Pass, hand_on: bool) -> Result<bool, Setback> {
+        let page = self.parts.store.pending(pass.after, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(false) };
+        pass.after = last.acceptance;
+        let is_last = page.len() < PAGE;
+        let mine = self.own_part(page, hand_on);
+        let resumed = mine.len();
+        let Numbered { copies, behind, owed, .. } = self.number(&pass.behind, mine, Vec::new()).await;
+        pass.behind.extend(behind);
+        pass.owed += owed;
+        pass.resumed += resumed;
+        self.deliver(copies).await?;
+        Ok(!is_last)
+    }
+
+    /// The copies that are this queue's to write; `hand_on`: those of its own senders for other queues go to the outbox.
+    fn own_part(&mut self, page: Vec<Pending>, hand_on: bool) -> Vec<Delivery> {
+        let mut mine = Vec::new();
+        for pending in page {
+            let hands_on = hand_on && self.is_mine(pending.content.sender);
+            let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
+            for recipient in pending.owed {
+                by_queue.entry(self.queue_of(recipient.uid)).or_default().push(recipient);
+            }
+            for (queue, to) in by_queue {
+                let content = pending.content.clone();
+                let delivery = Delivery { acceptance: pending.acceptance, content, to };
+                if queue == self.shard.index {
+                    mine.push(delivery);
+                } else if hands_on {
+                    self.shard.outbox.push_back((queue, delivery));
+                }
+            }
+        }
+        mine
+    }
+
+    fn finish(&mut self, pass: Pass) {
+        let Pass { behind, owed, resumed, .. } = pass;
         if resumed > 0 {
-            info!(queue = self.shard.index, resumed, "resumed deliveries");
+            info!(queue = self.shard.index, resumed, behind = behind.len(), "resumed deliveries");
         }
-        Ok(())
+        self.shard.behind = behind;
+        self.outages.owe(std::mem::replace(&mut self.shard.owed, owed), owed);
+    }
+
+    /// Notes what a batch leaves owed.
+    pub(super) fn leave_behind(&mut self, behind: HashSet<Uid>, owed: usize) {
+        if let Some(pass) = &mut self.shard.pass {
+            // Whoever falls behind while a pass is under way is not caught up by it.
+            pass.behind.extend(&behind);
+            pass.owed += owed;
+        }
+        self.shard.behind.extend(behind);
+        self.shard.owed += owed;
+        self.outages.owe(0, owed);
     }
 
     /// Lets the time pass, and tells whoever comes meanwhile to try again rather than to wait.

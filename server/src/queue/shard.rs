@@ -6,11 +6,14 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
+use super::outage::Outages;
+use super::recovery::Pass;
 use super::writer::Writer;
 use super::{Ask, Options, Parts};
 use crate::domain::{Content, Uid};
@@ -35,13 +38,31 @@ pub(super) struct Shard {
     pub(super) outbox: VecDeque<(usize, Delivery)>,
     /// Orders taken from the lane that did not fit into the batch.
     pub(super) waiting: VecDeque<Ask>,
+    /// Receivers to whom copies are owed for want of numbers; they get nothing more before those.
+    pub(super) behind: HashSet<Uid>,
+    /// What the acceptances weigh that owe them.
+    pub(super) owed: usize,
+    /// The walk that catches them up, if one is under way.
+    pub(super) pass: Option<Pass>,
+    /// Sections that were out are in service again.
+    pub(super) ended: watch::Receiver<()>,
     /// Receivers of the commit under way: their watermarks are read again if its outcome is not learnt.
     pub(super) unsettled: HashSet<Uid>,
+}
+
+/// What the writers of all queues share.
+#[derive(Clone)]
+struct Around {
+    parts: Arc<Parts>,
+    outages: Arc<Outages>,
+    options: Options,
+    closing: CancellationToken,
 }
 
 /// Makes all queues, starts their writers, and returns the lanes for orders.
 pub(super) fn start_all(
     parts: &Arc<Parts>,
+    outages: &Arc<Outages>,
     options: &Options,
     closing: &CancellationToken,
     tasks: &TaskTracker,
@@ -58,34 +79,46 @@ pub(super) fn start_all(
             peers: peers.clone(),
             outbox: VecDeque::new(),
             waiting: VecDeque::new(),
+            behind: HashSet::new(),
+            owed: 0,
+            pass: None,
+            ended: outages.subscribe(),
             unsettled: HashSet::new(),
         };
-        tasks.spawn(keep_alive(Arc::new(Mutex::new(shard)), Arc::clone(parts), *options, closing.clone()));
+        let around = Around {
+            parts: Arc::clone(parts),
+            outages: Arc::clone(outages),
+            options: *options,
+            closing: closing.clone(),
+        };
+        tasks.spawn(keep_alive(Arc::new(Mutex::new(shard)), around));
         lane
     };
     inboxes.into_iter().enumerate().map(start).collect()
 }
 
 /// Runs a writer, and another one each time it panics, until one returns.
-async fn keep_alive(
-    shard: Arc<Mutex<Shard>>,
-    parts: Arc<Parts>,
-    options: Options,
-    closing: CancellationToken,
-) {
-    let mut pause = options.first_pause;
+async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
+    let Options { first_pause, longest_pause, .. } = around.options;
+    let mut pause = first_pause;
     for takeover in 0_u64.. {
-        let (shard, parts, closing) = (Arc::clone(&shard), Arc::clone(&parts), closing.clone());
+        let (shard, around) = (Arc::clone(&shard), around.clone());
+        let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            Writer::new(&parts, options, &closing, &mut shard).run(takeover > 0).await;
+            let Around { parts, outages, options, closing } = &around;
+            let writer = Writer { parts, outages, options: *options, closing, shard: &mut shard };
+            writer.run(takeover > 0).await;
         });
         match life.await {
             Err(end) if end.is_panic() => {
                 error!(takeover, "a queue's writer panicked; a new one takes over");
-                // What made it panic may lie in the store: do not spin on it.
+                // What made it panic may lie in the store: do not spin on it. One that has lived for long begins anew.
+                if began.elapsed() > longest_pause {
+                    pause = first_pause;
+                }
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(options.longest_pause);
+                pause = (pause * 2).min(longest_pause);
             }
             _ => return,
         }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use super::numbering::Numbered;
+use super::outage::Outages;
 use super::plan::{Decision, Facts, Limits, Planner};
 use super::shard::{Delivery, Shard};
 use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
@@ -18,6 +20,7 @@ use crate::store::{Accept, CommitError, Copied, Deliver, Done, Recipient, Row, S
 /// One writer at work on its queue.
 pub(super) struct Writer<'a> {
     pub(super) parts: &'a Arc<Parts>,
+    pub(super) outages: &'a Outages,
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
     pub(super) shard: &'a mut Shard,
@@ -30,23 +33,17 @@ struct Entrant {
     accept: Accept,
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(
-        parts: &'a Arc<Parts>,
-        options: Options,
-        closing: &'a CancellationToken,
-        shard: &'a mut Shard,
-    ) -> Self {
-        Writer { parts, options, closing, shard }
-    }
-
+impl Writer<'_> {
     /// Works until the queue is closed and empty. `takeover`: an earlier writer of this process died.
-    pub(super) async fn run(&mut self, takeover: bool) {
+    pub(super) async fn run(mut self, takeover: bool) {
         self.recover(takeover).await;
         let (mut deliveries, mut asks) = (Vec::new(), Vec::new());
         while self.take(&mut deliveries, &mut asks).await {
             if !(deliveries.is_empty() && asks.is_empty()) {
                 self.work(std::mem::take(&mut deliveries), std::mem::take(&mut asks)).await;
+            }
+            if self.may_catch_up() {
+                self.catch_up().await;
             }
         }
     }
@@ -55,7 +52,9 @@ impl<'a> Writer<'a> {
     /// receiver in their order (I12), and copies from others are always taken, so that two full queues cannot wait
     /// for each other. `false`: closed and empty.
     async fn take(&mut self, deliveries: &mut Vec<Delivery>, asks: &mut Vec<Ask>) -> bool {
-        let Shard { asks: lane, deliveries: owed, peers, outbox, waiting, .. } = &mut *self.shard;
+        let may_catch_up = self.may_catch_up();
+        let Shard { asks: lane, deliveries: owed, peers, outbox, waiting, behind, ended, .. } =
+            &mut *self.shard;
         let batch = self.options.batch.max(1);
         if peers.is_empty() {
             // Only a recovery puts anything here after the last order was handed on: copies that the other queues
@@ -87,6 +86,8 @@ impl<'a> Writer<'a> {
                     // The last order is taken and handed on: when all queues have come so far, the lanes end.
                     peers.clear();
                 },
+                () = async {}, if may_catch_up => {}
+                Ok(()) = ended.changed(), if !behind.is_empty() => ended.mark_changed(),
             }
         }
         while deliveries.len() < batch {
@@ -136,18 +137,11 @@ impl<'a> Writer<'a> {
         }
         self.shard.waiting.extend(asks.drain(decided..));
 
-        let numbered = self.number(deliveries, writes).await;
-        let copies = match numbered.copies {
-            Ok(copies) => copies,
-            Err(error) => {
-                warn!(%error, "copies wait: no numbers");
-                answer(asks, answers, &same);
-                return self.recover(true).await;
-            }
-        };
-        let owed = !copies.is_empty();
+        let Numbered { copies, accepts, behind, owed } =
+            self.number(&self.shard.behind, deliveries, writes).await;
+        let has_copies = !copies.is_empty();
         let mut entrants: Vec<Entrant> = Vec::new();
-        for (at, accept) in places.into_iter().zip(numbered.accepts) {
+        for (at, accept) in places.into_iter().zip(accepts) {
             match accept {
                 Ok(accept) => entrants.push(Entrant { at, accept }),
                 Err(refusal) => answers[at] = Some(Err(refusal)),
@@ -156,6 +150,7 @@ impl<'a> Writer<'a> {
 
         match self.commit(copies, &entrants).await {
             Ok(outcomes) => {
+                self.leave_behind(behind, owed);
                 for (entrant, outcome) in entrants.into_iter().zip(outcomes) {
                     answers[entrant.at] = Some(self.settle(entrant.accept, outcome));
                 }
@@ -167,7 +162,7 @@ impl<'a> Writer<'a> {
                     answers[entrant.at] = Some(Err(SendError::Unavailable));
                 }
                 answer(asks, answers, &same);
-                if owed {
+                if has_copies {
                     self.recover(true).await;
                 }
             }
@@ -273,7 +268,7 @@ impl<'a> Writer<'a> {
             Done::Accepted(acceptance, _) => {
                 let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
                 for recipient in accept.rest {
-                    // The store keeps what is owed where a line has ended; there is no number to write it under.
+                    // The store keeps what is owed where there is no number to write it under.
                     if !self.is_mine(recipient.uid) {
                         by_queue.entry(self.queue_of(recipient.uid)).or_default().push(recipient);
                     }

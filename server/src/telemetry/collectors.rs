@@ -13,7 +13,8 @@ use seqsvr::{Embedded, RAISE_BUCKETS};
 use crate::queue::Queues;
 use crate::seq::Lines;
 
-/// `tidemark_queue_depth{queue}`: orders waiting in each queue.
+/// `tidemark_queue_depth{queue}`: orders waiting in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
+/// sections of the uid space that get no numbers now, and the messages that wait for them.
 pub struct QueueDepths(pub Queues);
 
 impl fmt::Debug for QueueDepths {
@@ -24,11 +25,15 @@ impl fmt::Debug for QueueDepths {
 
 impl Collector for QueueDepths {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let whole = |count: usize| ConstGauge::<i64>::new(i64::try_from(count).unwrap_or(i64::MAX));
+        let help = "Sections whose users get no numbers now";
+        gauge(&mut encoder, "tidemark_sections_without_numbers", help, whole(self.0.sections_out()))?;
+        let help = "Bytes of messages that wait for the numbers of their receivers";
+        gauge(&mut encoder, "tidemark_owed_bytes", help, whole(self.0.owed_bytes()))?;
         let mut depths =
             encoder.encode_descriptor("tidemark_queue_depth", "Orders waiting", None, MetricType::Gauge)?;
         for (queue, depth) in self.0.depths().enumerate() {
-            let depth = ConstGauge::<i64>::new(i64::try_from(depth).unwrap_or(i64::MAX));
-            depth.encode(depths.encode_family(&[("queue", queue.to_string())])?)?;
+            whole(depth).encode(depths.encode_family(&[("queue", queue.to_string())])?)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
 mod invites;
+mod outage;
 mod random;
 mod world;
 

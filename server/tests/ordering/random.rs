@@ -18,6 +18,8 @@ struct Run {
     sends: Vec<(u32, Option<u32>)>,
     faults: Vec<Fault>,
     crash_after: usize,
+    /// Before which send whose numbers end, and (None) all are there again.
+    outages: Vec<(usize, Option<u32>)>,
 }
 
 fn run() -> impl Strategy<Value = Run> {
@@ -31,8 +33,11 @@ fn run() -> impl Strategy<Value = Run> {
     ];
     // To a person, or (None) to the group of all.
     let send = (0..PEOPLE, prop_oneof![2 => (0..PEOPLE).prop_map(Some), 1 => Just(None)]);
-    (1..5_usize, prop::collection::vec(send, 1..40), prop::collection::vec(fault, 0..30), 0..40_usize)
-        .prop_map(|(queues, sends, faults, crash_after)| Run { queues, sends, faults, crash_after })
+    let outage = (0..40_usize, prop_oneof![2 => (0..PEOPLE).prop_map(Some), 1 => Just(None)]);
+    let some = (prop::collection::vec(fault, 0..30), prop::collection::vec(outage, 0..6));
+    (1..5_usize, prop::collection::vec(send, 1..40), some, 0..40_usize).prop_map(
+        |(queues, sends, (faults, outages), crash_after)| Run { queues, sends, faults, crash_after, outages },
+    )
 }
 
 async fn check(run: Run) {
@@ -56,13 +61,24 @@ async fn check(run: Run) {
             process = world.start(options(run.queues)).await;
             process.store.script(run.faults.iter().copied());
         }
+        for (_, whose) in run.outages.iter().filter(|(before, _)| *before == at) {
+            match whose {
+                Some(n) => process.refuse_numbers(person(*n)),
+                None => process.serve_numbers(),
+            }
+            // Some of what was sent is written before, some after it.
+            process.pause().await;
+        }
         unanswered.push((at, process.messages.submit(person(*from), draft(at, *to))));
     }
     drop(unanswered);
+    process.serve_numbers();
     // Every client insists, as clients do; whatever had been accepted is not written again.
     for (at, (from, to)) in run.sends.iter().enumerate() {
         process.insist(person(*from), draft(at, *to)).await;
     }
+    // Passes over what is owed come to their end.
+    process.owed_nothing(&world).await;
     process.queues.stop().await;
     judge(&world, &run, gid).await;
 }

@@ -1,11 +1,12 @@
 //! The rig: real queues over storage that fails on command, devices that follow a line, clients that insist.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seqsvr::{Granted, NextError, Sequencer, TryNextError};
+use seqsvr::{Granted, NextError, Sequencer, TryNextError, Unavailable};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -20,7 +21,7 @@ use tidemark::queue::{Options, Parts, Queues, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
-use tidemark::store::{Directory, MessageStore, NewAccount};
+use tidemark::store::{AcceptanceId, Directory, MessageStore, NewAccount};
 
 pub(crate) const PEOPLE: u32 = 6;
 
@@ -64,14 +65,17 @@ impl World {
         let limits = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
         let embedded = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
         let questions = Questions::default();
-        let lines = Arc::new(Listening { embedded, questions: questions.clone() });
+        let refused = Refused::default();
+        let lines =
+            Arc::new(Listening { embedded, questions: questions.clone(), refused: Arc::clone(&refused) });
         let watermarks = Watermarks::new(store.clone(), 1_000);
         let notifier = Arc::new(Local::new());
         let uuids = self.uuids.clone();
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
             Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
         let parts = Parts {
-            numbers: Numbers::new(lines.clone()),
+            // Every user is a section.
+            numbers: Numbers::new(lines.clone(), 1),
             store: store.clone(),
             directory: self.directory.clone(),
             notifier: notifier.clone(),
@@ -101,6 +105,7 @@ impl World {
             store,
             lines,
             questions,
+            refused,
         }
     }
 
@@ -122,14 +127,18 @@ pub(crate) struct Process {
     pub(crate) lines: Arc<dyn Sequencer>,
     /// How many numbers each call for some of them asked for.
     pub(crate) questions: Questions,
+    /// For whom there are no numbers.
+    pub(crate) refused: Refused,
 }
 
 pub(crate) type Questions = Arc<Mutex<Vec<usize>>>;
+pub(crate) type Refused = Arc<Mutex<HashSet<Uid>>>;
 
 /// Number lines that note what they are asked.
 struct Listening {
     embedded: seqsvr::Embedded,
     questions: Questions,
+    refused: Refused,
 }
 
 #[async_trait]
@@ -142,11 +151,22 @@ impl Sequencer for Listening {
         self.embedded.next(uid, count).await
     }
 
-    async fn next_each(&self, uids: &[seqsvr::Uid]) -> Vec<Result<u64, NextError>> {
+    async fn next_each(&self, uids: &[seqsvr::Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
         if !uids.is_empty() {
             self.questions.lock().expect("nothing panics while it is locked").push(uids.len());
         }
-        self.embedded.next_each(uids).await
+        let refused = self.refused.lock().expect("nothing panics while it is locked").clone();
+        let is_refused = |uid: &seqsvr::Uid| refused.contains(&Uid(uid.get()));
+        let served: Vec<_> = uids.iter().copied().filter(|uid| !is_refused(uid)).collect();
+        let mut numbers = self.embedded.next_each(&served, patience).await.into_iter();
+        if served.len() < uids.len() {
+            // As the real ones do: all that can be had, when the time is over.
+            tokio::time::sleep(patience.min(Duration::from_secs(5))).await;
+        }
+        let none =
+            || NextError::Retryable(Unavailable { waited: patience, reason: "as the test says".into() });
+        let of = |uid| if is_refused(uid) { Err(none()) } else { numbers.next().expect("one each") };
+        uids.iter().map(of).collect()
     }
 
     async fn current(&self, uid: seqsvr::Uid) -> Result<u64, NextError> {
@@ -176,6 +196,23 @@ impl Process {
             }
             seen
         })
+    }
+
+    /// From now on there are no numbers for `uid`.
+    pub(crate) fn refuse_numbers(&self, uid: Uid) {
+        self.refused.lock().expect("nothing panics while it is locked").insert(uid);
+    }
+
+    /// Waits until nothing is owed to anybody.
+    pub(crate) async fn owed_nothing(&self, world: &World) {
+        while !world.rows.pending(AcceptanceId::default(), 1).await.expect("memory").is_empty() {
+            self.pause().await;
+        }
+    }
+
+    /// There are numbers for everybody again.
+    pub(crate) fn serve_numbers(&self) {
+        self.refused.lock().expect("nothing panics while it is locked").clear();
     }
 
     /// Waits until nobody has anything to do any more: only then does the paused clock move.

@@ -271,8 +271,12 @@ async fn as_a_sequencer_it_asks_for_many_uids_in_few_frames_and_each_has_an_outc
     client.next_each(&uids([1, 60_000])).await.expect("served");
     let (sequencer, before) = (ClusterSequencer::new(client.clone()), client.metrics().frames);
     let asked = uids([1, 60_000, 2, 1, 60_000, 1]);
-    let numbers: Vec<_> =
-        sequencer.next_each(&asked).await.into_iter().map(|one| one.expect("served")).collect();
+    let numbers: Vec<_> = sequencer
+        .next_each(&asked, Duration::MAX)
+        .await
+        .into_iter()
+        .map(|one| one.expect("served"))
+        .collect();
     assert_eq!(numbers, [2, 2, 1, 3, 3, 4], "in the order of the uids, each line growing");
     assert_eq!(client.metrics().frames - before, 4, "one to each process for each call");
 
@@ -280,7 +284,7 @@ async fn as_a_sequencer_it_asks_for_many_uids_in_few_frames_and_each_has_an_outc
     client.advance(Uid::new(2), (1 << 63) - 1).await.expect("to its end");
     world.shut(4);
     let hasty = ClusterSequencer::new(client.within(Duration::from_millis(200)));
-    let told = hasty.next_each(&uids([1, 2, 4 * SECTION, 60_000])).await;
+    let told = hasty.next_each(&uids([1, 2, 4 * SECTION, 60_000]), Duration::MAX).await;
     assert_eq!(told[1], Err(NextError::Final(limit)));
     assert!(told[0].as_ref().is_ok_and(|&number| number > 4) && told[3] == Ok(4), "{told:?}");
     assert!(matches!(told[2], Err(NextError::Retryable(_))), "{told:?}");

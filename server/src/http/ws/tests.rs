@@ -149,7 +149,8 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
     }
     let sections = Arc::new(seqsvr::store::Memory::new());
     let numbers = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
-    let numbers = Numbers::new(Arc::new(seqsvr::Embedded::open(sections, numbers).await.expect("opens")));
+    let lines = Arc::new(seqsvr::Embedded::open(sections, numbers).await.expect("opens"));
+    let numbers = Numbers::new(lines, 100_000);
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let watermarks = Watermarks::new(store.clone(), 100);
     let clock = Clock::new(|| Timestamp(7));
