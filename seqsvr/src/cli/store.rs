@@ -16,6 +16,9 @@ pub(super) struct StoreArgs {
     /// Make an empty replica: once, for a new Set
     #[arg(long, conflicts_with = "rejoin")]
     init: bool,
+    /// With --init: do not ask the other replicas whether the Set is new. If it was ever in use, numbers can then be handed out twice
+    #[arg(long, requires = "init")]
+    without_peers: bool,
     /// Copy from the other replicas first: after the disk was lost, damaged, or put back from a copy
     #[arg(long)]
     rejoin: bool,
@@ -25,6 +28,7 @@ pub(super) struct StoreArgs {
 pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
     let config: StoreConfig = load(&args.config)?;
     let start = match args {
+        StoreArgs { init: true, without_peers: true, .. } => Start::InitWithoutPeers,
         StoreArgs { init: true, .. } => Start::Init,
         StoreArgs { rejoin: true, .. } => Start::Rejoin,
         _ => Start::Open,

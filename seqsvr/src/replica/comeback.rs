@@ -58,7 +58,7 @@ enum Other {
 }
 
 impl Comeback {
-    /// A replica of a Set of `sizes`, whose R does not matter here, that lost its state before `now`. It waits for `settle`.
+    /// A replica of a Set of `sizes` that lost its state before `now`. It waits for `settle`.
     pub(crate) fn new(sizes: Sizes, now: Moment, settle: Duration, kept: Option<Copy>, flaws: Flaws) -> Self {
         let settle = if flaws.has(Flaw::NoSettle) { Duration::ZERO } else { settle };
         let enough = sizes.n() - sizes.w() + 1;
@@ -119,7 +119,7 @@ mod tests {
     const SETTLE: Duration = Duration::from_secs(10);
 
     fn five() -> Comeback {
-        let sizes = Sizes::new(5, 3, 3).expect("these quorums meet");
+        let sizes = Sizes::new(5, 3).expect("these quorums meet");
         let kept = Copy { promised: 3, ..Copy::default() };
         Comeback::new(sizes, Moment::default(), SETTLE, Some(kept), Flaws::default())
     }

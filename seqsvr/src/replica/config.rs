@@ -88,9 +88,17 @@ pub struct PeersConfig {
     /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
     #[serde(default = "default_settle")]
     pub settle_ms: u64,
+    /// How long an `--init` waits until all of the others have said that they are new, too, in milliseconds: 100 to 600,000. Default
+    /// 30,000.
+    #[serde(default = "default_init")]
+    pub init_ms: u64,
     /// Whom to trust and which token to bring.
     #[serde(default)]
     pub security: CallConfig,
+}
+
+fn default_init() -> u64 {
+    30_000
 }
 
 fn default_listen() -> SocketAddr {
@@ -166,6 +174,9 @@ impl StoreConfig {
         match &self.peers {
             Some(peers) if !(1_000..=600_000).contains(&peers.settle_ms) => {
                 wrong("peers.settle_ms", &peers.settle_ms, "set 1000 to 600000")
+            }
+            Some(peers) if !(100..=600_000).contains(&peers.init_ms) => {
+                wrong("peers.init_ms", &peers.init_ms, "set 100 to 600000")
             }
             _ => Ok(()),
         }

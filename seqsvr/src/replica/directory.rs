@@ -70,18 +70,28 @@ impl Directory {
         Ok(Self { path: path.to_owned(), identity, layout, room, _lock: lock, mark })
     }
 
+    /// Makes sure that there is no replica in it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
+    pub(super) fn vacant(&mut self) -> Result<(), OpenError> {
+        if self.rejoining().exists() {
+            return Err(OpenError::Rejoining(self.path.clone()));
+        }
+        if !self.numbers()?.is_empty() || self.noted()?.is_some() {
+            return Err(OpenError::Exists(self.path.clone()));
+        }
+        Ok(())
+    }
+
     /// Makes the directory an empty replica.
     ///
     /// # Errors
     ///
     /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
     pub(super) fn init(mut self) -> Result<(State, Files), OpenError> {
-        if self.rejoining().exists() {
-            return Err(OpenError::Rejoining(self.path));
-        }
-        if !self.numbers()?.is_empty() || self.noted()?.is_some() {
-            return Err(OpenError::Exists(self.path));
-        }
+        self.vacant()?;
         let copy = Copy { layout: Some(self.layout), ..Copy::default() };
         let state = State::restored(copy, 1, Flaws::default());
         let files = self.begin(1, &state)?;

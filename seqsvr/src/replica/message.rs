@@ -57,6 +57,8 @@ pub enum Question {
     },
     /// Everything that you vote by.
     Copy,
+    /// What are you? Answered by a replica that does not vote, too.
+    Describe,
 }
 
 /// What a replica answers. Any answer may be lost or late, so questions can be repeated.
@@ -101,6 +103,29 @@ pub enum Answer {
     Acting(u64),
     /// Everything that this replica votes by.
     Copy(Copy),
+    /// What the replica is.
+    Described(Description),
+}
+
+/// What a replica is, whether it votes or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Description {
+    /// Its name, as its configuration file says.
+    pub name: String,
+    /// How far it is.
+    pub phase: Phase,
+    /// It has kept something that a caller asked for.
+    pub in_use: bool,
+}
+
+/// How far a replica is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// It votes.
+    #[default]
+    Serving,
+    /// It is being made, and waits until it knows that the others are new, too.
+    Initialising,
 }
 
 /// What a raise came to at one replica.
@@ -123,6 +148,13 @@ pub struct Earlier {
     pub owner: Owner,
     /// Whether that owner has released them.
     pub released: bool,
+}
+
+impl Copy {
+    /// Whether it holds more than what a replica is made with.
+    pub(super) fn in_use(&self) -> bool {
+        self.promised > 0 || self.table.is_some() || !self.sections.is_empty()
+    }
 }
 
 /// Everything that a replica votes by.

@@ -67,6 +67,7 @@ impl Metrics {
             Question::Read { .. } => "read",
             Question::Acting { .. } => "acting",
             Question::Copy => "copy",
+            Question::Describe => "describe",
         };
         self.questions.get_or_create(&Kind { kind }).inc();
     }

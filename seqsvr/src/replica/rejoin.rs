@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::comeback::{Comeback, Event, Step};
 use super::config::PeersConfig;
@@ -21,6 +21,8 @@ use crate::store::quorum::{Link, Remote, Sizes, SizesError};
 
 /// How long one replica may take to answer with a copy.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two questions whether another one is in use.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Why nothing could be asked of the other replicas, or what they said.
 #[derive(Debug, Error)]
@@ -43,6 +45,22 @@ pub enum PeersError {
     /// A new replica beside some that are in use would vote without what they confirmed.
     #[error("{0} is in use already, so this replica is a lost one: start with --rejoin instead of --init")]
     InUse(String),
+    /// A new replica beside some that do not answer could be a lost one.
+    #[error(
+        "{addr} does not say whether it is in use ({why}): start it, too (with --init if the Set is new); --init --without-peers asks \
+         nobody, and if the Set was ever in use, numbers can then be handed out twice"
+    )]
+    Silent {
+        /// Which one.
+        addr: String,
+        /// What came instead of an answer.
+        why: String,
+    },
+    /// There is no section `[peers]`.
+    #[error(
+        "list the other replicas in [peers] replicas, or replicas = [] if there are none; --init asks them whether the Set is new"
+    )]
+    Unlisted,
     /// The copies do not belong together.
     #[error(transparent)]
     Layouts(#[from] LayoutsDiffer),
@@ -53,6 +71,7 @@ pub(super) struct Peers {
     links: Vec<(String, Remote)>,
     sizes: Sizes,
     settle: Duration,
+    init: Duration,
 }
 
 impl Peers {
@@ -64,8 +83,7 @@ impl Peers {
     pub(super) fn new(config: &PeersConfig, identity: &Identity) -> Result<Self, PeersError> {
         let n = config.replicas.len() + 1;
         let write = config.write.map_or_else(|| Sizes::majority(n).map(Sizes::w), Ok)?;
-        // R is not asked for here; N always fits.
-        let sizes = Sizes::new(n, n, write)?;
+        let sizes = Sizes::new(n, write)?;
         let call = Call::load(&config.security)?;
         let mut links: Vec<(String, Remote)> = Vec::new();
         for addr in &config.replicas {
@@ -74,26 +92,49 @@ impl Peers {
             }
             links.push((addr.clone(), Remote::new(addr, &call, &identity.cluster, identity.set, PATIENCE)?));
         }
-        Ok(Self { links, sizes, settle: Duration::from_millis(config.settle_ms) })
+        let (settle, init) = (Duration::from_millis(config.settle_ms), Duration::from_millis(config.init_ms));
+        Ok(Self { links, sizes, settle, init })
     }
 
-    /// Makes sure that none of the others that can be reached is in use: a new replica belongs to a new Set.
+    /// Makes sure that none of the others is in use: a new replica belongs to a new Set. One that does not answer might be. Asks
+    /// until all have answered, or the configured time is over.
     ///
     /// # Errors
     ///
-    /// [`PeersError::InUse`].
+    /// [`PeersError::InUse`], [`PeersError::Silent`].
     pub(super) async fn all_new(&self) -> Result<(), PeersError> {
-        let copies = join_all((0..self.links.len()).map(|index| self.copy_of(index))).await;
-        for (addr, copy) in self.links.iter().map(|(addr, _)| addr.clone()).zip(copies) {
-            match copy {
-                Ok(copy) if Copy { layout: None, ..copy.clone() } != Copy::default() => {
-                    return Err(PeersError::InUse(addr));
+        let until = clock::now() + self.init;
+        loop {
+            let all = join_all((0..self.links.len()).map(|index| self.is_used(index))).await;
+            let mut silent = None;
+            for (addr, used) in self.links.iter().map(|(addr, _)| addr.clone()).zip(all) {
+                match used {
+                    Ok(true) => return Err(PeersError::InUse(addr)),
+                    Ok(false) => {}
+                    Err(why) => silent = Some(PeersError::Silent { addr, why }),
                 }
-                Ok(_) => {}
-                Err(why) => tracing::info!("{addr} cannot say whether it is in use: {why}"),
+            }
+            match silent {
+                None => return Ok(()),
+                Some(silent) if clock::now() >= until => return Err(silent),
+                Some(_) => sleep(AGAIN).await,
             }
         }
-        Ok(())
+    }
+
+    async fn is_used(&self, index: usize) -> Result<bool, String> {
+        let link = &self.links[index].1;
+        let asked = self.init.min(PATIENCE);
+        let described = timeout(asked, link.ask(Question::Describe)).await;
+        match described.unwrap_or_else(|_| Err(format!("no answer within {asked:?}"))) {
+            Ok(Answer::Described(what)) => Ok(what.in_use),
+            Ok(_) => Err("it answers another question".to_owned()),
+            // Earlier versions do not know that question.
+            Err(why) => match timeout(asked, self.copy_of(index)).await {
+                Ok(Ok(copy)) => Ok(copy.in_use()),
+                _ => Err(why),
+            },
+        }
     }
 
     /// Everything that was confirmed, once enough of the others have answered; asks until then. `kept` is what could still

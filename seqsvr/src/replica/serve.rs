@@ -33,8 +33,10 @@ const GRACE: Duration = Duration::from_secs(5);
 pub enum Start {
     /// With the files that are there.
     Open,
-    /// As an empty one, of a Set in which all others are empty too.
+    /// As an empty one, of a Set in which all others are empty too; they are asked.
     Init,
+    /// As an empty one, without asking the others. If the Set was ever in use, numbers can be handed out twice.
+    InitWithoutPeers,
     /// With what the others have, after its own was lost, damaged, or put back from a copy.
     Rejoin,
 }
@@ -92,11 +94,12 @@ impl Replica {
         let (state, files) = match start {
             Start::Open => directory.open()?,
             Start::Init => {
-                if let Some(peers) = peers {
-                    peers.all_new().await?;
-                }
+                let peers = peers.ok_or(PeersError::Unlisted)?;
+                directory.vacant()?;
+                wait_for(&peers, &config, &listen).await?;
                 directory.init()?
             }
+            Start::InitWithoutPeers => directory.init()?,
             Start::Rejoin => {
                 let peers = peers.ok_or(PeersError::Missing)?;
                 let kept = directory.rejoin()?;
@@ -136,7 +139,7 @@ impl Replica {
         let store = StoreServer::new(Service {
             identity: Arc::clone(&identity),
             section_size: config.section_size,
-            asker,
+            asker: Some(asker),
         })
         .max_decoding_message_size(LARGEST_QUESTION)
         .max_encoding_message_size(LARGEST_ANSWER);
@@ -171,6 +174,29 @@ impl Replica {
         tracing::info!("{identity} has stopped");
         Ok(())
     }
+}
+
+/// Waits until all others are known to be new. They may wait for this one in the same way, so it says meanwhile what it is.
+async fn wait_for(peers: &Peers, config: &StoreConfig, listen: &Listen) -> Result<(), ServeError> {
+    let stop = CancellationToken::new();
+    let service =
+        Service { identity: Arc::new(config.identity()), section_size: config.section_size, asker: None };
+    let door = Door::open(config.listen, listen, config.connections).await.map_err(ServeError::Server)?;
+    let door = door.with(InterceptedService::new(StoreServer::new(service), listen.guard()));
+    let serving = async {
+        tokio::select! {
+            served = door.serve(stop.clone()) => served,
+            () = late(&stop) => Ok(()),
+        }
+    };
+    let asking = async {
+        let all_new = peers.all_new().await;
+        stop.cancel();
+        all_new
+    };
+    let (all_new, served) = tokio::join!(asking, serving);
+    served.map_err(ServeError::Server)?;
+    Ok(all_new?)
 }
 
 /// Calls that do not end after a stop are cut off.

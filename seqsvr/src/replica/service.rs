@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
 use super::identity::Identity;
-use super::message::Question;
+use super::message::{Answer, Description, Phase, Question};
 use super::writer::Asker;
 use crate::rpc::v1;
 use v1::store_reply::Reply;
@@ -14,7 +14,8 @@ pub(super) struct Service {
     pub(super) identity: Arc<Identity>,
     /// For the life of the Set.
     pub(super) section_size: u32,
-    pub(super) asker: Asker,
+    /// `None` while the replica is being made: it says what it is, and nothing else.
+    pub(super) asker: Option<Asker>,
 }
 
 #[tonic::async_trait]
@@ -44,7 +45,19 @@ impl v1::store_server::Store for Service {
                 table.section_size, self.section_size, self.section_size
             ));
         }
-        match self.asker.ask(question).await {
+        let name = mine.name.clone();
+        let Some(asker) = &self.asker else {
+            if question != Question::Describe {
+                return refused(format!("{mine} is being initialised, and waits for the others"));
+            }
+            let what = Description { name, phase: Phase::Initialising, in_use: false };
+            return Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }));
+        };
+        match asker.ask(question).await {
+            Ok(Answer::Described(what)) => {
+                let what = Description { name, ..what };
+                Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }))
+            }
             Ok(answer) => Ok(Response::new(v1::StoreReply { reply: Some((&answer).into()) })),
             Err(why) => refused(why.to_string()),
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::message::{Answer, Copy, Earlier, Held, Question, Raised, SectionState};
+use super::message::{Answer, Copy, Description, Earlier, Held, Question, Raised, SectionState};
 use super::runs::Runs;
 use crate::clock::Moment;
 use crate::flaws::{Flaw, Flaws};
@@ -138,6 +138,10 @@ impl State {
                 Answer::Acting(self.promised).into()
             }
             Question::Copy => Answer::Copy(self.copy()).into(),
+            Question::Describe => {
+                let in_use = self.copy().in_use();
+                Answer::Described(Description { in_use, ..Description::default() }).into()
+            }
         }
     }
 

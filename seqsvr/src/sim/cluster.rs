@@ -65,11 +65,11 @@ const SECTION_SIZE: u32 = 8;
 impl Shape {
     /// A shape as the seed has it.
     pub(crate) fn drawn(chance: &mut Chance, flaws: Flaws) -> Self {
-        let sizes = [(3, 2, 2), (3, 2, 2), (5, 3, 3), (5, 2, 4)];
-        let (n, r, w) = *chance.pick(&sizes);
-        let mut sizes = Sizes::new(n, r, w).expect("these quorums meet");
+        let sizes = [(3, 2), (3, 2), (5, 3), (5, 4)];
+        let (n, w) = *chance.pick(&sizes);
+        let mut sizes = Sizes::new(n, w).expect("these quorums meet");
         if flaws.has(Flaw::SmallQuorum) {
-            sizes = Sizes::unsound(4, 3, 2);
+            sizes = Sizes::unsound(4, 2);
         }
         let lease = Duration::from_millis(1_000);
         let mut shape = Self {

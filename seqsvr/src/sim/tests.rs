@@ -130,7 +130,7 @@ fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
 fn lease(flaws: Flaws) -> Protocol {
     let old = Part { serves: true, base: Some(20), reads: 1, answers: 1, ..Part::default() };
     let new = Part { base: Some(100), wait: TAKEOVER, lease: 9, reads: 1, answers: 1, ..Part::default() };
-    let sizes = Sizes::new(3, 2, 2).expect("these quorums meet");
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
     Protocol {
         sizes,
         flaws,
@@ -157,7 +157,7 @@ fn late_release(flaws: Flaws) -> Protocol {
     let gone = Part { left: true, releases: 1, ..Part::default() };
     let old = Part { serves: true, base: Some(20), lease: 2, answers: 1, ..Part::default() };
     let new = Part { given: Some(0), wait: TAKEOVER, lease: 9, claims: 2, answers: 1, ..Part::default() };
-    let sizes = Sizes::new(3, 2, 2).expect("these quorums meet");
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
     Protocol {
         sizes,
         flaws,
@@ -172,10 +172,10 @@ fn late_release(flaws: Flaws) -> Protocol {
 
 #[test]
 fn no_order_of_messages_breaks_the_fence() {
-    let sizes = |n, r, w| Sizes::new(n, r, w).expect("these quorums meet");
-    let explored = fence(sizes(3, 2, 2), Flaws::default()).explore(10_000);
+    let sizes = |n, w| Sizes::new(n, w).expect("these quorums meet");
+    let explored = fence(sizes(3, 2), Flaws::default()).explore(10_000);
     assert!(explored.whole && explored.broken.is_none(), "{explored:?}");
-    for larger in [sizes(5, 3, 3), sizes(5, 2, 4)] {
+    for larger in [sizes(5, 3), sizes(5, 4)] {
         assert_eq!(fence(larger, Flaws::default()).explore(5_000).broken, None);
     }
 }
@@ -183,7 +183,7 @@ fn no_order_of_messages_breaks_the_fence() {
 /// The raise reaches the last replica after the read that should have seen it.
 #[test]
 fn a_fence_by_a_separate_read_is_broken_by_some_order() {
-    let flawed = fence(Sizes::new(3, 2, 2).expect("these quorums meet"), Flaws::only(Flaw::FenceFromRead));
+    let flawed = fence(Sizes::new(3, 2).expect("these quorums meet"), Flaws::only(Flaw::FenceFromRead));
     let broken = flawed.explore(20_000).broken.expect("there is such an order");
     assert!(broken.len() < 20, "{broken:#?}");
 }
@@ -192,12 +192,12 @@ fn a_fence_by_a_separate_read_is_broken_by_some_order() {
 #[test]
 fn a_lost_disk_breaks_the_fence_only_when_a_rule_of_the_rejoin_is_broken() {
     let explore = |sizes, flaws| Protocol { loses: true, ..fence(sizes, flaws) }.explore(20_000);
-    let sizes = |n, r, w| Sizes::new(n, r, w).expect("these quorums meet");
-    let explored = explore(sizes(3, 2, 2), Flaws::default());
+    let sizes = |n, w| Sizes::new(n, w).expect("these quorums meet");
+    let explored = explore(sizes(3, 2), Flaws::default());
     assert!(explored.whole && explored.broken.is_none(), "{explored:?}");
-    assert_eq!(explore(sizes(5, 3, 3), Flaws::default()).broken, None);
+    assert_eq!(explore(sizes(5, 3), Flaws::default()).broken, None);
     for flaw in [Flaw::NoSettle, Flaw::CountLate, Flaw::RejoinOnTooFew] {
-        let broken = explore(sizes(3, 2, 2), Flaws::only(flaw)).broken;
+        let broken = explore(sizes(3, 2), Flaws::only(flaw)).broken;
         assert!(broken.is_some_and(|path| path.len() < 20), "{flaw:?}");
     }
 }
@@ -210,8 +210,8 @@ fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
 
 #[test]
 fn no_order_of_messages_lets_a_release_give_two_owners() {
-    let sizes = |n, r, w| Sizes::new(n, r, w).expect("these quorums meet");
-    for sizes in [sizes(3, 2, 2), sizes(5, 3, 3)] {
+    let sizes = |n, w| Sizes::new(n, w).expect("these quorums meet");
+    for sizes in [sizes(3, 2), sizes(5, 3)] {
         assert_eq!(release(sizes, Flaws::default()).explore(5_000).broken, None);
     }
     let explored = late_release(Flaws::default()).explore(20_000);

@@ -20,9 +20,9 @@ pub struct StoresConfig {
     /// The StoreSvrs: `http://host:port` or `https://host:port`, N different ones.
     #[serde(default)]
     pub replicas: Vec<String>,
-    /// How many must answer a read. Default: a majority.
+    /// Has no effect: a read needs as many answers as a write. Kept so that the files of earlier versions can be read.
     pub read: Option<usize>,
-    /// How many must answer a write. Default: a majority.
+    /// W: how many must answer a call, reads too. Default: a majority.
     pub write: Option<usize>,
     /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `settle_ms` of every replica must be 4.4 times
     /// as long, as its default is. With etcd, how long one member may take before the next is asked.
@@ -59,7 +59,7 @@ fn default_patience() -> u64 {
 /// What is wrong with the section.
 #[derive(Debug, Error)]
 pub enum StoresError {
-    /// N, R and W do not fit together.
+    /// N and W do not fit together.
     #[error("[stores]: {0}")]
     Sizes(#[from] SizesError),
     /// One replica stands twice: it would have two votes.
@@ -107,8 +107,13 @@ impl StoresConfig {
 
     fn open_quorum(&self, cluster: &str, set: u32) -> Result<Stores, StoresError> {
         let majority = Sizes::majority(self.replicas.len())?;
-        let (read, write) = (self.read.unwrap_or(majority.r()), self.write.unwrap_or(majority.w()));
-        let sizes = Sizes::new(self.replicas.len(), read, write)?;
+        let sizes = Sizes::new(self.replicas.len(), self.write.unwrap_or(majority.w()))?;
+        if let Some(read) = self.read {
+            tracing::warn!(
+                "[stores]: read = {read} has no effect, every call needs {} answers; remove it",
+                sizes.w()
+            );
+        }
         let patience = Duration::from_millis(self.patience_ms);
         let call = Call::load(&self.security)?;
         let mut links: Vec<Arc<dyn Link>> = Vec::new();
@@ -157,8 +162,9 @@ mod tests {
         let three = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]"#;
         let sound: StoresConfig = toml::from_str(three).unwrap();
         assert!(sound.open("test", 0).is_ok());
-        assert!(refusal(&format!("{three}\nread = 1\nwrite = 2")).contains("set read = 2 or more"));
-        assert!(refusal(&format!("{three}\nread = 3\nwrite = 1")).contains("set write = 2 or more"));
+        let earlier: StoresConfig = toml::from_str(&format!("{three}\nread = 1\nwrite = 3")).unwrap();
+        assert!(earlier.open("test", 0).is_ok(), "a file of an earlier version");
+        assert!(refusal(&format!("{three}\nwrite = 1")).contains("set write = 2 or more"));
         assert!(refusal(&format!("{three}\npatience_ms = 0")).contains("patience_ms = 0"));
         assert!(refusal("replicas = []").contains("N must be 1 to 15"));
         let twice = r#"replicas = ["http://127.0.0.1:1", "http://127.0.0.1:1"]"#;

@@ -53,7 +53,7 @@ async fn raise_until_it_dies(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmed_raises_survive_being_killed() {
     let place = Place::new("s1", "file_bytes = 65536");
-    let mut replica = place.start(&["--init"]);
+    let mut replica = place.start(&["--init", "--without-peers"]);
     let confirmed: Vec<_> = (0..8).map(|_| watch::Sender::new(0)).collect();
     for life in 1..=6 {
         let link = replica.link();
@@ -84,7 +84,7 @@ async fn confirmed_raises_survive_being_killed() {
 #[tokio::test]
 async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
     let place = Place::new("s1", "");
-    let replica = place.start(&["--init"]);
+    let replica = place.start(&["--init", "--without-peers"]);
     let link = replica.link();
     claim(&link, 9, owner(1)).await;
     let Ok(Answer::Table { revision, .. }) =
@@ -103,7 +103,7 @@ async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
 #[tokio::test]
 async fn callers_of_another_cluster_or_set_are_refused() {
     let place = Place::new("s1", "");
-    let replica = place.start(&["--init"]);
+    let replica = place.start(&["--init", "--without-peers"]);
     for (cluster, set) in [("other", 0), ("test", 1)] {
         let why = replica.link_as(cluster, set).ask(Question::Copy).await.unwrap_err();
         let mine = "but this is replica s1 of Set 0 of cluster test";
@@ -117,7 +117,7 @@ fn an_empty_directory_and_a_second_process_are_refused() {
     let place = Place::new("s1", "");
     let line = refusal(&place, &[]);
     assert!(line.contains("start once with --init"), "{line}");
-    let _replica = place.start(&["--init"]);
+    let _replica = place.start(&["--init", "--without-peers"]);
     let line = refusal(&place, &[]);
     assert!(line.contains("used by another process"), "{line}");
     let other = Place::new("s1", "step = 1");
@@ -128,7 +128,7 @@ fn an_empty_directory_and_a_second_process_are_refused() {
 #[tokio::test]
 async fn a_lost_replica_comes_back_with_what_the_others_have() {
     let places = [Place::new("s1", ""), Place::new("s2", "")];
-    let others = places.each_ref().map(|place| place.start(&["--init"]));
+    let others = places.each_ref().map(|place| place.start(&["--init", "--without-peers"]));
     for (version, replica) in (1..).zip(&others) {
         let link = replica.link();
         claim(&link, 9, owner(version)).await;
@@ -145,4 +145,46 @@ async fn a_lost_replica_comes_back_with_what_the_others_have() {
     let older = link.ask(Question::Raise { owner: owner(1), ceilings: vec![to(1, 2_000)] }).await;
     assert_eq!(older, Ok(Answer::Raised(vec![Raised::NotOwner(owner(2).epoch)])));
     assert_eq!(claim(&link, 9, owner(3)).await, [to(1, 1_000), to(2, 2_000)]);
+}
+
+/// Ports that are free now, for replicas that must know one another before any of them runs.
+fn ports<const N: usize>() -> [u16; N] {
+    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    held.map(|one| one.local_addr().expect("it is bound").port())
+}
+
+/// A replica that listens on the first of `ports`, beside the others.
+fn beside(name: &str, ports: &[u16], more: &str) -> Place {
+    let others: Vec<_> = ports[1..].iter().map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
+    let (port, others) = (ports[0], others.join(", "));
+    Place::new(name, &format!("listen = \"127.0.0.1:{port}\"\n[peers]\nreplicas = [{others}]\n{more}"))
+}
+
+#[test]
+fn an_initialisation_beside_a_silent_peer_is_refused_unless_told_otherwise() {
+    let [one, two] = ports();
+    let place = beside("s1", &[one, two], "init_ms = 300");
+    let line = refusal(&place, &["--init"]);
+    assert!(line.contains(&format!("127.0.0.1:{two} does not say whether it is in use")), "{line}");
+    assert!(line.contains("--init --without-peers"), "{line}");
+    assert!(!place.files().join("state.1").exists(), "nothing was made");
+    assert!(place.start(&["--init", "--without-peers"]).stop().success());
+    let line = refusal(&Place::new("s1", ""), &["--init"]);
+    assert!(line.contains("[peers] replicas"), "{line}");
+}
+
+#[test]
+fn new_replicas_that_wait_for_one_another_are_initialised_together() {
+    let [one, two, three] = ports();
+    let places = [
+        beside("s1", &[one, two, three], ""),
+        beside("s2", &[two, one, three], ""),
+        beside("s3", &[three, one, two], ""),
+    ];
+    std::thread::scope(|scope| {
+        let starting = places.each_ref().map(|place| scope.spawn(|| place.start(&["--init"])));
+        for running in starting.map(|one| one.join().expect("it starts")) {
+            assert!(running.stop().success());
+        }
+    });
 }

@@ -8,7 +8,7 @@ use super::super::convert::WireError;
 use super::super::v1;
 use super::{ceilings, range, to_ceilings, to_range};
 use crate::ids::{Epoch, SectionId};
-use crate::replica::message::{Copy, Held, Raised, SectionState};
+use crate::replica::message::{Copy, Description, Held, Phase, Raised, SectionState};
 use crate::replica::{Answer, Earlier};
 use crate::routing::Table;
 use crate::store::{MAX_CEILING, Owner};
@@ -48,6 +48,7 @@ impl From<&Answer> for Reply {
             }
             Answer::Acting(term) => Reply::Acting(v1::ActingReply { term: *term }),
             Answer::Copy(copy) => Reply::Copy(copy.into()),
+            Answer::Described(what) => Reply::Describe(what.into()),
         }
     }
 }
@@ -81,6 +82,7 @@ impl TryFrom<Reply> for Answer {
             },
             Reply::Acting(acting) => Answer::Acting(acting.term),
             Reply::Copy(copy) => Answer::Copy(copy.try_into()?),
+            Reply::Describe(what) => Answer::Described(what.into()),
             Reply::Refused(_) => return Err(WireError::Wrong("answer: it is a refusal")),
         })
     }
@@ -132,6 +134,26 @@ impl TryFrom<v1::Earlier> for Earlier {
             owner: earlier.owner.ok_or(WireError::Missing("owner"))?.try_into()?,
             released: earlier.released,
         })
+    }
+}
+
+impl From<&Description> for v1::DescribeReply {
+    fn from(what: &Description) -> v1::DescribeReply {
+        let phase = match what.phase {
+            Phase::Serving => v1::ReplicaPhase::Serving,
+            Phase::Initialising => v1::ReplicaPhase::Initialising,
+        };
+        v1::DescribeReply { name: what.name.clone(), phase: phase.into(), in_use: what.in_use }
+    }
+}
+
+impl From<v1::DescribeReply> for Description {
+    fn from(what: v1::DescribeReply) -> Description {
+        let phase = match what.phase() {
+            v1::ReplicaPhase::Serving => Phase::Serving,
+            v1::ReplicaPhase::Initialising => Phase::Initialising,
+        };
+        Description { name: what.name, phase, in_use: what.in_use }
     }
 }
 

@@ -37,6 +37,7 @@ impl From<&Question> for Request {
             }
             Question::Acting { term } => Request::Acting(v1::ActingRequest { term: *term }),
             Question::Copy => Request::Copy(v1::CopyRequest {}),
+            Question::Describe => Request::Describe(v1::DescribeRequest {}),
         }
     }
 }
@@ -64,6 +65,7 @@ impl TryFrom<Request> for Question {
             }
             Request::Acting(acting) => Question::Acting { term: acting.term },
             Request::Copy(v1::CopyRequest {}) => Question::Copy,
+            Request::Describe(v1::DescribeRequest {}) => Question::Describe,
         })
     }
 }
@@ -110,7 +112,7 @@ impl TryFrom<Request> for Change {
             },
             Request::Promise(promise) => Change::Promise(promise.term),
             Request::WriteTable(table) => Change::Write(Arc::new(Table::try_from(table)?)),
-            Request::Read(_) | Request::Acting(_) | Request::Copy(_) => {
+            Request::Read(_) | Request::Acting(_) | Request::Copy(_) | Request::Describe(_) => {
                 return Err(WireError::Wrong("change: it changes nothing"));
             }
         })

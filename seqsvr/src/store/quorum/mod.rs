@@ -63,7 +63,7 @@ impl Quorum {
     /// [`SizesError::Range`] when there are not N links.
     pub fn new(links: Vec<Arc<dyn Link>>, sizes: Sizes, patience: Duration) -> Result<Self, SizesError> {
         if links.len() != sizes.n() {
-            return Err(SizesError::Range { n: links.len(), r: sizes.r(), w: sizes.w() });
+            return Err(SizesError::Range { n: links.len(), w: sizes.w() });
         }
         Ok(Self { links, sizes, patience, clock: clock::now, claims: Mutex::default() })
     }
@@ -96,7 +96,7 @@ impl Quorum {
 
 #[async_trait]
 impl SectionStore for Quorum {
-    /// The newest epoch on any R replicas: of interest only where nothing else assigns sections.
+    /// The newest epoch on any W replicas: of interest only where nothing else assigns sections.
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         self.run(rounds::EpochRound::new(self.sizes)).await
     }

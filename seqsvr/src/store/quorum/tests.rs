@@ -28,7 +28,7 @@ async fn served() -> (Quorum, (JoinSet<()>, TempDir)) {
         let directory = folder.path().join(name);
         let config =
             format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
-        let replica = Replica::open(toml::from_str(&config).unwrap(), Start::Init).await.unwrap();
+        let replica = Replica::open(toml::from_str(&config).unwrap(), Start::InitWithoutPeers).await.unwrap();
         links.push(Arc::new(Remote::new(&replica.address().unwrap(), &call, "test", 0, PATIENCE).unwrap()));
         replicas.spawn(async { replica.serve(std::future::pending()).await.unwrap() });
     }

@@ -76,7 +76,7 @@ impl ClaimRound {
             let ids = sections.start().get()..=sections.end().get();
             self.merge(ids.map(|id| Ceiling { section: SectionId::new(id), max: state.ceiling }).collect());
         }
-        if self.read >= self.sizes.r() { self.done() } else { Step::WAIT }
+        if self.read >= self.sizes.w() { self.done() } else { Step::WAIT }
     }
 }
 

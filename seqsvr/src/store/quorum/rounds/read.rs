@@ -1,5 +1,5 @@
-//! The round that reads the table. What it answers *counts*: R replicas were asked and the newest of their tables was seen
-//! on W, or has been written back to W. R answers meet every table that counted before the round began, and W replicas
+//! The round that reads the table. What it answers *counts*: W replicas have answered, and the newest of their tables was seen
+//! on W, or has been written back to W. W answers meet every table that counted before the round began, and W replicas
 //! with the answered one keep any later read from missing it; so a lease may be renewed from the moment before the first question.
 
 use std::sync::Arc;
@@ -57,9 +57,9 @@ impl ReadRound {
     /// Decides, or writes the newest table back where it is missing.
     fn next(&mut self) -> Step<Result<Reading, StoreError>> {
         let answered = self.replicas.iter().filter(|one| one.answered).count();
-        if answered < self.sizes.r() {
-            return match answered + self.open.out < self.sizes.r() {
-                true => self.fail(answered, self.sizes.r()),
+        if answered < self.sizes.w() {
+            return match answered + self.open.out < self.sizes.w() {
+                true => self.fail(answered, self.sizes.w()),
                 false => Step::WAIT,
             };
         }

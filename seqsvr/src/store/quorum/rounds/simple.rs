@@ -187,18 +187,18 @@ impl Round for ActingRound {
             Ok(_) => self.open.wrong(from),
             Err(why) => self.open.failed(from, &why),
         }
-        // R of them meet every promise that W gave.
-        if self.heard >= self.sizes.r() {
+        // W of them meet every promise that W gave.
+        if self.heard >= self.sizes.w() {
             return Step::Done(Ok(self.promised));
         }
-        if self.heard + self.open.out < self.sizes.r() {
-            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.heard, self.sizes.r()))));
+        if self.heard + self.open.out < self.sizes.w() {
+            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.heard, self.sizes.w()))));
         }
         Step::WAIT
     }
 }
 
-/// The newest epoch that R replicas know of.
+/// The newest epoch that W replicas know of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EpochRound {
     sizes: Sizes,
@@ -231,11 +231,11 @@ impl Round for EpochRound {
             Ok(_) => self.open.wrong(from),
             Err(why) => self.open.failed(from, &why),
         }
-        if self.copies >= self.sizes.r() {
+        if self.copies >= self.sizes.w() {
             return Step::Done(Ok(self.newest));
         }
-        if self.copies + self.open.out < self.sizes.r() {
-            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.copies, self.sizes.r()))));
+        if self.copies + self.open.out < self.sizes.w() {
+            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.copies, self.sizes.w()))));
         }
         Step::WAIT
     }
