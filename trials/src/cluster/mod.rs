@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use seqsvr::Uid;
 use seqsvr::client::{Client, ClientConfig};
 use seqsvr::store::Stores;
@@ -66,10 +67,12 @@ impl Cluster {
     /// Does the same, starts all, and waits until numbers are served.
     pub async fn start(binary: &Path, folder: &Path, shape: &Shape) -> Result<Cluster> {
         let mut cluster = Cluster::plan(binary, folder, shape)?;
-        for store in &mut cluster.stores {
+        // All at once: each waits until the others have said that they are new, too.
+        let starting = cluster.stores.iter_mut().map(|store| {
             let words: &[&str] = if store.role() == Role::Store { &["--init"] } else { &[] };
-            store.start_with(words).await?;
-        }
+            store.start_with(words)
+        });
+        try_join_all(starting).await?;
         for store in &cluster.stores {
             store.is_well().await?;
         }
