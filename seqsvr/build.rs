@@ -6,15 +6,20 @@ use std::{env, fs};
 
 use prost::Message;
 
-const FILES: [&str; 2] = ["proto/seqsvr.proto", "proto/issuer.proto"];
+/// What this program serves.
+const SERVED: [&str; 2] = ["proto/seqsvr.proto", "proto/issuer.proto"];
+
+/// What it only calls.
+const CALLED: [&str; 1] = ["proto/etcd.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    let described = protox::compile(FILES, ["proto"])?;
+    let served = protox::compile(SERVED, ["proto"])?;
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     // For reflection.
-    let bytes = described.encode_to_vec();
-    fs::write(out.join("descriptors.bin"), bytes)?;
-    tonic_prost_build::configure().compile_fds(described)?;
+    fs::write(out.join("descriptors.bin"), served.encode_to_vec())?;
+    tonic_prost_build::configure().compile_fds(served)?;
+    let called = protox::compile(CALLED, ["proto"])?;
+    tonic_prost_build::configure().build_server(false).compile_fds(called)?;
     Ok(())
 }

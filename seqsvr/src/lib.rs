@@ -23,6 +23,7 @@ mod arbiter;
 pub mod cli;
 pub mod client;
 pub mod clock;
+mod etcd;
 #[allow(dead_code, reason = "the parts that ask are not all there yet")]
 mod flaws;
 pub mod issuer;

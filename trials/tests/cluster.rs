@@ -35,7 +35,6 @@ async fn no_number_comes_twice_or_goes_back_over_store_processes() {
     survive(Keeper::Quorum, 20_261_121).await;
 }
 
-#[cfg(feature = "etcd")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_number_comes_twice_or_goes_back_over_etcd() {
     survive(Keeper::Etcd, 20_261_122).await;

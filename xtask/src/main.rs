@@ -20,7 +20,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree
+    /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree; as root on Debian it
+    /// installs the programs that the tests need
     Test,
     /// The measurements, of a release build: `bench --help` for its options
     #[command(disable_help_flag = true)]
@@ -84,36 +85,31 @@ fn test() -> Result<(), Failure> {
     stages.run("tests: unit, integration, browser", || everything(&["test"], &[]))
 }
 
-/// What cargo does with all of the workspace, and with what only a feature brings.
+/// What cargo does with all of the workspace.
 fn everything(task: &[&str], rest: &[&str]) -> Result<(), Failure> {
-    cargo(&[task, &["--locked", "--workspace"], WITH_ETCD, rest].concat())
+    cargo(&[task, &["--locked", "--workspace"], rest].concat())
 }
 
 /// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
 fn trial(name: &str, only: &[&str], arguments: &[String]) -> Result<(), Failure> {
-    // Without its compiler there is no etcd in the program, and the runs that would use it say so.
-    let features = if packages::missing(packages::ETCD).is_empty() { WITH_ETCD } else { &[] };
     let server = ["--package", "tidemark-server"];
-    cargo(&[BUILD, PROGRAMS, &server, features].concat())?;
+    cargo(&[BUILD, PROGRAMS, &server].concat())?;
     // `only` is for the trial: cargo builds the programs above without it.
-    cargo(&program(name, &[features, only].concat(), arguments))
+    cargo(&program(name, only, arguments))
 }
 
 /// Builds a cluster's programs, and becomes the one that runs it: so Ctrl-C and exit codes are its own.
 fn cluster(arguments: &[String]) -> Result<(), Failure> {
     let etcd = arguments.iter().any(|word| word == "etcd" || word == "--store=etcd");
     if etcd {
-        packages::install(packages::ETCD)?;
+        packages::install(&[packages::ETCD])?;
     }
-    let features = if etcd { WITH_ETCD } else { &[] };
-    cargo(&[BUILD, PROGRAMS, features].concat())?;
-    become_cargo(&program("cluster", features, arguments))
+    cargo(&[BUILD, PROGRAMS].concat())?;
+    become_cargo(&program("cluster", &[], arguments))
 }
 
 const BUILD: &[&str] = &["build", "--locked", "--release"];
 const PROGRAMS: &[&str] = &["--package", "seqsvr", "--package", "tidemark-trials"];
-/// The trials bring the feature of `seqsvr` with them.
-const WITH_ETCD: &[&str] = &["--features", "tidemark-trials/etcd"];
 
 /// Runs a program of the trials; with other features than it was built with it would be built anew.
 fn program<'a>(name: &'a str, features: &[&'a str], arguments: &'a [String]) -> Vec<&'a str> {

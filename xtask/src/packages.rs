@@ -11,28 +11,31 @@ use crate::run::{Failure, run};
 /// A program in the path, or a file with one `*` for a folder's name, and the Debian package that brings it.
 pub(crate) type Needed = (&'static str, &'static str);
 
-/// What the tests need.
-pub(crate) const ALL: &[Needed] = &[
-    ("cc", "gcc"),
-    ("chromium", "chromium"),
-    ("chromedriver", "chromium-driver"),
-    ETCD[0],
-    ETCD[1],
-    ETCD[2],
+/// What the tests need. Put together from lists, none of which is written twice.
+pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, SIGNALS];
+
+/// What every build needs beside Rust, and what compiles the test rigs.
+const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
+
+/// What runs over etcd need.
+pub(crate) const ETCD: &[Needed] = &[("etcd", "etcd-server")];
+
+/// Real databases for the tests.
+const SERVERS: &[Needed] = &[
     ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
+    ("/usr/lib/postgresql/*/bin/pg_isready", "postgresql"),
+    ("/usr/lib/postgresql/*/bin/postgres", "postgresql"),
     ("redis-server", "redis-server"),
 ];
 
-/// What the stores in etcd need, to be built and to run.
-pub(crate) const ETCD: &[Needed] = &[
-    ("etcd", "etcd-server"),
-    ("protoc", "protobuf-compiler"),
-    ("redis-server", "redis-server"),
-    ("/usr/include/google/protobuf/descriptor.proto", "libprotobuf-dev"),
-];
+/// The browser tests.
+const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
+/// How the tests end what they started.
+const SIGNALS: &[Needed] = &[("kill", "procps")];
 
 /// Installs what is missing, as root on Debian; else says what to install.
-pub(crate) fn install(needed: &[Needed]) -> Result<(), Failure> {
+pub(crate) fn install(needed: &[&[Needed]]) -> Result<(), Failure> {
     let packages = missing(needed);
     if packages.is_empty() {
         return Ok(());
@@ -47,15 +50,24 @@ pub(crate) fn install(needed: &[Needed]) -> Result<(), Failure> {
     if !is_root() {
         return Err(Failure(format!("this needs more programs; as root run: {by_hand}")));
     }
+    eprintln!("xtask: installing as root: {by_hand}");
     apt_get(&["update", "--quiet"])?;
     let mut words = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
     words.extend(&packages);
-    apt_get(&words)
+    apt_get(&words)?;
+    match missing(needed).as_slice() {
+        [] => Ok(()),
+        still => Err(Failure(format!("these packages do not bring what is needed: {}", still.join(" ")))),
+    }
 }
 
-/// The packages that bring what is not there.
-pub(crate) fn missing(needed: &[Needed]) -> Vec<&'static str> {
-    needed.iter().filter(|(program, _)| !found(program)).map(|(_, package)| *package).collect()
+/// The packages that bring what is not there, each once.
+fn missing(needed: &[&[Needed]]) -> Vec<&'static str> {
+    let all = needed.iter().copied().flatten();
+    let mut packages: Vec<_> =
+        all.filter(|(program, _)| !found(program)).map(|(_, package)| *package).collect();
+    packages.dedup();
+    packages
 }
 
 fn found(program_or_file: &str) -> bool {
@@ -84,21 +96,4 @@ fn apt_get(words: &[&str]) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_missing_is_named() {
-        let needed = [("sh", "dash"), ("no-such-program-anywhere", "nowhere")];
-        assert_eq!(missing(&needed), ["nowhere"]);
-    }
-
-    #[test]
-    fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
-        assert!(found("sh"));
-        assert!(!found("no-such-program-anywhere"));
-        assert!(found("/proc/*/status"));
-        assert!(!found("/proc/*/no-such-file"));
-        assert!(found("/proc/self/status"));
-    }
-}
+mod tests;

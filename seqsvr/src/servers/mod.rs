@@ -11,9 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "etcd")]
 pub(crate) mod etcd;
-#[cfg(feature = "etcd")]
 pub(crate) mod papers;
 pub(crate) mod postgres;
 pub(crate) mod redis;

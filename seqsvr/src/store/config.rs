@@ -1,7 +1,6 @@
 //! Which stores keep a Set: the section `[stores]` of AllocSvrs and arbiters, checked and opened in one place. Either names
 //! StoreSvrs or an etcd cluster.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use thiserror::Error;
 use super::SectionStore;
 use super::quorum::{Link, Quorum, Remote, Sizes, SizesError};
 use super::tables::TableStore;
+use crate::etcd::EtcdConfig;
 use crate::rpc::security::{Call, CallConfig, SecurityError};
 
 /// The section `[stores]`.
@@ -33,20 +33,6 @@ pub struct StoresConfig {
     pub security: CallConfig,
     /// In place of StoreSvrs.
     pub etcd: Option<EtcdConfig>,
-}
-
-/// The section `[stores.etcd]`: needs a program that was built with the feature `etcd`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EtcdConfig {
-    /// The members: `http://host:port` or `https://host:port`, 1 to 15.
-    pub endpoints: Vec<String>,
-    /// PEM file: who signed the members' certificates. Needed for `https`, and that off loopback.
-    pub authority: Option<PathBuf>,
-    /// PEM file: the certificate chain to show.
-    pub certificate: Option<PathBuf>,
-    /// PEM file: its private key.
-    pub key: Option<PathBuf>,
 }
 
 /// The largest patience.
@@ -128,26 +114,14 @@ impl StoresConfig {
     }
 }
 
-#[cfg(feature = "etcd")]
 fn open_etcd(etcd: &EtcdConfig, cluster: &str, set: u32, patience: Duration) -> Result<Stores, StoresError> {
     let store = super::etcd::EtcdStore::open(etcd, &format!("seqsvr/{cluster}/{set}"), patience);
     let store = Arc::new(store.map_err(|error| StoresError::Etcd(error.to_string()))?);
     Ok(Stores { sections: Arc::clone(&store) as Arc<dyn SectionStore>, tables: store })
 }
 
-#[cfg(not(feature = "etcd"))]
-fn open_etcd(_: &EtcdConfig, _: &str, _: u32, _: Duration) -> Result<Stores, StoresError> {
-    Err(StoresError::Etcd(WITHOUT_ETCD.to_owned()))
-}
-
-/// What a program without the feature says where a configuration names etcd.
-#[cfg(not(feature = "etcd"))]
-pub(crate) const WITHOUT_ETCD: &str =
-    "this program was built without it; build with: cargo build --release -p seqsvr --features etcd";
-
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "etcd")]
     use std::path::Path;
 
     use super::*;
@@ -173,13 +147,6 @@ mod tests {
         assert!(refusal(&format!("{three}\n[etcd]\nendpoints = []")).contains("either replicas or etcd"));
     }
 
-    #[cfg(not(feature = "etcd"))]
-    #[test]
-    fn a_program_without_etcd_says_so() {
-        assert!(refusal("[etcd]\nendpoints = []").contains("built without it"));
-    }
-
-    #[cfg(feature = "etcd")]
     #[tokio::test]
     async fn what_etcd_cannot_be_reached_by_is_refused() {
         let refusal = |keys: &str| refusal(&format!("[etcd]\n{keys}"));

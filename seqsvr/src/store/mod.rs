@@ -15,7 +15,6 @@ mod claims;
 pub(crate) mod config;
 #[cfg(test)]
 mod conformance;
-#[cfg(feature = "etcd")]
 pub mod etcd;
 mod memory;
 pub mod postgres;
@@ -24,10 +23,10 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
-#[cfg(not(feature = "etcd"))]
-pub(crate) use config::WITHOUT_ETCD;
-pub use config::{EtcdConfig, Stores, StoresConfig, StoresError};
+pub use config::{Stores, StoresConfig, StoresError};
 pub use memory::Memory;
+
+pub use crate::etcd::EtcdConfig;
 
 /// The largest ceiling that a store must be able to keep: 2^63 - 1.
 pub const MAX_CEILING: u64 = i64::MAX as u64;

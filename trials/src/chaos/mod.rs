@@ -21,7 +21,7 @@ pub use fault::{Summary, Trial};
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationSummary, SimulationTrial};
 
-use crate::cluster::Keeper;
+use crate::cluster::{Keeper, has_etcd};
 use crate::{Failure, Result};
 
 /// How the server ends, again and again.
@@ -85,10 +85,8 @@ pub struct Plan {
 pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
     for (name, run, _) in choose(&plan.names)? {
-        if *run == Run::Cluster(Keeper::Etcd) && !cfg!(feature = "etcd") {
-            let why = format!(
-                "{name}: built without etcd; apt-get install etcd-server protobuf-compiler libprotobuf-dev"
-            );
+        if *run == Run::Cluster(Keeper::Etcd) && !has_etcd() {
+            let why = format!("{name}: the program etcd is missing; apt-get install etcd-server");
             if plan.names.is_empty() {
                 println!("{why}");
                 continue;

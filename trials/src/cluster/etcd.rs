@@ -44,6 +44,12 @@ impl EtcdMember {
     }
 }
 
+/// Whether the program `etcd` is in the path.
+pub fn is_installed() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join("etcd").is_file())
+}
+
 /// Whether the member at `addr` has a leader.
 pub(super) async fn is_well(addr: &str) -> bool {
     let ask = async {

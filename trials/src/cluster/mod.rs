@@ -18,6 +18,7 @@ use seqsvr::store::Stores;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
+pub use etcd::is_installed as has_etcd;
 pub use links::{Flow, Link};
 pub use member::{Member, Role};
 pub use shape::{Keeper, Papers, Policy, Shape, Timing};

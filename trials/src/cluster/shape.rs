@@ -50,7 +50,7 @@ impl Shape {
 pub enum Keeper {
     /// StoreSvrs.
     Quorum,
-    /// An etcd cluster; needs the program `etcd`, and `seqsvr` built with the feature `etcd`.
+    /// An etcd cluster; needs the program `etcd`.
     Etcd,
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::tag::TagConfig;
+use crate::etcd::EtcdConfig;
 use crate::issuer::clock::{Clock, ClockOptions, Guard};
 use crate::issuer::error::OpenError;
 use crate::issuer::machine::{
-    Fixed, Holder, HolderOptions, Instance, MemoryRegistry, PostgresRegistry, RedisRegistry, Registry,
-    SqliteRegistry, ordinal,
+    EtcdRegistry, Fixed, Holder, HolderOptions, Instance, MemoryRegistry, PostgresRegistry, RedisRegistry,
+    Registry, SqliteRegistry, ordinal,
 };
 use crate::issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
-use crate::store::EtcdConfig;
 
 /// Whose machine ids these are, in a registry that others use, too.
 const POOL: &str = "issuer";
@@ -33,7 +33,7 @@ pub struct MachineConfig {
     /// The Redis to register in, `redis://host:port`. It must keep what it confirmed: `appendonly yes` and `appendfsync
     /// always`, and no replica that lags may take over.
     pub redis: Option<String>,
-    /// The etcd cluster to register in; for programs built with the feature `etcd`.
+    /// The etcd cluster to register in.
     pub etcd: Option<EtcdConfig>,
     /// How many ids there are to register, from 0 on. Default 1,024.
     pub ids: Option<u32>,
@@ -106,7 +106,7 @@ impl MachineConfig {
 
     async fn registry(&self, clock: &Clock, database: &str) -> Result<Arc<dyn Registry>, String> {
         if let Some(etcd) = &self.etcd {
-            return in_etcd(etcd).await.map_err(|error| format!("etcd: {error}"));
+            return Ok(Arc::new(EtcdRegistry::open(etcd, POOL).map_err(|error| error.0)?));
         }
         if let Some(url) = &self.redis {
             let registry = RedisRegistry::new(url, POOL);
@@ -120,18 +120,6 @@ impl MachineConfig {
             None => Arc::new(PostgresRegistry::new(database, POOL).map_err(|error| error.0)?),
         })
     }
-}
-
-#[cfg(feature = "etcd")]
-async fn in_etcd(config: &EtcdConfig) -> Result<Arc<dyn Registry>, String> {
-    let options = crate::store::etcd::options(config).map_err(|error| error.to_string())?;
-    let registry = crate::issuer::machine::EtcdRegistry::open(&config.endpoints, options, POOL).await;
-    Ok(Arc::new(registry.map_err(|error| error.0)?))
-}
-
-#[cfg(not(feature = "etcd"))]
-async fn in_etcd(_: &EtcdConfig) -> Result<Arc<dyn Registry>, String> {
-    Err(crate::store::WITHOUT_ETCD.to_owned())
 }
 
 impl Identity {

@@ -112,7 +112,6 @@ async fn machine_ids_are_registered_in_redis() {
     assert!(rows.len() == 2 && rows.iter().all(|row| !row.live), "both were given back: {rows:?}");
 }
 
-#[cfg(feature = "etcd")]
 #[tokio::test]
 async fn machine_ids_are_registered_in_etcd() {
     let endpoints = crate::servers::etcd::endpoints();
@@ -195,11 +194,7 @@ async fn each_mistake_has_one_clear_error() {
         ),
         (
             format!("[machine]\ninstance = \"a\"\netcd.endpoints = []\n{}", tag("strategy = \"snowflake\"")),
-            if cfg!(feature = "etcd") {
-                "name 1 to 15 endpoints"
-            } else {
-                "etcd: this program was built without it"
-            },
+            "name 1 to 15 endpoints",
         ),
         (format!("[machine]\nhost = \"h\"\n{}", tag("strategy = \"snowflake\"")), "does not end in -N"),
         (tag("[tags.order.code]\nlast = 9\nkey_files = []"), "tag order: no key is configured"),

@@ -6,35 +6,50 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use etcd_client::{Client, Compare, CompareOp, ConnectOptions, GetOptions, PutOptions, Txn, TxnOp};
 
 use super::Instance;
 use super::registry::{Entry, Registry, RegistryError, Row};
+use crate::etcd::v3::{KeyValue, RangeRequest, TxnRequest};
+use crate::etcd::{EtcdConfig, EtcdError, Members, delete, prefix_end, put, put_leased, unchanged};
 
-/// How long to wait for a connection or an answer.
-const WAIT: Duration = Duration::from_secs(5);
+/// How long to wait for a connection or an answer of one member.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// How many keys one answer carries: some hundred KB.
+const PAGE: i64 = 2_000;
 
 /// A [`Registry`] in an etcd cluster.
 pub struct EtcdRegistry {
-    client: Client,
+    members: Members,
     prefix: String,
 }
 
 impl EtcdRegistry {
-    /// A registry at these members (`http://host:port`), which are connected to when they are first asked. `options` carry
-    /// user and certificates; `pool` keeps systems apart that share the cluster.
+    /// A registry in this cluster, whose members are connected to when they are first asked. `pool` keeps systems apart that
+    /// share the cluster.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`] for texts that are no endpoints.
-    pub async fn open(
-        endpoints: &[String],
-        options: ConnectOptions,
-        pool: &str,
-    ) -> Result<Self, RegistryError> {
-        let options = options.with_connect_timeout(WAIT).with_timeout(WAIT).with_require_leader(true);
-        let client = Client::connect(endpoints, Some(options)).await.map_err(RegistryError::new)?;
-        Ok(Self { client, prefix: format!("seqsvr/machines/{pool}/") })
+    /// [`RegistryError`] with what is wrong in the configuration.
+    pub fn open(config: &EtcdConfig, pool: &str) -> Result<Self, RegistryError> {
+        Ok(Self { members: Members::open(config, WAIT)?, prefix: format!("seqsvr/machines/{pool}/") })
+    }
+
+    /// All keys of the pool at one moment.
+    async fn stored(&self) -> Result<Vec<KeyValue>, RegistryError> {
+        let range_end = prefix_end(self.prefix.as_bytes());
+        let (mut key, mut revision, mut stored) = (self.prefix.clone().into_bytes(), 0, Vec::new());
+        loop {
+            let range = RangeRequest { key, range_end: range_end.clone(), limit: PAGE, revision };
+            let page = self.members.range(&range).await?;
+            revision = page.header.map_or(0, |header| header.revision).max(revision);
+            stored.extend(page.kvs);
+            match stored.last() {
+                // The first key behind the last one.
+                Some(KeyValue { key: last, .. }) if page.more => key = [last.as_slice(), &[0]].concat(),
+                _ => return Ok(stored),
+            }
+        }
     }
 
     fn row_key(&self, machine: u32) -> String {
@@ -46,15 +61,18 @@ impl EtcdRegistry {
     }
 }
 
+impl From<EtcdError> for RegistryError {
+    fn from(error: EtcdError) -> Self {
+        Self::new(error)
+    }
+}
+
 #[async_trait]
 impl Registry for EtcdRegistry {
     async fn rows(&self) -> Result<Vec<Row>, RegistryError> {
-        let all = GetOptions::new().with_prefix();
-        let found = self.client.kv_client().get(self.prefix.as_str(), Some(all)).await;
-        let found = found.map_err(RegistryError::new)?;
         let (mut live, mut rows) = (BTreeSet::new(), Vec::new());
-        for stored in found.kvs() {
-            let key = stored.key_str().map_err(RegistryError::new)?;
+        for KeyValue { key, value, mod_revision } in self.stored().await? {
+            let key = String::from_utf8_lossy(&key);
             let foreign = || RegistryError(format!("{key} is not what this program writes"));
             let (kind, machine) =
                 key.strip_prefix(&self.prefix).and_then(|key| key.split_once('/')).ok_or_else(foreign)?;
@@ -63,9 +81,9 @@ impl Registry for EtcdRegistry {
                 live.insert(machine);
                 continue;
             }
-            let text = stored.value_str().map_err(RegistryError::new)?;
+            let text = std::str::from_utf8(&value).map_err(|_| foreign())?;
             let entry = entry(machine, text).ok_or_else(foreign)?;
-            rows.push(Row { entry, live: false, version: stored.mod_revision().unsigned_abs() });
+            rows.push(Row { entry, live: false, version: mod_revision.unsigned_abs() });
         }
         rows.iter_mut().for_each(|row| row.live = live.contains(&row.entry.machine));
         Ok(rows)
@@ -74,24 +92,23 @@ impl Registry for EtcdRegistry {
     async fn write(&self, entry: &Entry, over: u64, lease: Duration) -> Result<bool, RegistryError> {
         let Entry { machine, instance, holder, used_until } = entry;
         let (row, live) = (self.row_key(*machine), self.live_key(*machine));
-        let unchanged = Compare::mod_revision(row.as_str(), CompareOp::Equal, over.cast_signed());
-        let put = TxnOp::put(row, format!("{holder} {used_until} {instance}"), None);
-        let mut leases = self.client.lease_client();
         let granted = match lease {
             Duration::ZERO => None,
             // In whole seconds, as etcd counts; the cluster may make short ones longer.
-            _ => Some(leases.grant(lease.as_millis().div_ceil(1_000) as i64, None).await),
+            _ => Some(self.members.grant(lease.as_millis().div_ceil(1_000) as i64).await?),
         };
-        let granted = granted.transpose().map_err(RegistryError::new)?.map(|lease| lease.id());
-        let second = match granted {
-            Some(id) => TxnOp::put(live, "", Some(PutOptions::new().with_lease(id))),
-            None => TxnOp::delete(live, None),
+        let compare = vec![unchanged(row.as_str(), over.cast_signed())];
+        let shown = match granted {
+            Some(id) => put_leased(live, "", id),
+            None => delete(live),
         };
-        let transaction = Txn::new().when([unchanged]).and_then([put, second]);
-        let written = self.client.kv_client().txn(transaction).await.map_err(RegistryError::new)?.succeeded();
+        let success = vec![put(row, format!("{holder} {used_until} {instance}")), shown];
+        // Once: a second try of one whose answer was lost would find the row changed, by itself.
+        let transaction = TxnRequest { compare, success, failure: vec![] };
+        let written = self.members.transact_once(transaction).await?.succeeded;
         if let Some(id) = granted.filter(|_| !written) {
             // Nothing hangs on it; should this fail, it ends by itself.
-            let _ = leases.revoke(id).await;
+            let _ = self.members.revoke(id).await;
         }
         Ok(written)
     }
@@ -111,7 +128,8 @@ mod tests {
 
     async fn fresh() -> (EtcdRegistry, ()) {
         let pool = fresh_prefix();
-        (EtcdRegistry::open(&endpoints(), ConnectOptions::new(), &pool).await.unwrap(), ())
+        let config = EtcdConfig { endpoints: endpoints(), ..EtcdConfig::default() };
+        (EtcdRegistry::open(&config, &pool).unwrap(), ())
     }
 
     super::super::conformance::conformance!(fresh);

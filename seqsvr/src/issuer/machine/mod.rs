@@ -10,7 +10,6 @@ mod cache;
 mod claim;
 #[cfg(test)]
 mod conformance;
-#[cfg(feature = "etcd")]
 mod etcd;
 mod fixed;
 mod holder;
@@ -26,7 +25,6 @@ mod tests;
 
 pub use cache::CacheError;
 pub use claim::ClaimError;
-#[cfg(feature = "etcd")]
 pub use etcd::EtcdRegistry;
 pub use fixed::Fixed;
 pub use holder::{Holder, MachineHealth, MachineMetrics, OpenHolderError};

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
 
-use super::members::Cell;
 use super::{EtcdStore, keys, lock};
+use crate::etcd::v3::{RangeRequest, TxnRequest};
+use crate::etcd::{Cell, put, unchanged};
 use crate::ids::{Epoch, SectionId};
 use crate::store::batches::batches;
 use crate::store::claims::Claims;
@@ -58,13 +58,16 @@ impl SectionStore for EtcdStore {
             }
             let mut claims = claims_of(hands)?;
             let changed = claims.accept(sections, owner)?;
-            let mut puts = vec![TxnOp::put(self.keys.hands.clone(), keys::from_claims(&claims), None)];
+            let mut success = vec![put(self.keys.hands.as_str(), keys::from_claims(&claims))];
             if stored.revision == 0 {
-                puts.push(TxnOp::put(self.keys.layout.clone(), keys::from_layout(layout), None));
+                success.push(put(self.keys.layout.as_str(), keys::from_layout(layout)));
             }
-            let same =
-                [unchanged(self.keys.hands.clone(), hands), unchanged(self.keys.layout.clone(), stored)];
-            if changed && !self.members.transact(&Txn::new().when(same).and_then(puts)).await?.succeeded() {
+            let compare = vec![
+                unchanged(self.keys.hands.as_str(), hands.revision),
+                unchanged(self.keys.layout.as_str(), stored.revision),
+            ];
+            let transaction = TxnRequest { compare, success, failure: vec![] };
+            if changed && !self.members.transact(&transaction).await?.succeeded {
                 continue;
             }
             // Read after the claim stands: whatever an earlier owner had confirmed is among it.
@@ -89,12 +92,13 @@ impl SectionStore for EtcdStore {
             if !claims.release(sections, owner) {
                 return Ok(());
             }
-            let puts = [
-                TxnOp::put(self.keys.hands.clone(), keys::from_claims(&claims), None),
-                TxnOp::put(self.keys.released.clone(), "", None),
+            let success = vec![
+                put(self.keys.hands.as_str(), keys::from_claims(&claims)),
+                put(self.keys.released.as_str(), ""),
             ];
-            let same = [unchanged(self.keys.hands.clone(), &found[0])];
-            if self.members.transact(&Txn::new().when(same).and_then(puts)).await?.succeeded() {
+            let compare = vec![unchanged(self.keys.hands.as_str(), found[0].revision)];
+            let transaction = TxnRequest { compare, success, failure: vec![] };
+            if self.members.transact(&transaction).await?.succeeded {
                 return Ok(());
             }
         }
@@ -108,18 +112,14 @@ impl EtcdStore {
         for range in sections {
             let (mut from, behind) = (self.keys.ceiling(*range.start()), self.keys.behind(*range.end()));
             loop {
-                let options = GetOptions::new().with_range(behind.clone()).with_limit(PAGE);
-                let page = |client: Client| {
-                    let (from, options) = (from.clone(), options.clone());
-                    async move { client.kv_client().get(from, Some(options)).await }
-                };
-                let page = self.members.ask(page).await?;
-                for stored in page.kvs() {
-                    let section = self.keys.section(stored.key())?;
-                    ceilings.push(Ceiling { section, max: keys::number(stored.value())? });
+                let page = RangeRequest { key: from, range_end: behind.clone(), limit: PAGE, revision: 0 };
+                let page = self.members.range(&page).await?;
+                for stored in &page.kvs {
+                    let section = self.keys.section(&stored.key)?;
+                    ceilings.push(Ceiling { section, max: keys::number(&stored.value)? });
                 }
-                match page.kvs().last() {
-                    Some(last) if page.more() => from = self.keys.behind(self.keys.section(last.key())?),
+                match page.kvs.last() {
+                    Some(last) if page.more => from = self.keys.behind(self.keys.section(&last.key)?),
                     _ => break,
                 }
             }
@@ -157,17 +157,17 @@ impl EtcdStore {
             if admitted().next().is_none() {
                 return answers;
             }
-            let mut same = vec![Compare::mod_revision(self.keys.hands.clone(), CompareOp::Equal, now.hands)];
-            let mut puts = Vec::new();
+            let mut compare = vec![unchanged(self.keys.hands.as_str(), now.hands)];
+            let mut success = Vec::new();
             for ((raise, (revision, _)), _) in admitted() {
                 let key = self.keys.ceiling(raise.section);
-                same.push(Compare::mod_revision(key.clone(), CompareOp::Equal, *revision));
-                puts.push(TxnOp::put(key, raise.max.to_be_bytes(), None));
+                compare.push(unchanged(key.clone(), *revision));
+                success.push(put(key, raise.max.to_be_bytes()));
             }
             begun = true;
-            match self.members.transact(&Txn::new().when(same).and_then(puts)).await {
-                Ok(done) if done.succeeded() => {
-                    let revision = done.header().map_or(0, |header| header.revision());
+            match self.members.transact(&TxnRequest { compare, success, failure: vec![] }).await {
+                Ok(done) if done.succeeded => {
+                    let revision = done.header.map_or(0, |header| header.revision);
                     let mut seen = lock(&self.seen);
                     for ((raise, _), _) in admitted() {
                         seen.ceilings.insert(raise.section, (revision, raise.max));
@@ -217,10 +217,6 @@ fn all(raises: &[Ceiling], begun: bool, error: &StoreError) -> Vec<Result<u64, R
     let error = error.to_string();
     let error = if begun { RaiseError::Unknown(error) } else { RaiseError::Unavailable(error) };
     raises.iter().map(|_| Err(error.clone())).collect()
-}
-
-fn unchanged(key: String, cell: &Cell) -> Compare {
-    Compare::mod_revision(key, CompareOp::Equal, cell.revision)
 }
 
 fn claims_of(hands: &Cell) -> Result<Claims, StoreError> {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use etcd_client::{Compare, CompareOp, Txn, TxnOp, TxnOpResponse, WatchOptions};
 use tokio::time::timeout;
 
-use super::members::Cell;
 use super::{EtcdStore, keys, lock};
 use crate::clock::{self, Moment};
+use crate::etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
+use crate::etcd::{Cell, found, get, holds, prefix_end, put, unchanged};
 use crate::routing::Table;
 use crate::store::StoreError;
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
@@ -59,13 +59,9 @@ impl TableStore for EtcdStore {
             if state.promised >= term {
                 return Err(WriteError::Outranked(state.promised));
             }
-            let same = [
-                Compare::mod_revision(self.keys.term.clone(), CompareOp::Equal, state.term_revision),
-                Compare::mod_revision(self.keys.table.clone(), CompareOp::Equal, state.table_revision),
-            ];
-            let put = [TxnOp::put(self.keys.term.clone(), term.to_be_bytes(), None)];
-            let done = self.members.transact(&Txn::new().when(same).and_then(put)).await.map_err(unknown)?;
-            if done.succeeded() {
+            let success = vec![put(self.keys.term.as_str(), term.to_be_bytes())];
+            let transaction = TxnRequest { compare: self.as_seen(&state), success, failure: vec![] };
+            if self.members.transact(&transaction).await.map_err(unknown)?.succeeded {
                 return Ok(state.table);
             }
         }
@@ -86,16 +82,12 @@ impl TableStore for EtcdStore {
                 }
                 _ => {}
             }
-            let same = [
-                Compare::mod_revision(self.keys.term.clone(), CompareOp::Equal, state.term_revision),
-                Compare::mod_revision(self.keys.table.clone(), CompareOp::Equal, state.table_revision),
-            ];
-            let mut puts = vec![TxnOp::put(self.keys.table.clone(), keys::from_table(table), None)];
+            let mut success = vec![put(self.keys.table.as_str(), keys::from_table(table))];
             if state.promised < term {
-                puts.push(TxnOp::put(self.keys.term.clone(), term.to_be_bytes(), None));
+                success.push(put(self.keys.term.as_str(), term.to_be_bytes()));
             }
-            let done = self.members.transact(&Txn::new().when(same).and_then(puts)).await.map_err(unknown)?;
-            if done.succeeded() {
+            let transaction = TxnRequest { compare: self.as_seen(&state), success, failure: vec![] };
+            if self.members.transact(&transaction).await.map_err(unknown)?.succeeded {
                 return Ok(());
             }
         }
@@ -103,14 +95,14 @@ impl TableStore for EtcdStore {
     }
 
     async fn acting(&self, term: u64) -> Result<u64, StoreError> {
-        let mine = [Compare::value(self.keys.term.clone(), CompareOp::Equal, term.to_be_bytes())];
-        let put = [TxnOp::put(self.keys.acting.clone(), term.to_be_bytes(), None)];
-        let get = [TxnOp::get(self.keys.term.clone(), None)];
-        let done = self.members.transact(&Txn::new().when(mine).and_then(put).or_else(get)).await?;
-        match done.op_responses().first() {
-            Some(TxnOpResponse::Get(found)) => {
-                found.kvs().first().map_or(Ok(0), |stored| keys::number(stored.value()))
-            }
+        let transaction = TxnRequest {
+            compare: vec![holds(self.keys.term.as_str(), term.to_be_bytes())],
+            success: vec![put(self.keys.acting.as_str(), term.to_be_bytes())],
+            failure: vec![get(self.keys.term.as_str())],
+        };
+        let done = self.members.transact(&transaction).await?;
+        match done.responses.first() {
+            Some(other) if !done.succeeded => found(other).value().map_or(Ok(0), keys::number),
             _ => Ok(term),
         }
     }
@@ -121,7 +113,7 @@ impl EtcdStore {
         let names = [&self.keys.table, &self.keys.term, &self.keys.released, &self.keys.acting];
         let (at, found) = self.members.look(&names.map(|name| name.clone().into_bytes())).await?;
         let [table, term, released, acting] = &found[..] else { unreachable!("one answer for each key") };
-        let number = |cell: &Cell| Ok(cell.value().map(keys::number).transpose()?.unwrap_or_default());
+        let number = |cell: &Cell| cell.value().map_or(Ok(0), keys::number);
         let plain = table.value().map(keys::table).transpose()?.map(Arc::new);
         let promised = number(term)?;
         let wrote = plain.as_ref().is_some_and(|table| table.version.term == promised);
@@ -143,6 +135,14 @@ impl EtcdStore {
         })
     }
 
+    /// Holds while nobody changed what a promise or a table is decided by.
+    fn as_seen(&self, state: &State) -> Vec<Compare> {
+        vec![
+            unchanged(self.keys.term.as_str(), state.term_revision),
+            unchanged(self.keys.table.as_str(), state.table_revision),
+        ]
+    }
+
     fn reading(&self, state: &State) -> Reading {
         let mut heard = lock(&self.heard);
         if state.alive > heard.revision {
@@ -158,13 +158,13 @@ impl EtcdStore {
 
     /// Ends with the first change after `revision` that wakes readers; never when the member that is asked falls silent.
     async fn change_after(&self, revision: i64) {
-        let options = WatchOptions::new().with_prefix().with_start_revision(revision + 1);
-        let watch =
-            async { self.members.best().await?.watch(self.keys.watched.clone(), Some(options)).await };
+        let key = self.keys.watched.clone().into_bytes();
+        let range_end = prefix_end(&key);
+        let watch = self.members.watch(WatchCreateRequest { key, range_end, start_revision: revision + 1 });
         let Ok(mut changes) = watch.await else { return std::future::pending().await };
         loop {
             match changes.message().await {
-                Ok(Some(change)) if change.canceled() || !change.events().is_empty() => return,
+                Ok(Some(change)) if change.canceled || !change.events.is_empty() => return,
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return std::future::pending().await,
             }
@@ -172,7 +172,7 @@ impl EtcdStore {
     }
 }
 
-fn unknown(error: StoreError) -> WriteError {
+fn unknown(error: impl std::fmt::Display) -> WriteError {
     WriteError::Unknown(error.to_string())
 }
 

@@ -1,5 +1,7 @@
 //! The store in etcd, by both suites on three real members, and by what only several processes and silent members can do.
 
+use std::path::Path;
+
 use super::*;
 use crate::servers::etcd::{endpoints, fresh_prefix, tls};
 use crate::servers::papers::{self, Papers};

@@ -1,5 +1,5 @@
 //! `load`: the ceilings of all 42,950 sections of the whole uid space, claimed in one sweep as a starting AllocSvr does, from
-//! three StoreSvrs, from SQLite and from PostgreSQL; and from etcd where it is built in.
+//! three StoreSvrs, from SQLite and from PostgreSQL; and from etcd where it is installed.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::bench::Context;
 use crate::bench::baseline::postgres::Postgres;
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
-use crate::cluster::{Cluster, Keeper, Shape};
+use crate::cluster::{Cluster, Keeper, Shape, has_etcd};
 use crate::{Failure, Result};
 
 const SECTIONS: u32 = 42_950;
@@ -48,7 +48,7 @@ impl Measured for Load {
         let binary = context.sequence_binary()?;
         let cluster = Cluster::start(&binary, folders[0].path(), &Shape::new(0, 0)).await?;
         let of_etcd = Shape { keeper: Keeper::Etcd, ..Shape::new(0, 0) };
-        let members = match cfg!(feature = "etcd") {
+        let members = match has_etcd() {
             true => Some(Cluster::start(&binary, folders[1].path(), &of_etcd).await?),
             false => None,
         };
