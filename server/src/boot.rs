@@ -458,6 +458,7 @@ fn queue_options(config: &Config) -> Options {
         batch_rows: config.queues.batch_rows,
         number_wait: Duration::from_millis(config.queues.number_wait_ms.into()),
         owed_bytes: config.queues.owed_bytes,
+        resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
         text: config.limits.text_characters,
         members: config.limits.group_members,
         ..Options::default()

@@ -33,6 +33,8 @@ export class Sync {
     this.inFlight = new Map();
     // By client_id: refusals so far.
     this.tries = new Map();
+    // Pauses after refusals that have not ended: until then no message goes out, so that none overtakes a refused one.
+    this.pauses = 0;
     // By conversation: the read mark that was told on this connection.
     this.reported = new Map();
     this.socket = new Socket({
@@ -129,7 +131,7 @@ export class Sync {
   /** Sends read marks, and the oldest waiting message of each conversation: one by one, so that order holds. */
   async flush() {
     const busy = new Set();
-    for (const item of await this.db.all("outbox")) {
+    for (const item of this.pauses ? [] : await this.db.all("outbox")) {
       if (item.state !== "waiting" || busy.has(item.conversation)) continue;
       busy.add(item.conversation);
       const flying = this.inFlight.get(item.conversation);
@@ -150,13 +152,16 @@ export class Sync {
     return this.answered(client_id, message_id > this.state.cursor ? { state: "sent", sent_at } : null);
   }
 
-  async refused({ client_id, detail, retryable }) {
-    const tries = (this.tries.get(client_id) ?? 0) + 1;
+  /** One that only waits for an earlier one (`out_of_order`) has not been tried. */
+  async refused({ client_id, code, detail, retryable }) {
+    const tries = (this.tries.get(client_id) ?? 0) + (code === "out_of_order" ? 0 : 1);
     this.tries.set(client_id, tries);
     if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
+    this.land(client_id);
+    this.pauses += 1;
     setTimeout(() => {
-      this.land(client_id);
+      this.pauses -= 1;
       this.nudge();
     }, wait);
   }

@@ -37,8 +37,8 @@ pub struct Options {
     pub longest_retry: Duration,
     /// How many messages may be unsettled; [`Client::send`] waits for room beyond that (default 1,000).
     pub outbox: usize,
-    /// How many messages may wait for their answer at a time (default 16). With 1, a message that was refused for the
-    /// moment is never overtaken by a later one.
+    /// How many messages may wait for their answer at a time (default 16). A message that was refused for the moment is not
+    /// overtaken by later ones: the server refuses those as well, and all go out again in their order.
     pub in_flight: usize,
     /// How many events may wait to be read (default 64). Beyond that the client reads no more from the server until
     /// there is room; it goes on to heartbeat.

@@ -14,6 +14,9 @@ use crate::wire::Draft;
 pub(super) struct Outbox<A> {
     items: VecDeque<Item<A>>,
     in_flight: usize,
+    /// One was refused for the moment: nothing goes out before all in flight are answered, so that what the server refused behind it
+    /// follows it in order.
+    draining: bool,
     /// How many may wait for their answer at a time.
     window: usize,
     /// How many may be here at a time.
@@ -29,7 +32,13 @@ struct Item<A> {
 
 impl<A> Outbox<A> {
     pub(super) fn new(window: usize, capacity: usize) -> Self {
-        Outbox { items: VecDeque::new(), in_flight: 0, window: window.max(1), capacity: capacity.max(1) }
+        Outbox {
+            items: VecDeque::new(),
+            in_flight: 0,
+            draining: false,
+            window: window.max(1),
+            capacity: capacity.max(1),
+        }
     }
 
     /// Whether another message may come.
@@ -44,7 +53,8 @@ impl<A> Outbox<A> {
 
     /// The next message to go out, now counted as in flight; `None` when there is none or the window is full.
     pub(super) fn take_next(&mut self) -> Option<&Draft> {
-        if self.in_flight >= self.window {
+        self.draining &= self.in_flight > 0;
+        if self.draining || self.in_flight >= self.window {
             return None;
         }
         // Those in flight are among the oldest, so this walks about a window.
@@ -62,11 +72,12 @@ impl<A> Outbox<A> {
         Some(item.answer)
     }
 
-    /// The message has to go out again, in its old place.
+    /// The message has to go out again, in its old place and before any later one.
     pub(super) fn again(&mut self, client_id: Uuid) {
         if let Some(item) = self.items.iter_mut().find(|item| item.draft.client_id == client_id) {
             self.in_flight -= usize::from(item.in_flight);
             item.in_flight = false;
+            self.draining = true;
         }
     }
 
@@ -129,9 +140,22 @@ mod tests {
         let mut outbox = filled(2, 3);
         go_out(&mut outbox);
         outbox.again(id(0));
-        assert_eq!(go_out(&mut outbox), [0]);
+        assert_eq!(go_out(&mut outbox), [0_u128; 0], "the answer to the second one is on its way");
         assert_eq!(outbox.settle(id(1)), Some(1));
-        assert_eq!(go_out(&mut outbox), [2]);
+        assert_eq!(go_out(&mut outbox), [0, 2]);
+    }
+
+    #[test]
+    fn what_was_refused_behind_another_follows_it_in_order() {
+        let mut outbox = filled(3, 5);
+        go_out(&mut outbox);
+        for n in 0..3 {
+            assert_eq!(go_out(&mut outbox), [0_u128; 0], "nothing overtakes what is refused");
+            outbox.again(id(n));
+        }
+        assert_eq!(go_out(&mut outbox), [0, 1, 2]);
+        assert_eq!(outbox.settle(id(0)), Some(0));
+        assert_eq!(go_out(&mut outbox), [3]);
     }
 
     #[test]

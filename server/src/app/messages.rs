@@ -1,7 +1,7 @@
 //! Sending and read marks: into the sender's queue at once, and the answer when it is durable.
 
 use crate::domain::{ClientId, Conversation, MessageId, Timestamp, Uid};
-use crate::queue::{Accepted, Order, Queues, SendError};
+use crate::queue::{Accepted, Order, Pipeline, Queues, SendError};
 
 /// Something to be said.
 #[derive(Clone, Debug)]
@@ -25,6 +25,13 @@ pub struct Receipt {
     pub repeated: bool,
 }
 
+impl From<Accepted> for Receipt {
+    fn from(accepted: Accepted) -> Receipt {
+        let Accepted { message_id, sent_at, repeated } = accepted;
+        Receipt { message_id, sent_at, repeated }
+    }
+}
+
 /// Sends and read marks.
 #[derive(Clone)]
 pub struct Messages {
@@ -46,10 +53,25 @@ impl Messages {
     ) -> impl Future<Output = Result<Receipt, SendError>> + Send + 'static {
         let Draft { client_id, to, text } = draft;
         let answer = self.queues.submit(who, Order::Message { client_id, to, text });
-        async move {
-            let Accepted { message_id, sent_at, repeated } = answer.await?;
-            Ok(Receipt { message_id, sent_at, repeated })
-        }
+        async move { answer.await.map(Receipt::from) }
+    }
+
+    /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
+    pub fn pipeline(&self) -> Pipeline {
+        self.queues.pipeline()
+    }
+
+    /// Like [`submit`](Self::submit), in its place of `pipeline` (I12).
+    pub fn submit_in(
+        &self,
+        pipeline: &Pipeline,
+        who: Uid,
+        draft: Draft,
+    ) -> impl Future<Output = Result<Receipt, SendError>> + Send + 'static {
+        let Draft { client_id, to, text } = draft;
+        let order = Order::Message { client_id, to, text };
+        let answer = self.queues.submit_in(pipeline, who, client_id, order);
+        async move { answer.await.map(Receipt::from) }
     }
 
     /// Moves the caller's read mark of a conversation up to one of its rows. A mark never moves back: an older row is

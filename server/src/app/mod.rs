@@ -26,5 +26,5 @@ pub use sync::Sync;
 pub use tokens::Token;
 
 pub use crate::notify::Wake;
-pub use crate::queue::{Mark, SendError};
+pub use crate::queue::{Mark, Pipeline, SendError};
 pub use crate::seq::{Ids, NumberError};

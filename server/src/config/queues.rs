@@ -22,6 +22,8 @@ pub struct QueuesSection {
     pub number_wait_ms: u32,
     /// Bytes of the messages that may wait for the numbers of their receivers.
     pub owed_bytes: usize,
+    /// For how long the sends of a connection wait for one of them that was refused to be sent again.
+    pub resend_seconds: u32,
     /// Users whose newest committed id is kept in memory beside those who are connected.
     pub known_marks: usize,
 }
@@ -36,6 +38,7 @@ impl Default for QueuesSection {
             batch_rows: 8_192,
             number_wait_ms: 500,
             owed_bytes: 64 << 20,
+            resend_seconds: 30,
             known_marks: 1_000_000,
         }
     }
@@ -50,6 +53,7 @@ impl QueuesSection {
         within("queues", "batch_rows", self.batch_rows, 1..=100_000)?;
         within("queues", "number_wait_ms", self.number_wait_ms, 1..=60_000)?;
         within("queues", "owed_bytes", self.owed_bytes, 1..=1 << 40)?;
+        within("queues", "resend_seconds", self.resend_seconds, 1..=3_600)?;
         within("queues", "known_marks", self.known_marks, 1..=100_000_000)
     }
 }

@@ -183,7 +183,9 @@ impl From<StoreError> for Problem {
 impl From<SendError> for Problem {
     fn from(error: SendError) -> Problem {
         let status = match &error {
-            SendError::Busy | SendError::Unavailable | SendError::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            SendError::Busy | SendError::Unavailable | SendError::OutOfOrder | SendError::Stopping => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             SendError::ClientIdReused | SendError::AlreadyMember | SendError::GroupChanged => {
                 StatusCode::CONFLICT
             }

@@ -12,6 +12,9 @@ pub enum SendError {
     /// `client_id` finds out.
     #[error("nothing can be stored right now; try again in a moment with the same client_id")]
     Unavailable,
+    /// An earlier one of the same connection or batch was refused for the moment and has not been sent again (I12).
+    #[error("an earlier message was refused for the moment; send that one again first, then this one")]
+    OutOfOrder,
     /// The server is going down.
     #[error("the server is stopping; try again in a moment with the same client_id")]
     Stopping,
@@ -59,6 +62,7 @@ impl SendError {
         match self {
             SendError::Busy => "busy",
             SendError::Unavailable => "unavailable",
+            SendError::OutOfOrder => "out_of_order",
             SendError::Stopping => "stopping",
             SendError::ClientIdReused => "client_id_reused",
             SendError::UnknownUser(_) => "unknown_user",
@@ -81,7 +85,11 @@ impl SendError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            SendError::Busy | SendError::Unavailable | SendError::Stopping | SendError::GroupChanged
+            SendError::Busy
+                | SendError::Unavailable
+                | SendError::OutOfOrder
+                | SendError::Stopping
+                | SendError::GroupChanged
         )
     }
 }

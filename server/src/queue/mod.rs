@@ -2,7 +2,7 @@
 //!
 //! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
 //! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
-//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `outage` knows where there are none,
+//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `outage` knows where there are none, `pipeline` keeps the order of what is refused,
 //! `recovery` resumes what is owed, `shard` keeps a writer alive.
 
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::store::{Directory, MessageStore};
 mod error;
 mod numbering;
 mod outage;
+mod pipeline;
 mod plan;
 mod recovery;
 mod shard;
@@ -28,8 +29,10 @@ mod watermark;
 mod writer;
 
 use outage::Outages;
+use pipeline::Place;
 
 pub use error::SendError;
+pub use pipeline::Pipeline;
 pub use watermark::{Mark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
@@ -50,6 +53,8 @@ pub struct Options {
     /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it orders that would add to
     /// them are refused. Default 64 MiB.
     pub owed_bytes: usize,
+    /// For how long the sends of a connection wait for one of them that was refused to be sent again. Default 30 s.
+    pub resend_wait: Duration,
     /// Characters of a text. Default 8,000.
     pub text: usize,
     /// Members of a group. Default 500.
@@ -70,6 +75,7 @@ impl Default for Options {
             batch_rows: 8_192,
             number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
+            resend_wait: Duration::from_secs(30),
             text: 8_000,
             members: 500,
             first_pause: Duration::from_millis(50),
@@ -158,7 +164,39 @@ pub struct Accepted {
 struct Ask {
     who: Uid,
     order: Order,
-    reply: oneshot::Sender<Result<Accepted, SendError>>,
+    /// What keeps its order.
+    place: Option<Place>,
+    /// Absent once it is answered.
+    reply: Option<oneshot::Sender<Result<Accepted, SendError>>>,
+}
+
+impl Ask {
+    /// Whether nothing that it must not overtake was refused.
+    fn is_in_order(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::is_in_order)
+    }
+
+    fn answer(mut self, answer: Result<Accepted, SendError>) {
+        if let Some(place) = &self.place
+            && answer.as_ref().is_err_and(SendError::is_retryable)
+        {
+            // Before the answer: whoever hears it finds the door closed to all but this one.
+            place.refused();
+        }
+        if let Some(reply) = self.reply.take() {
+            // Who no longer waits for the answer does not need it.
+            let _ = reply.send(answer);
+        }
+    }
+}
+
+/// An order that nobody answered was lost with its writer, or found no room.
+impl Drop for Ask {
+    fn drop(&mut self) {
+        if let (Some(_), Some(place)) = (&self.reply, &self.place) {
+            place.refused();
+        }
+    }
 }
 
 /// The way into the queues; a cheap clone.
@@ -166,6 +204,7 @@ struct Ask {
 pub struct Queues {
     lanes: Arc<[mpsc::Sender<Ask>]>,
     outages: Arc<Outages>,
+    resend_wait: Duration,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -179,7 +218,7 @@ impl Queues {
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
         tasks.close();
-        Queues { lanes: lanes.into(), outages, closing, tasks }
+        Queues { lanes: lanes.into(), outages, resend_wait: options.resend_wait, closing, tasks }
     }
 
     /// Puts an order into its sender's queue, at once: orders of one sender are accepted in the order of these calls
@@ -189,13 +228,43 @@ impl Queues {
         who: Uid,
         order: Order,
     ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
+        self.put(who, order, Ok(None))
+    }
+
+    /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(self.resend_wait)
+    }
+
+    /// Like [`submit`](Self::submit), in its place of `pipeline`. `client_id` is the order's.
+    pub fn submit_in(
+        &self,
+        pipeline: &Pipeline,
+        who: Uid,
+        client_id: ClientId,
+        order: Order,
+    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
+        self.put(who, order, pipeline.enter(client_id).map(Some))
+    }
+
+    fn put(
+        &self,
+        who: Uid,
+        order: Order,
+        place: Result<Option<Place>, SendError>,
+    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
         let (reply, answer) = oneshot::channel();
-        let put = self.lanes[queue_of(who, self.lanes.len())].try_send(Ask { who, order, reply });
-        async move {
+        let lane = &self.lanes[queue_of(who, self.lanes.len())];
+        let put = place.and_then(|place| {
+            let put = lane.try_send(Ask { who, order, place, reply: Some(reply) });
+            // Dropped here and now, a refused order closes its pipeline to what comes next.
             put.map_err(|full| match full {
                 mpsc::error::TrySendError::Full(_) => SendError::Busy,
                 mpsc::error::TrySendError::Closed(_) => SendError::Stopping,
-            })?;
+            })
+        });
+        async move {
+            put?;
             // The writer died with the order in hand: it may be stored or not.
             answer.await.unwrap_or(Err(SendError::Unavailable))
         }

@@ -11,6 +11,7 @@ use tracing::{error, warn};
 
 use super::numbering::Numbered;
 use super::outage::Outages;
+use super::pipeline::Place;
 use super::plan::{Decision, Facts, Limits, Planner};
 use super::shard::{Delivery, Shard};
 use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
@@ -102,7 +103,9 @@ impl Writer<'_> {
     }
 
     /// One batch, from the orders to the answers.
-    async fn work(&mut self, deliveries: Vec<Delivery>, mut asks: Vec<Ask>) {
+    async fn work(&mut self, deliveries: Vec<Delivery>, asks: Vec<Ask>) {
+        let (mut asks, late): (Vec<Ask>, _) = asks.into_iter().partition(Ask::is_in_order);
+        refuse(late, &SendError::OutOfOrder);
         let facts = match self.facts(&asks).await {
             Ok(facts) => facts,
             Err(error) => {
@@ -140,13 +143,7 @@ impl Writer<'_> {
         let Numbered { copies, accepts, behind, owed } =
             self.number(&self.shard.behind, deliveries, writes).await;
         let has_copies = !copies.is_empty();
-        let mut entrants: Vec<Entrant> = Vec::new();
-        for (at, accept) in places.into_iter().zip(accepts) {
-            match accept {
-                Ok(accept) => entrants.push(Entrant { at, accept }),
-                Err(refusal) => answers[at] = Some(Err(refusal)),
-            }
-        }
+        let entrants = in_order(&asks, places.into_iter().zip(accepts), &mut answers);
 
         match self.commit(copies, &entrants).await {
             Ok(outcomes) => {
@@ -320,11 +317,38 @@ fn rows_of(write: &Write) -> &[Row] {
     }
 }
 
+/// What is written of a batch: nothing that would overtake an order of its pipeline that is refused for the moment.
+fn in_order(
+    asks: &[Ask],
+    accepts: impl Iterator<Item = (usize, Result<Accept, SendError>)>,
+    answers: &mut [Option<Result<Accepted, SendError>>],
+) -> Vec<Entrant> {
+    let (mut entrants, mut refused) = (Vec::new(), Vec::new());
+    let mut accepts = accepts.peekable();
+    for (at, ask) in asks.iter().enumerate() {
+        if let Some((_, accept)) = accepts.next_if(|(next, _)| *next == at) {
+            let overtakes = |place: &Place| refused.iter().any(|earlier: &&Place| earlier.is_beside(place));
+            match accept {
+                Ok(_) if ask.place.as_ref().is_some_and(overtakes) => {
+                    answers[at] = Some(Err(SendError::OutOfOrder));
+                }
+                Ok(accept) => entrants.push(Entrant { at, accept }),
+                Err(refusal) => answers[at] = Some(Err(refusal)),
+            }
+        }
+        if let Some(Err(refusal)) = &answers[at]
+            && refusal.is_retryable()
+        {
+            refused.extend(&ask.place);
+        }
+    }
+    entrants
+}
+
 /// Tells everyone the same refusal.
 pub(super) fn refuse(asks: Vec<Ask>, refusal: &SendError) {
     for ask in asks {
-        // Who no longer waits for the answer does not need it.
-        let _ = ask.reply.send(Err(refusal.clone()));
+        ask.answer(Err(refusal.clone()));
     }
 }
 
@@ -334,6 +358,6 @@ fn answer(asks: Vec<Ask>, mut answers: Vec<Option<Result<Accepted, SendError>>>,
         answers[at] = answers[first].clone().map(|answer| answer.map(|a| Accepted { repeated: true, ..a }));
     }
     for (ask, answer) in asks.into_iter().zip(answers) {
-        let _ = ask.reply.send(answer.unwrap_or(Err(SendError::Unavailable)));
+        ask.answer(answer.unwrap_or(Err(SendError::Unavailable)));
     }
 }

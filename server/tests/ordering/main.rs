@@ -12,6 +12,7 @@ use tidemark::store::faulty::Fault;
 
 mod invites;
 mod outage;
+mod pipeline;
 mod random;
 mod world;
 

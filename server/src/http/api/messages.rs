@@ -91,7 +91,7 @@ enum Outcome<'a> {
     Refused { error: Document<'a> },
 }
 
-/// `POST /messages/batch`: each message succeeds or fails by itself.
+/// `POST /messages/batch`: each message succeeds or fails by itself, but none overtakes an earlier one that is refused for the moment.
 pub(in crate::http) async fn send_batch(
     State(messages): State<Messages>,
     State(rates): State<Arc<Rates>>,
@@ -109,13 +109,15 @@ pub(in crate::http) async fn send_batch(
     }
     rates.send(session.uid, batch.len())?;
     let began = Instant::now();
-    // All are submitted before the first answer is awaited, so they share commits and keep their order.
+    // All are submitted before the first answer is awaited, so they share commits and keep their order: what comes behind one that
+    // is refused for the moment is refused, too.
+    let pipeline = messages.pipeline();
     let submitted: Vec<_> = batch
         .iter()
         .map(|raw| {
             let message: NewMessage =
                 serde_json::from_str(raw.get()).map_err(|error| Problem::from_json(&error))?;
-            Ok::<_, Problem>(messages.submit(session.uid, message.draft()?))
+            Ok::<_, Problem>(messages.submit_in(&pipeline, session.uid, message.draft()?))
         })
         .collect();
     let answers = join_all(submitted.into_iter().map(async |submitted| Ok(submitted?.await?))).await;

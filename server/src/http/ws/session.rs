@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite;
 
 use super::frame::{self, BadFrame, ClientFrame};
 use crate::app::messages::Draft;
-use crate::app::{LiveSession, Mark, Wake};
+use crate::app::{LiveSession, Mark, Pipeline, Wake};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
 use crate::http::error::Problem;
 use crate::http::limits::Rate;
@@ -58,6 +58,8 @@ pub(super) struct Session {
     cursor: Option<MessageId>,
     /// An `entries` frame waits to be acknowledged.
     unacknowledged: bool,
+    /// The order of the sends.
+    pipeline: Pipeline,
     /// Sends and read marks on their way.
     answers: FuturesUnordered<Answer>,
     /// The last `alive` frame: the same again for as long as nothing happens.
@@ -79,6 +81,7 @@ impl Session {
             wake: state.sync.watch(live.uid),
             cursor: None,
             unacknowledged: false,
+            pipeline: state.messages.pipeline(),
             answers: FuturesUnordered::new(),
             alive: (mark.newest(), frame::alive(mark.newest(), history)),
             heard,
@@ -305,14 +308,16 @@ impl Session {
         self.say(socket, frame::entries(&pulled, cursor)).await
     }
 
-    /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12).
+    /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was
+    /// refused for the moment nothing is accepted until that one comes again.
     async fn submit(&mut self, socket: &mut impl Socket, draft: Draft) -> Step {
         let client_id = draft.client_id;
         if let Err(problem) = self.state.rates.send(self.uid(), 1) {
+            self.pipeline.refuse(client_id);
             return self.refuse(socket, &problem, Some(client_id)).await;
         }
         let began = Instant::now();
-        let stored = self.state.messages.submit(self.uid(), draft);
+        let stored = self.state.messages.submit_in(&self.pipeline, self.uid(), draft);
         let metrics = Arc::clone(&self.state.metrics);
         self.answers.push(Box::pin(async move {
             let answer = match stored.await {

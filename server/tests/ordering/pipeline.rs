@@ -1,0 +1,125 @@
+//! Sends that do not wait for each other's answers keep their order, whatever is refused on the way (I12).
+
+use proptest::prelude::*;
+
+use tidemark::app::SendError;
+use tidemark::app::messages::Draft;
+use tidemark::domain::Uid;
+use tidemark::queue::Options;
+use tidemark::store::faulty::Fault;
+
+use crate::world::{Process, World, name, person, said, to};
+
+/// Sends as the clients do: so many at a time, and from the first refused one on again.
+async fn pump(process: &Process, who: Uid, drafts: &[Draft], window: usize, mut between: impl FnMut(usize)) {
+    let pipeline = process.messages.pipeline();
+    let mut settled = 0;
+    for round in 0.. {
+        between(round);
+        let window = &drafts[settled..drafts.len().min(settled + window)];
+        if window.is_empty() {
+            return;
+        }
+        let answers: Vec<_> =
+            window.iter().map(|draft| process.messages.submit_in(&pipeline, who, draft.clone())).collect();
+        let mut refused = false;
+        for answer in answers {
+            match answer.await {
+                Ok(_) if refused => panic!("accepted behind one that was refused"),
+                Ok(_) => settled += 1,
+                Err(refusal) => {
+                    assert!(refusal.is_retryable(), "{refusal}");
+                    refused = true;
+                }
+            }
+        }
+        process.pause().await;
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    queues: usize,
+    length: usize,
+    batch: usize,
+    window: usize,
+    faults: Vec<Fault>,
+    /// Rounds in which the sender gets no numbers.
+    outage: (usize, usize),
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let fault = prop_oneof![
+        2 => Just(Fault::Pass),
+        1 => Just(Fault::Refuse),
+        1 => Just(Fault::LoseAnswer),
+        1 => Just(Fault::LoseWrite),
+        1 => Just(Fault::Panic),
+        1 => Just(Fault::PanicAfter),
+    ];
+    let sizes = (1..4_usize, 1..12_usize, 1..6_usize, 1..20_usize);
+    (sizes, prop::collection::vec(fault, 0..20), (0..6_usize, 0..4_usize)).prop_map(
+        |((queues, length, batch, window), faults, outage)| Run {
+            queues,
+            length,
+            batch,
+            window,
+            faults,
+            outage,
+        },
+    )
+}
+
+async fn check(run: Run) {
+    let world = World::new().await;
+    let Run { queues, length, batch, .. } = run;
+    let process = world.start(Options { queues, length, batch, ..Options::default() }).await;
+    let (ann, bob) = (person(0), person(1));
+    process.store.script(run.faults.iter().copied());
+    let drafts: Vec<Draft> = (0..40).map(|id| to(if id % 3 == 0 { ann } else { bob }, id, "hi")).collect();
+    let (from, rounds) = run.outage;
+    pump(&process, ann, &drafts, run.window, |round| {
+        if rounds > 0 && round == from {
+            process.refuse_numbers(ann);
+        } else if round == from + rounds {
+            process.serve_numbers();
+        }
+    })
+    .await;
+    process.serve_numbers();
+    process.owed_nothing(&world).await;
+    process.queues.stop().await;
+    assert_eq!(said(&world.inbox(ann).await), (0..40).map(name).collect::<Vec<_>>());
+    let bobs: Vec<_> = (0..40).filter(|id| id % 3 != 0).map(name).collect();
+    assert_eq!(said(&world.inbox(bob).await), bobs);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sends_that_do_not_wait_for_each_other_keep_their_order_whatever_is_refused(run in run()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(check(run));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_else() {
+    let world = World::new().await;
+    let options = Options { length: 1, batch: 1, ..Options::default() };
+    let process = world.start(options).await;
+    let (ann, bob) = (person(0), person(1));
+    let pipeline = process.messages.pipeline();
+    let send = |id| process.messages.submit_in(&pipeline, ann, to(ann, id, "hi"));
+    process.store.script([Fault::Refuse]);
+    assert_eq!(send(1).await, Err(SendError::Unavailable));
+    assert_eq!(send(2).await, Err(SendError::OutOfOrder));
+    process.messages.submit(ann, to(ann, 3, "another way")).await.expect("accepted");
+    process.messages.submit(bob, to(ann, 4, "hi")).await.expect("accepted");
+    tokio::time::advance(options.resend_wait).await;
+    send(2).await.expect("accepted");
+    send(1).await.expect("accepted");
+    process.queues.stop().await;
+    assert_eq!(said(&world.inbox(ann).await), [3, 4, 2, 1].map(name));
+}
