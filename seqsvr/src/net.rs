@@ -1,5 +1,5 @@
-//! A connection that is given up when its other end does not do its part: brings no request within a time from its opening, or
-//! falls silent, as a phone does that vanished. Owned by whoever serves the connection: the doors of the roles, the chat server.
+//! A connection that is given up when its other end does not do its part: brings no request within a time from its opening, does
+//! not read what is sent to it, or falls silent, as a phone does that vanished. Owned by whoever serves the connection: the doors of the roles, the chat server.
 
 use std::io;
 use std::pin::Pin;
@@ -38,12 +38,78 @@ pub struct Attended<S, H> {
     /// Until when a first request is awaited.
     awaited: Option<(Instant, Arrival)>,
     timer: Option<Pin<Box<Sleep>>>,
+    writing: Option<Writing>,
+}
+
+/// Bytes that the other end takes within the time for writing, unless all of them are fewer.
+const PROGRESS: usize = 16 << 10;
+
+/// How long the other end may leave unread what is written.
+#[derive(Debug)]
+struct Writing {
+    within: Duration,
+    /// Set from the first write that found no room to the next one that was taken whole.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Bytes taken since the timer was set.
+    taken: usize,
+}
+
+impl Writing {
+    /// `wanted` bytes were to be written, and so many were.
+    fn wrote(&mut self, wanted: usize, taken: usize) {
+        self.taken += taken;
+        if taken >= wanted {
+            self.timer = None;
+        }
+    }
+
+    /// There is no room for more.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        loop {
+            let timer = match &mut self.timer {
+                Some(timer) => timer,
+                none => {
+                    self.taken = 0;
+                    none.insert(Box::pin(sleep_until(Instant::now() + self.within)))
+                }
+            };
+            ready!(timer.as_mut().poll(cx));
+            if self.taken < PROGRESS {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.timer = None;
+        }
+    }
 }
 
 impl<S, H> Attended<S, H> {
     /// Gives `stream` up after silence of `patience`.
     pub fn new(stream: S, patience: Duration, held: H) -> Self {
-        Self { stream, held, patience, heard: Instant::now(), awaited: None, timer: None }
+        Self { stream, held, patience, heard: Instant::now(), awaited: None, timer: None, writing: None }
+    }
+
+    /// Gives it up, too, when something is to be written and the other end takes less than 16 KiB of it, and not all, for `within`.
+    #[must_use]
+    pub fn writing_within(mut self, within: Duration) -> Self {
+        self.writing = Some(Writing { within, timer: None, taken: 0 });
+        self
+    }
+
+    /// The end of a write of `wanted` bytes.
+    fn wrote(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: usize,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match (&mut self.writing, written) {
+            (Some(writing), Poll::Pending) => writing.poll_stalled(cx),
+            (Some(writing), Poll::Ready(Ok(taken))) => {
+                writing.wrote(wanted, taken);
+                Poll::Ready(Ok(taken))
+            }
+            (_, written) => written,
+        }
     }
 
     /// Gives it up, too, unless `arrival` is told of a request before `within` has passed from now, however much else has come: who
@@ -104,7 +170,8 @@ impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for Attended<S, H> {
 
 impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Attended<S, H> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.wrote(cx, buf.len(), written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -120,7 +187,8 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Attended<S, H> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.wrote(cx, bufs.iter().map(|buf| buf.len()).sum(), written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -194,5 +262,45 @@ mod tests {
         arrival.tell();
         assert_eq!(reading.await.expect("runs"), (1, io::ErrorKind::TimedOut));
         assert_eq!(began.elapsed().as_secs(), 105);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_does_not_read_is_given_up_and_one_who_reads_slowly_is_not() {
+        let within = Duration::from_secs(10);
+        for (step, pause, written) in [(0, 1, false), (100, 1, false), (20 << 10, 5, true)] {
+            let (mut client, server) = duplex(64 << 10);
+            let mut server = Attended::new(server, PATIENCE, ()).writing_within(within);
+            let writing = tokio::spawn(async move { server.write_all(&[7; 200 << 10]).await });
+            let reading = tokio::spawn(async move {
+                let mut some = vec![0; step];
+                loop {
+                    sleep_until(Instant::now() + Duration::from_secs(pause)).await;
+                    if step > 0 && client.read_exact(&mut some).await.is_err() {
+                        return;
+                    }
+                }
+            });
+            let done = writing.await.expect("runs").map_err(|error| error.kind());
+            reading.abort();
+            let expected = if written { Ok(()) } else { Err(io::ErrorKind::TimedOut) };
+            assert_eq!(done, expected, "{step} bytes each {pause} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_nothing_is_to_be_written_does_not_count() {
+        let (mut client, server) = duplex(16);
+        let mut server = Attended::new(server, PATIENCE, ()).writing_within(Duration::from_secs(10));
+        for _ in 0..3 {
+            server.write_all(&[7; 16]).await.expect("room");
+            let more = tokio::spawn(async move {
+                server.write_all(&[7; 8]).await.expect("read in time");
+                server
+            });
+            advance(Duration::from_secs(6)).await;
+            client.read_exact(&mut [0; 24]).await.expect("open");
+            server = more.await.expect("runs");
+            advance(Duration::from_secs(60)).await;
+        }
     }
 }

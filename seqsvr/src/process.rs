@@ -5,8 +5,12 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use clap::error::{ContextKind, ErrorKind};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How far behind: halfway between a usual thread and the last.
+const BEHIND: i32 = 10;
 
 /// Why a command ended without having done what was asked.
 #[derive(Debug)]
@@ -51,9 +55,24 @@ impl From<clap::Error> for Fault {
         if !error.use_stderr() {
             return Self::Help(Box::new(error));
         }
-        let text = error.to_string();
-        let said = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("wrong use");
-        Self::Usage(format!("{}; `--help` shows how", said.trim_start_matches("error: ")))
+        Self::Usage(format!("{}; `--help` shows how", said_by(&error)))
+    }
+}
+
+/// What clap complains of, in one line. Its own first line ends where a list begins, and for a missing command it is the help.
+fn said_by(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+            format!("{missing} is missing")
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            let usage = lines.find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("COMMAND");
+            format!("a command is missing: {usage}")
+        }
+        _ => lines.next().unwrap_or("wrong use").trim_start_matches("error: ").to_owned(),
     }
 }
 
@@ -73,11 +92,20 @@ pub fn allow_many_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// SIGTERM and SIGINT: both ask for a stop in good order.
+/// Lets the calling thread run behind the others of the process when processors are short. For work that may wait.
+pub fn yield_to_other_threads() {
+    // On Linux the priority belongs to the thread. Where it is refused, the thread runs like the others.
+    let _ = setpriority_process(None, BEHIND);
+}
+
+/// SIGTERM, SIGINT and SIGHUP: each asks for a stop in good order.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+    /// One was told: a terminal that closes sends its SIGHUP more than once, and that is no second wish.
+    told: bool,
 }
 
 impl Signals {
@@ -87,14 +115,21 @@ impl Signals {
     ///
     /// The system refuses.
     pub fn listen() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            told: false,
+        })
     }
 
-    /// Waits for one of them.
+    /// Waits for one of them; after the first, for SIGTERM or SIGINT.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv(), if !self.told => {}
         }
+        self.told = true;
     }
 }

@@ -26,7 +26,7 @@ use crate::app::sync::PullLimits;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, Sync,
 };
-use crate::config::{Config, ConfigError, SequenceSource};
+use crate::config::{Config, ConfigError, Listen, SequenceSource};
 use crate::domain::{Clock, HistoryId, MessageId};
 use crate::http::{Hooks, Server, UseCases};
 use crate::notify::{Local, Notifier};
@@ -84,12 +84,14 @@ pub enum BootError {
     #[error("[sequence] client_config: {0}")]
     Cluster(#[from] ClientConfigError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {why}; choose another with --listen, or stop what uses it")]
+    #[error("cannot listen on {address}: {why}; {otherwise}, or stop what uses it")]
     Listen {
         /// Which address.
-        address: SocketAddr,
+        address: Listen,
         /// What the system says.
         why: std::io::Error,
+        /// Where another one is chosen.
+        otherwise: &'static str,
     },
 }
 
@@ -290,6 +292,7 @@ fn replace_secret(path: &Path) -> Result<(), BootError> {
 /// A server at work.
 pub struct Running {
     address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
     stopping: CancellationToken,
     http: JoinHandle<()>,
     tasks: TaskTracker,
@@ -358,22 +361,41 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
     let metrics =
         Metrics::new(vec![Box::new(QueueDepths(queues.clone())), Box::new(Sequences(numbers.clone()))]);
-    let address = config.server.listen;
-    let listen = |why| BootError::Listen { address, why };
-    let listener = TcpListener::bind(address).await.map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
+    let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
+    let (metrics_listener, metrics_address) = match config.metrics.address()? {
+        Some(own) => {
+            let (listener, address) = listen(&own, "choose another in [metrics] listen").await?;
+            info!(%address, "metrics are served");
+            (Some(listener), Some(address))
+        }
+        None => (None, None),
+    };
     let healthy = Arc::clone(&messages);
     let hooks = Hooks { new_trace, readiness: Arc::new(move || healthy.healthy()) };
-    let server = Server::new(listener, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
+    let listeners = (listener, metrics_listener);
+    let server = Server::new(listeners, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
-    Ok(Running { address, stopping, http, tasks, queues, numbers, ids, messages, storage })
+    Ok(Running { address, metrics_address, stopping, http, tasks, queues, numbers, ids, messages, storage })
+}
+
+/// Listens on `wanted`; where that fails, `otherwise` says what to do.
+async fn listen(wanted: &Listen, otherwise: &'static str) -> Result<(TcpListener, SocketAddr), BootError> {
+    let failed = |why| BootError::Listen { address: wanted.clone(), why, otherwise };
+    let listener = wanted.bind().await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
 }
 
 impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the metrics are served, if they have an address of their own.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
     }
 
     /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come

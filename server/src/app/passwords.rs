@@ -1,14 +1,16 @@
 //! Passwords: argon2id on threads of its own, a bounded number at a time, the same work for every answer.
 //!
-//! The threads are few and stay: each hash takes megabytes, and an allocator keeps them for every thread that ever
-//! hashed. Called by `accounts` alone; owns the threads, which end with it.
+//! The threads are few and stay, and each keeps the megabytes that a hash needs from one to the next: an allocator would keep
+//! them anyway, several times over. They run behind all other work, so that a flood of log-ins does not slow down messages.
+//! Called by `accounts` alone; owns the threads, which end with it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use argon2::password_hash::phc::PasswordHash;
-use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
+use rand::Rng as _;
 use tokio::sync::oneshot;
 
 /// What a hash costs and how many there may be.
@@ -29,7 +31,10 @@ pub struct PasswordOptions {
 #[error("too many people are logging in at once; try again in a second")]
 pub struct Busy;
 
-type Work = Box<dyn FnOnce() + Send>;
+/// What one hash after the other is computed in.
+type Memory = Vec<Block>;
+
+type Work = Box<dyn FnOnce(&mut Memory) + Send>;
 
 /// Hashes and checks passwords.
 #[derive(Debug)]
@@ -51,7 +56,7 @@ impl Passwords {
         let params =
             Params::new(options.memory_kib, options.passes, 1, None).expect("checked by the configuration");
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let decoy = hash(&argon2, "nobody has this password").into();
+        let decoy = hash(&argon2, "nobody has this password", &mut Memory::new()).into();
         let (line, waiting) = sync_channel(options.waiting);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..options.threads {
@@ -65,26 +70,31 @@ impl Passwords {
     /// The hash of `password` under a new salt, in PHC form.
     pub(super) async fn hash(&self, password: String) -> Result<String, Busy> {
         let argon2 = self.argon2.clone();
-        self.run(move || hash(&argon2, &password)).await
+        self.run(move |memory| hash(&argon2, &password, memory)).await
     }
 
     /// Whether `password` is the one behind `stored`. Without a stored hash the answer is no, after the same work.
     pub(super) async fn matches(&self, password: String, stored: Option<String>) -> Result<bool, Busy> {
-        let argon2 = self.argon2.clone();
         let decoy = Arc::clone(&self.decoy);
-        self.run(move || {
+        self.run(move |memory| {
             let known = stored.is_some();
-            let stored = stored.as_deref().unwrap_or(&decoy);
-            let right = PasswordHash::new(stored)
-                .is_ok_and(|stored| argon2.verify_password(password.as_bytes(), &stored).is_ok());
-            known && right
+            let right = verify(stored.as_deref().unwrap_or(&decoy), &password, memory);
+            known && right.unwrap_or(false)
         })
         .await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Busy> {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Memory) -> T + Send + 'static,
+    ) -> Result<T, Busy> {
         let (done, result) = oneshot::channel();
-        let work = Box::new(move || drop(done.send(work())));
+        let work = Box::new(move |memory: &mut Memory| {
+            // A caller who has given up costs no hash.
+            if !done.is_closed() {
+                drop(done.send(work(memory)));
+            }
+        });
         self.line.try_send(work).map_err(|_| Busy)?;
         result.await.map_err(|_| Busy)
     }
@@ -92,24 +102,63 @@ impl Passwords {
 
 /// Does what waits until nobody can ask any more.
 fn work_off(waiting: &Mutex<Receiver<Work>>) {
+    crate::lifecycle::yield_to_other_threads();
+    let mut memory = Memory::new();
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match next {
-            Ok(work) => work(),
+            Ok(work) => work(&mut memory),
             Err(_) => return,
         }
     }
 }
 
-fn hash(argon2: &Argon2<'static>, password: &str) -> String {
-    let hash: PasswordHash = argon2
-        .hash_password(password.as_bytes())
-        .expect("the length was checked, and the system has randomness");
+/// The hash of `password` under a new salt, in PHC form.
+fn hash(argon2: &Argon2<'static>, password: &str, memory: &mut Memory) -> String {
+    const CHECKED: &str = "the configuration and the length of the password were checked";
+    let mut salt = [0; Salt::RECOMMENDED_LENGTH];
+    rand::rng().fill_bytes(&mut salt);
+    let mut out = [0; Params::DEFAULT_OUTPUT_LEN];
+    compute(argon2, password, &salt, &mut out, memory).expect(CHECKED);
+    let hash = PasswordHash {
+        algorithm: Algorithm::Argon2id.ident(),
+        version: Some(Version::V0x13.into()),
+        params: ParamsString::try_from(argon2.params()).expect(CHECKED),
+        salt: Some(Salt::new(&salt).expect(CHECKED)),
+        hash: Some(Output::new(&out).expect(CHECKED)),
+    };
     hash.to_string()
+}
+
+/// Whether `password` is the one behind `stored`, which says how it was hashed; `None` when `stored` is no hash.
+fn verify(stored: &str, password: &str, memory: &mut Memory) -> Option<bool> {
+    let stored = PasswordHash::new(stored).ok()?;
+    let (salt, expected) = (stored.salt?, stored.hash?);
+    let version = stored.version.map_or(Ok(Version::V0x13), Version::try_from).ok()?;
+    let algorithm = Algorithm::try_from(stored.algorithm.as_str()).ok()?;
+    let argon2 = Argon2::new(algorithm, version, Params::try_from(&stored).ok()?);
+    let mut out = [0; Output::MAX_LENGTH];
+    let out = out.get_mut(..expected.len())?;
+    compute(&argon2, password, &salt, out, memory).ok()?;
+    // Compared in constant time.
+    Some(Output::new(out).ok()? == expected)
+}
+
+fn compute(
+    argon2: &Argon2<'_>,
+    password: &str,
+    salt: &[u8],
+    out: &mut [u8],
+    memory: &mut Memory,
+) -> argon2::Result<()> {
+    memory.resize(argon2.params().block_count(), Block::new());
+    argon2.hash_password_into_with_memory(password.as_bytes(), salt, out, memory.as_mut_slice())
 }
 
 #[cfg(test)]
 mod tests {
+    use argon2::PasswordHasher as _;
+
     use super::*;
 
     fn passwords(threads: usize, waiting: usize) -> Passwords {
@@ -128,12 +177,47 @@ mod tests {
         assert_eq!(matches("anything", Some("no hash".into())).await, Ok(false));
     }
 
+    #[test]
+    fn hashes_of_any_cost_share_memory_and_do_not_change_each_other() {
+        let mut memory = Memory::new();
+        let costs = [(64, 1), (8, 3), (32, 2)];
+        let with = |(kib, passes)| Params::new(kib, passes, 1, None).expect("in range");
+        let argon2 = |cost| Argon2::new(Algorithm::Argon2id, Version::V0x13, with(cost));
+        let stored = costs.map(|cost| hash(&argon2(cost), "correct horse", &mut memory));
+        for stored in stored.iter().chain(stored.iter().rev()) {
+            assert_eq!(verify(stored, "correct horse", &mut memory), Some(true));
+            assert_eq!(verify(stored, "correct horsf", &mut memory), Some(false));
+        }
+        // What earlier versions stored.
+        let earlier: PasswordHash = argon2((16, 2)).hash_password(b"correct horse").expect("in range");
+        assert_eq!(verify(&earlier.to_string(), "correct horse", &mut memory), Some(true));
+    }
+
+    #[tokio::test]
+    async fn one_who_has_given_up_costs_no_hash() {
+        let passwords = passwords(1, 2);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = passwords.run(move |_| released.recv().is_ok());
+        let mut busy = std::pin::pin!(busy);
+        assert!(futures_util::poll!(busy.as_mut()).is_pending());
+        let (touched, mut was_touched) = oneshot::channel::<()>();
+        {
+            let given_up = passwords.run(move |_| touched.send(()));
+            let mut given_up = std::pin::pin!(given_up);
+            assert!(futures_util::poll!(given_up.as_mut()).is_pending());
+        }
+        drop(release);
+        assert_eq!(busy.await, Ok(false));
+        passwords.hash("after it".into()).await.expect("room");
+        assert!(was_touched.try_recv().is_err());
+    }
+
     #[tokio::test]
     async fn beyond_the_waiting_places_callers_are_refused_at_once() {
         let passwords = passwords(1, 1);
         let (started, running) = oneshot::channel();
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let busy = passwords.run(move || {
+        let busy = passwords.run(move |_| {
             let _ = started.send(());
             let _ = released.recv();
         });

@@ -7,15 +7,35 @@ use crate::config::Config;
 use crate::domain::Clock;
 use crate::{boot, lifecycle};
 
+/// Files that the process opens beside its connections: databases with their logs, for each reader; clients of other services.
+const OWN_FILES: u64 = 160;
+
+/// The connections that are served when the system allows `files` open files: a connection too many must not take the file that a
+/// read of the database needs.
+fn connections(wanted: usize, files: Option<u64>) -> Result<usize, Fault> {
+    let Some(files) = files else { return Ok(wanted) };
+    let most = usize::try_from(files.saturating_sub(OWN_FILES)).unwrap_or(usize::MAX);
+    match most {
+        0 => Err(Fault::failed(format!(
+            "the system allows {files} open files, and the server needs {OWN_FILES} beside its connections; allow \
+             more with `ulimit -n` or LimitNOFILE="
+        ))),
+        most => Ok(wanted.min(most)),
+    }
+}
+
 pub(super) async fn run(config: &Config) -> Result<(), Fault> {
     let mut signals = lifecycle::Signals::listen()?;
-    let running = boot::start(config, Clock::system()).await?;
-    let files = lifecycle::allow_many_files();
-    if files.is_some_and(|files| files < config.limits.connections as u64) {
+    let mut config = config.clone();
+    let (wanted, files) = (config.limits.connections, lifecycle::allow_many_files());
+    config.limits.connections = connections(wanted, files)?;
+    let running = boot::start(&config, Clock::system()).await?;
+    if config.limits.connections < wanted {
         tracing::warn!(
             files,
+            wanted,
             connections = config.limits.connections,
-            "the system allows fewer open files than connections"
+            "the system allows too few open files: fewer connections are served; raise `ulimit -n` or LimitNOFILE="
         );
     }
     println!("listening on http://{}", running.address());

@@ -30,7 +30,7 @@ impl Default for AccountsSection {
             session_days: 90,
             password_memory_kib: 19_456,
             password_passes: 2,
-            password_threads: 2,
+            password_threads: 1,
             password_waiting: 256,
             cached_sessions: 100_000,
             tickets: 10_000,

@@ -34,9 +34,13 @@ pub struct LimitsSection {
     pub connections: usize,
     /// Open connections from one address (IPv6: one /64), proxies that are trusted excepted.
     pub connections_per_address: usize,
+    /// Bytes of request bodies and of answers that are held in memory at the same time.
+    pub buffered_bytes: usize,
+    /// The same for one address (IPv6: one /64).
+    pub buffered_bytes_per_address: usize,
     /// Sends of one connection that wait for their answer; then reading pauses.
     pub sends_in_flight: usize,
-    /// Frames from one connection.
+    /// Frames from one connection, each fragment, ping and pong counted; beyond it the connection is closed.
     pub frames_per_connection_per_second: u32,
     /// Refused frames of one connection; beyond it the connection is closed.
     pub faults_per_connection_per_minute: u32,
@@ -48,6 +52,8 @@ pub struct LimitsSection {
     pub log_ins_per_name_per_minute: u32,
     /// Messages and read marks of one account.
     pub sends_per_account_per_second: u32,
+    /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
+    pub read_kib_per_account_per_second: u32,
     /// Addresses, names and accounts that each rate remembers.
     pub remembered_callers: usize,
     /// The longest life of an invitation, in seconds.
@@ -72,13 +78,16 @@ impl Default for LimitsSection {
             search_results: 20,
             connections: 50_000,
             connections_per_address: 20_000,
+            buffered_bytes: 67_108_864,
+            buffered_bytes_per_address: 16_777_216,
             sends_in_flight: 64,
-            frames_per_connection_per_second: 10_000,
+            frames_per_connection_per_second: 1_000,
             faults_per_connection_per_minute: 60,
             sign_ups_per_address_per_minute: 30,
             log_ins_per_address_per_minute: 100,
             log_ins_per_name_per_minute: 10,
             sends_per_account_per_second: 100,
+            read_kib_per_account_per_second: 16_384,
             remembered_callers: 100_000,
             invite_seconds: 2_592_000,
             invite_uses: 1_000,
@@ -102,6 +111,8 @@ impl LimitsSection {
         check("search_results", self.search_results, 1..=1_000)?;
         check("connections", self.connections, 1..=10_000_000)?;
         check("connections_per_address", self.connections_per_address, 1..=10_000_000)?;
+        check("buffered_bytes", self.buffered_bytes, 1_048_576..=1 << 40)?;
+        check("buffered_bytes_per_address", self.buffered_bytes_per_address, 1_048_576..=1 << 40)?;
         check("sends_in_flight", self.sends_in_flight, 1..=10_000)?;
         check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
         within("limits", "invite_seconds", self.invite_seconds, 60..=31_536_000)?;
@@ -112,6 +123,7 @@ impl LimitsSection {
         check("sign_ups_per_address_per_minute", self.sign_ups_per_address_per_minute)?;
         check("log_ins_per_address_per_minute", self.log_ins_per_address_per_minute)?;
         check("log_ins_per_name_per_minute", self.log_ins_per_name_per_minute)?;
-        check("sends_per_account_per_second", self.sends_per_account_per_second)
+        check("sends_per_account_per_second", self.sends_per_account_per_second)?;
+        check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
+use super::names::did_you_mean;
 use super::{Config, ConfigError};
 
 /// What the command line can set for every command; each wins over file and environment.
@@ -38,6 +39,9 @@ impl Flags {
 
 const PREFIX: &str = "TIDEMARK_";
 
+/// The variables that stand for flags.
+const FLAGS: [&str; 4] = ["CONFIG", "DATA_DIR", "DATABASE_URL", "LISTEN"];
+
 impl Config {
     /// Reads the file that `flags` name, lays `environment` and `flags` over it, and checks the result.
     pub fn load(
@@ -47,15 +51,19 @@ impl Config {
         let defaults = Table::try_from(Config::default()).expect("sections are plain tables");
         let mut table = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         for (name, text) in environment {
-            let Some((section, key)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once("__"))
-            else {
-                continue;
-            };
-            let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
-            let Some(default) = defaults.get(&section).and_then(|keys| keys.get(&key)) else {
-                let why =
-                    format!("there is no key `{key}` in [{section}]; `tidemark check-config` lists all keys");
-                return Err(ConfigError::Variable { name, why });
+            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !is_foreign(rest)) else { continue };
+            let found = rest.split_once("__").and_then(|(section, key)| {
+                let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+                let default = defaults.get(&section)?.get(&key)?;
+                Some((section, key, default))
+            });
+            let Some((section, key, default)) = found else {
+                let known = known_variables(&defaults);
+                let hint = match did_you_mean(&name, known.iter().map(String::as_str)) {
+                    none if none.is_empty() => "; `tidemark check-config` lists all keys".to_owned(),
+                    meant => meant,
+                };
+                return Err(ConfigError::Variable { name, why: format!("no setting has this name{hint}") });
             };
             let value = value_like(default, &text)
                 .map_err(|why| ConfigError::Variable { name: name.clone(), why })?;
@@ -77,13 +85,45 @@ impl Config {
     }
 }
 
+/// Whether `rest`, what follows the prefix, is a variable that is not ours to check: those of the flags, which have been read, and
+/// those that Kubernetes sets for a service called `tidemark`.
+fn is_foreign(rest: &str) -> bool {
+    FLAGS.contains(&rest)
+        || rest == "PORT"
+        || ["PORT_", "SERVICE_HOST", "SERVICE_PORT"].iter().any(|service| rest.starts_with(service))
+}
+
+fn known_variables(defaults: &Table) -> Vec<String> {
+    let keys = defaults.iter().flat_map(|(section, keys)| {
+        let keys = keys.as_table().into_iter().flatten();
+        keys.map(move |(key, _)| format!("{PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase()))
+    });
+    keys.chain(FLAGS.iter().map(|flag| format!("{PREFIX}{flag}"))).collect()
+}
+
+/// What the reader complains of, in one line; of an unknown field, which known one is near instead of all of them.
+fn complaint(message: &str) -> String {
+    let line = one_line(message);
+    let unknown = line.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
+    let Some((name, _)) = unknown else { return line };
+    let defaults = Table::try_from(Config::default()).expect("sections are plain tables");
+    let keys = defaults.iter().flat_map(|(section, keys)| {
+        let keys = keys.as_table().into_iter().flatten().map(|(key, _)| key.as_str());
+        keys.chain([section.as_str()])
+    });
+    match did_you_mean(name, keys).as_str() {
+        "" => line,
+        meant => format!("unknown field `{name}`{meant}"),
+    }
+}
+
 fn read_file(path: &Path) -> Result<Table, ConfigError> {
     let text =
         std::fs::read_to_string(path).map_err(|why| ConfigError::File { path: path.to_owned(), why })?;
     let fault = |error: toml::de::Error| {
         let before = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text.as_bytes()[..before].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        ConfigError::Syntax { path: path.to_owned(), line, why: one_line(error.message()) }
+        ConfigError::Syntax { path: path.to_owned(), line, why: complaint(error.message()) }
     };
     toml::from_str::<Config>(&text).map_err(fault)?;
     toml::from_str::<Table>(&text).map_err(fault)
@@ -159,8 +199,32 @@ mod tests {
         let file = file("[limits]\ntext_characters = 5\ntext_charakters = 5\n");
         let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
         let said = Config::load(&flags, Vec::new()).expect_err("unknown").to_string();
-        assert!(said.contains("line 3: unknown field `text_charakters`, expected one of"), "{said}");
-        assert!(!said.contains('\n'), "{said}");
+        assert!(
+            said.ends_with("line 3: unknown field `text_charakters`; did you mean `text_characters`?"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_variable_that_nothing_has_is_refused_with_the_nearest_name() {
+        for (name, meant) in [
+            ("TIDEMARK_LISTN", "did you mean `TIDEMARK_LISTEN`?"),
+            ("TIDEMARK_LIMITS_TEXT_CHARACTERS", "did you mean `TIDEMARK_LIMITS__TEXT_CHARACTERS`?"),
+            ("TIDEMARK_LIMIT__TEXT_CHARACTERS", "did you mean `TIDEMARK_LIMITS__TEXT_CHARACTERS`?"),
+            ("TIDEMARK_FROBNICATION", "`tidemark check-config` lists all keys"),
+        ] {
+            let said = Config::load(&Flags::default(), env(name, "5")).expect_err(name).to_string();
+            assert!(said.starts_with(name) && said.contains(meant) && !said.contains('\n'), "{said}");
+        }
+    }
+
+    #[test]
+    fn variables_of_flags_and_of_a_service_called_tidemark_are_left_alone() {
+        for name in
+            ["TIDEMARK_CONFIG", "TIDEMARK_PORT", "TIDEMARK_PORT_8080_TCP_ADDR", "TIDEMARK_SERVICE_HOST"]
+        {
+            Config::load(&Flags::default(), env(name, "x")).expect(name);
+        }
     }
 
     #[test]

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 mod accounts;
 mod cidr;
 mod limits;
+mod listen;
 mod load;
 mod log;
+mod metrics;
+mod names;
 mod queues;
 mod sequence;
 mod server;
@@ -21,8 +24,10 @@ mod storage;
 pub use accounts::AccountsSection;
 pub use cidr::Cidr;
 pub use limits::LimitsSection;
+pub use listen::Listen;
 pub use load::Flags;
-pub use log::{LogFormat, LogSection};
+pub use log::{LogFormat, LogSection, OWN_CRATES};
+pub use metrics::MetricsSection;
 pub use queues::QueuesSection;
 pub use sequence::{SequenceSection, SequenceSource};
 pub use server::ServerSection;
@@ -44,6 +49,8 @@ pub struct Config {
     pub accounts: AccountsSection,
     /// What one caller may ask for.
     pub limits: LimitsSection,
+    /// Who may read the metrics.
+    pub metrics: MetricsSection,
     /// What is written to standard error.
     pub log: LogSection,
 }
@@ -98,6 +105,7 @@ impl Config {
         self.sequence.check()?;
         self.accounts.check()?;
         self.limits.check()?;
+        self.metrics.check()?;
         self.log.check()
     }
 

@@ -1,19 +1,18 @@
 //! `[server]`: where it listens, how the world sees it, and how long a stop may take.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::http::Uri;
 use serde::{Deserialize, Serialize};
 
-use super::{Cidr, ConfigError, within};
+use super::{Cidr, ConfigError, Listen, within};
 
 /// Where it listens and how the world sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSection {
     /// The address to serve on; port 0 picks a free one.
-    pub listen: SocketAddr,
+    pub listen: Listen,
     /// The address that browsers use, `https://chat.example.org`; empty: whatever they used to get here.
     pub public_url: String,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
@@ -24,6 +23,8 @@ pub struct ServerSection {
     pub head_seconds: u32,
     /// How long one HTTP request may take, its body included.
     pub request_seconds: u32,
+    /// How long the other end may take to read some of what is sent to it; then its connection is closed.
+    pub write_seconds: u32,
     /// How long a stop waits for what was accepted before it gives up.
     pub shutdown_seconds: u32,
     /// Tells the names that this server gives to requests from those of another one: 0 to 1,023.
@@ -33,12 +34,13 @@ pub struct ServerSection {
 impl Default for ServerSection {
     fn default() -> Self {
         ServerSection {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            listen: Listen::from(([127, 0, 0, 1], 8080)),
             public_url: String::new(),
             trusted_proxies: Vec::new(),
             heartbeat_seconds: 30,
             head_seconds: 30,
             request_seconds: 30,
+            write_seconds: 20,
             shutdown_seconds: 20,
             machine_id: 0,
         }
@@ -50,6 +52,7 @@ impl ServerSection {
         within("server", "heartbeat_seconds", self.heartbeat_seconds, 1..=3_600)?;
         within("server", "head_seconds", self.head_seconds, 1..=3_600)?;
         within("server", "request_seconds", self.request_seconds, 1..=3_600)?;
+        within("server", "write_seconds", self.write_seconds, 1..=3_600)?;
         within("server", "shutdown_seconds", self.shutdown_seconds, 1..=3_600)?;
         within("server", "machine_id", self.machine_id, 0..=1_023)?;
         if !self.public_url.is_empty() && self.public_origin().is_none() {

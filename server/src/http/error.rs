@@ -87,7 +87,7 @@ impl Problem {
     /// What a JSON reader complains of.
     pub(super) fn from_json(error: &serde_json::Error) -> Problem {
         match error.classify() {
-            serde_json::error::Category::Data => Problem::invalid_body(error),
+            serde_json::error::Category::Data => Problem::invalid_body(plain(&error.to_string())),
             _ => {
                 let detail = format!("the JSON is malformed: {error}");
                 Problem::new(StatusCode::BAD_REQUEST, "malformed_json", detail)
@@ -105,6 +105,38 @@ impl Problem {
         let detail = "something went wrong here; the server's log says what";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
+}
+
+/// What serde complains of, in the words of JSON and without those of Rust.
+fn plain(complaint: &str) -> String {
+    let (said, place) = match complaint.rfind(" at line ") {
+        Some(at) => complaint.split_at(at),
+        None => (complaint, ""),
+    };
+    let quoted = |rest: &str| rest.split('`').next().unwrap_or_default().to_owned();
+    if let Some(field) = said.strip_prefix("missing field `") {
+        return format!("the field `{}` is missing", quoted(field));
+    }
+    if let Some(field) = said.strip_prefix("duplicate field `") {
+        return format!("the field `{}` stands there twice{place}", quoted(field));
+    }
+    let kinds = said.strip_prefix("invalid type: ").or_else(|| said.strip_prefix("invalid value: "));
+    let Some((found, expected)) = kinds.and_then(|kinds| kinds.split_once(", expected ")) else {
+        return complaint.to_owned();
+    };
+    let found = match found {
+        "sequence" => "an array",
+        "map" => "an object",
+        other => other,
+    };
+    let expected = match expected {
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0 up",
+        "a sequence" => "an array",
+        "a formatted UUID string" => "a UUID",
+        other => other,
+    };
+    format!("{found} stands where {expected} belongs{place}")
 }
 
 /// The document, and one refused message of a batch.
@@ -269,6 +301,32 @@ mod tests {
         let response = problem.into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "2");
         assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_said_in_the_words_of_json() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Example {
+            #[expect(dead_code, reason = "only its absence is looked at")]
+            uid: u32,
+        }
+        for (text, said) in [
+            ("{}", "the field `uid` is missing"),
+            ("null", "null stands where an object belongs at line 1 column 4"),
+            ("[7]", "an array stands where an object belongs at line 1 column 0"),
+            (
+                r#"{"uid":"x"}"#,
+                "string \"x\" stands where a whole number from 0 to 4294967295 belongs at line 1 column 10",
+            ),
+            (
+                r#"{"uid":-1}"#,
+                "integer `-1` stands where a whole number from 0 to 4294967295 belongs at line 1 column 9",
+            ),
+            (r#"{"uid":1,"uid":2}"#, "the field `uid` stands there twice at line 1 column 14"),
+        ] {
+            let error = crate::http::object::from_text::<Example>(text).expect_err(text);
+            assert_eq!(Problem::from_json(&error).detail, said);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use axum::RequestExt as _;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{ConnectInfo, FromRef, FromRequest, FromRequestParts, Path, Query, Request};
@@ -12,9 +13,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use super::error::Problem;
+use super::limits::Origin;
 use super::listen::Peer;
+use super::object;
 use super::origin::{self, Source};
-use super::proxy;
+use super::proxy::{self, Caller};
 use super::state::{HttpState, Settings};
 use crate::app::{Accounts, LiveSession};
 
@@ -76,16 +79,30 @@ impl FromRequestParts<HttpState> for Source {
     }
 }
 
+/// A body of so many bytes is not counted in the budget of memory: the buffers of its connection are as large.
+const SMALL_BODY: usize = 4_096;
+
 /// The body, as JSON.
 pub(super) struct Json<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Json<T>, Problem> {
+    async fn from_request(mut request: Request, state: &HttpState) -> Result<Json<T>, Problem> {
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = length.unwrap_or(usize::MAX).min(state.settings.limits.batch_body_bytes);
+        let _held = match length > SMALL_BODY {
+            true => {
+                let caller = request.extract_parts_with_state::<Caller, _>(state).await;
+                let Ok(caller) = caller;
+                Some(state.budget.take_soon(Origin::of(caller.address), length).await?)
+            }
+            false => None,
+        };
         let bytes = Bytes::from_request(request, state).await.map_err(body_problem)?;
         let text = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid_utf8())?;
-        serde_json::from_str(text).map(Json).map_err(|error| Problem::from_json(&error))
+        object::from_text(text).map(Json).map_err(|error| Problem::from_json(&error))
     }
 }
 

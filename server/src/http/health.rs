@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::Router;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 
 use super::error::Problem;
-use super::state::Readiness;
+use super::listen::Peer;
+use super::state::{Readiness, Settings};
 use crate::telemetry::Metrics;
 
 /// The process is up.
@@ -24,8 +27,32 @@ pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Response, Pr
     Err(Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail))
 }
 
-/// What Prometheus reads.
-pub(super) async fn metrics(State(metrics): State<Arc<Metrics>>) -> Response {
+/// What Prometheus reads, at the server's own address: only from this machine, unless the configuration opens it.
+pub(super) async fn metrics(
+    State(metrics): State<Arc<Metrics>>,
+    State(settings): State<Arc<Settings>>,
+    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    // A proxy on this machine would make everybody a caller on it.
+    let forwarded = FORWARDING.iter().any(|name| headers.contains_key(*name));
+    if settings.public_metrics || (peer.ip().to_canonical().is_loopback() && !forwarded) {
+        return Ok(exposition(&metrics));
+    }
+    let detail = "metrics are for callers on this machine; give them an address of their own with [metrics] \
+                  listen, or open them with [metrics] public";
+    Err(Problem::new(StatusCode::FORBIDDEN, "metrics_private", detail))
+}
+
+/// The address of its own that the metrics may have.
+pub(super) fn metrics_router(metrics: Arc<Metrics>) -> Router {
+    Router::new().route("/metrics", get(async move || exposition(&metrics)))
+}
+
+/// Headers that tell of a proxy.
+const FORWARDING: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+fn exposition(metrics: &Metrics) -> Response {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, TEXT)], metrics.to_text()).into_response()
 }

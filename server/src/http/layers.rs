@@ -1,6 +1,7 @@
 //! What surrounds every handler: a request's name, its time limit, and the headers that keep browsers strict.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
@@ -18,6 +19,9 @@ use super::state::HttpState;
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/// How long a browser remembers that this server is to be asked by HTTPS.
+const YEAR: &str = "max-age=31536000";
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers of every answer, unless the handler set them.
@@ -31,10 +35,10 @@ const STRICT: [(HeaderName, &str); 6] = [
 ];
 
 /// Gives the request a name, runs it within its time, and hardens the answer. Logs it without its query, where a
-/// ticket may stand.
+/// ticket may stand, and without the code of an invitation.
 pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
     let id = (state.new_trace)();
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), without_code(request.uri().path()).into_owned());
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
@@ -53,8 +57,20 @@ pub(super) async fn surround(State(state): State<HttpState>, request: Request, n
     for (name, value) in STRICT {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
+    if state.settings.https_alone() {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(YEAR));
+    }
     headers.insert(REQUEST_ID, HeaderValue::from_str(&id).expect("digits"));
     response
+}
+
+/// The path without the code of an invitation: whoever knows that may come into the group.
+fn without_code(path: &str) -> Cow<'_, str> {
+    const BEFORE: &str = "/invites/";
+    match path.find(BEFORE) {
+        Some(at) => Cow::Owned(format!("{}…", &path[..at + BEFORE.len()])),
+        None => Cow::Borrowed(path),
+    }
 }
 
 /// Refuses changing requests that come from another site.
@@ -78,4 +94,21 @@ pub(super) async fn own_origin(State(state): State<HttpState>, request: Request,
 pub(super) fn panicked(_: Box<dyn Any + Send>) -> Response {
     tracing::error!("a request panicked");
     Problem::internal().into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_invitations_are_left_out_of_what_is_logged() {
+        for (path, shown) in [
+            ("/invites/ABCDEF", "/invites/…"),
+            ("/api/v1/invites/ABCDEF", "/api/v1/invites/…"),
+            ("/invites/ABCDEF/x", "/invites/…"),
+            ("/groups/7/invite", "/groups/7/invite"),
+        ] {
+            assert_eq!(without_code(path), shown);
+        }
+    }
 }

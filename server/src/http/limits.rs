@@ -40,6 +40,11 @@ impl Rate {
         *whole = next;
         Ok(())
     }
+
+    /// Takes `n` requests that have been carried out already, however far that runs ahead.
+    fn spend(&self, whole: &mut Instant, n: u32, now: Instant) {
+        *whole = (*whole).max(now) + self.interval * n;
+    }
 }
 
 /// One [`Rate`] for many callers. Remembers the callers seen last, `capacity` of them at most; one that is forgotten
@@ -65,18 +70,29 @@ impl<K: Hash + Eq> Buckets<K> {
     }
 
     fn take(&self, key: K, n: u32, now: Instant) -> Result<(), Duration> {
-        if self.rate.interval.is_zero() {
-            return Ok(());
+        match self.rate.interval.is_zero() {
+            true => Ok(()),
+            false => self.with(key, now, |rate, whole| rate.take(whole, n, now)),
         }
+    }
+
+    fn spend(&self, key: K, n: u32, now: Instant) {
+        if !self.rate.interval.is_zero() {
+            self.with(key, now, |rate, whole| rate.spend(whole, n, now));
+        }
+    }
+
+    /// Does something with the allowance of `key`.
+    fn with<T>(&self, key: K, now: Instant, with: impl FnOnce(&Rate, &mut Instant) -> T) -> T {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if !seen.young.contains_key(&key) {
             if seen.young.len() >= self.half {
                 seen.old = std::mem::take(&mut seen.young);
             }
             let known = seen.old.remove(&key);
-            return self.rate.take(seen.young.entry(key).or_insert(known.unwrap_or(now)), n, now);
+            return with(&self.rate, seen.young.entry(key).or_insert(known.unwrap_or(now)));
         }
-        self.rate.take(seen.young.entry(key).or_insert(now), n, now)
+        with(&self.rate, seen.young.entry(key).or_insert(now))
     }
 }
 
@@ -103,6 +119,8 @@ pub(super) struct Rates {
     log_ins: Buckets<Origin>,
     log_ins_by_name: Buckets<String>,
     sends: Buckets<Uid>,
+    /// In KiB.
+    reads: Buckets<Uid>,
 }
 
 impl Rates {
@@ -115,6 +133,7 @@ impl Rates {
             log_ins: Buckets::new(limits.log_ins_per_address_per_minute, MINUTE, most),
             log_ins_by_name: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
+            reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
         }
     }
 
@@ -136,6 +155,17 @@ impl Rates {
     pub(super) fn send(&self, uid: Uid, n: usize) -> Result<(), Problem> {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
         self.sends.take(uid, n, Instant::now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether `uid` may read rows now, or how long it takes until then.
+    pub(super) fn may_read(&self, uid: Uid) -> Result<(), Duration> {
+        self.reads.take(uid, 1, Instant::now())
+    }
+
+    /// `uid` was given so many bytes of rows.
+    pub(super) fn has_read(&self, uid: Uid, bytes: usize) {
+        let kib = u32::try_from(bytes / 1_024).unwrap_or(u32::MAX);
+        self.reads.spend(uid, kib, Instant::now());
     }
 }
 
@@ -165,6 +195,16 @@ mod tests {
         assert_eq!(buckets.take("ann", 200, start), Ok(()));
         assert_eq!(buckets.take("ann", 200, start + SECOND), Err(9 * SECOND));
         assert_eq!(buckets.take("ann", 200, start + 10 * SECOND), Ok(()));
+    }
+
+    #[test]
+    fn what_was_spent_already_is_waited_for() {
+        let buckets = Buckets::new(1, SECOND, 100);
+        let start = Instant::now();
+        assert_eq!(buckets.take("ann", 1, start), Ok(()));
+        buckets.spend("ann", 30, start);
+        assert_eq!(buckets.take("ann", 1, start), Err(22 * SECOND));
+        assert_eq!(buckets.take("ann", 1, start + 22 * SECOND), Ok(()));
     }
 
     #[test]

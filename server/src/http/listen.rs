@@ -107,6 +107,8 @@ pub(super) struct SeatedListener {
     pub(super) trusted: Vec<Cidr>,
     /// How long a connection may be silent before it is given up.
     pub(super) patience: Duration,
+    /// How long the other end may leave unread what is sent to it.
+    pub(super) writing: Duration,
 }
 
 impl SeatedListener {
@@ -132,7 +134,8 @@ impl SeatedListener {
                 tracing::debug!(%error, "a connection was gone before it began");
                 continue;
             }
-            return (Attended::new(stream, self.patience, seat), peer);
+            let stream = Attended::new(stream, self.patience, seat).writing_within(self.writing);
+            return (stream, peer);
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
 mod api;
+mod budget;
 mod error;
 mod extract;
 mod guests;
@@ -27,6 +28,7 @@ mod health;
 mod layers;
 mod limits;
 mod listen;
+mod object;
 mod openapi;
 mod origin;
 mod pages;
@@ -39,6 +41,7 @@ mod ws;
 pub use state::{Hooks, NewTrace, Readiness, UseCases};
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
+use budget::Budget;
 use error::Problem;
 use listen::{SeatedListener, Seats};
 use state::{Everything, HttpState, Settings, Sockets};
@@ -136,12 +139,18 @@ pub struct Server {
     head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
+    /// Where the metrics are served, if they have an address of their own.
+    metrics: Option<(SeatedListener, Router)>,
 }
 
+/// Connections to the address of the metrics.
+const METRICS_CONNECTIONS: usize = 64;
+
 impl Server {
-    /// Puts the HTTP side together over `use_cases`, on `tcp`. It ends when `stopping` fires.
+    /// Puts the HTTP side together over `use_cases`, on `tcp`, and the metrics on theirs if they have one. It ends when `stopping`
+    /// fires.
     pub fn new(
-        tcp: TcpListener,
+        (tcp, metrics_tcp): (TcpListener, Option<TcpListener>),
         config: &Config,
         use_cases: UseCases,
         metrics: Arc<Metrics>,
@@ -153,11 +162,7 @@ impl Server {
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
-        let settings = Settings {
-            server: config.server.clone(),
-            limits: config.limits.clone(),
-            public_origin: config.server.public_origin(),
-        };
+        let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(Everything {
             accounts,
             messages,
@@ -167,8 +172,9 @@ impl Server {
             invites,
             ids,
             new_trace,
-            settings: Arc::new(settings),
+            settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
+            budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },
             clock,
@@ -177,15 +183,26 @@ impl Server {
         let trusted = config.server.trusted_proxies.clone();
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.
         let patience = (config.server.heartbeat() * 4).max(IDLE);
-        let listener = SeatedListener { tcp, seats, trusted, patience };
+        let writing = Duration::from_secs(config.server.write_seconds.into());
+        let listener = SeatedListener { tcp, seats, trusted, patience, writing };
         let head = Duration::from_secs(config.server.head_seconds.into());
-        Server { listener, router: router(state), head, sockets: open, stopping }
+        let metrics = metrics_tcp.map(|tcp| {
+            let seats = Seats::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
+            let listener = SeatedListener { tcp, seats, trusted: Vec::new(), patience, writing };
+            (listener, metrics_router)
+        });
+        Server { listener, router: router(state), head, sockets: open, stopping, metrics }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let Server { listener, router, head, sockets, stopping } = self;
-        serve::serve(listener, router, head, stopping).await;
+        let Server { listener, router, head, sockets, stopping, metrics } = self;
+        let metrics = async {
+            if let Some((listener, router)) = metrics {
+                serve::serve(listener, router, head, stopping.clone()).await;
+            }
+        };
+        tokio::join!(serve::serve(listener, router, head, stopping.clone()), metrics);
         sockets.close();
         sockets.wait().await;
     }

@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn every_call_is_described_and_every_description_is_a_call() {
-        let config = Config::default();
-        let settings = Settings { server: config.server, limits: config.limits, public_origin: None };
+        let settings = Settings::new(&Config::default());
         let served: BTreeSet<(String, String)> = routes(&settings)
             .iter()
             .filter(|route| !route.path.starts_with('/') && route.path != "openapi.json")

@@ -11,6 +11,10 @@ use super::proxy::Caller;
 /// The cookie that holds a browser's token.
 const COOKIE: &str = "tidemark_session";
 
+/// Its name under HTTPS: browsers take it from this host alone, never from a neighbour under the same domain. Who logged in under
+/// an earlier version has the other one.
+const HOST_COOKIE: &str = "__Host-tidemark_session";
+
 /// Where a request that passed comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -48,24 +52,26 @@ fn is_own(origin: &HeaderValue, headers: &HeaderMap, caller: Caller, public: Opt
 
 /// The token in the session's cookie.
 pub(super) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(name, value)| (name == COOKIE).then_some(value))
+    let named = |wanted: &str| {
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        lines
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .find_map(|(name, value)| (name == wanted).then_some(value))
+    };
+    named(HOST_COOKIE).or_else(|| named(COOKIE))
 }
 
 /// The header that gives a browser its token: out of reach of scripts, and of other sites.
 pub(super) fn set_cookie(token: &str, lifetime_seconds: u64, secure: bool) -> HeaderValue {
-    let secure = if secure { "; Secure" } else { "" };
-    let line =
-        format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={lifetime_seconds}{secure}");
+    let (name, secure) = if secure { (HOST_COOKIE, "; Secure") } else { (COOKIE, "") };
+    let line = format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={lifetime_seconds}{secure}");
     HeaderValue::from_str(&line).expect("tokens are hexadecimal")
 }
 
-/// The header that takes it back.
-pub(super) fn clear_cookie(secure: bool) -> HeaderValue {
-    set_cookie("", 0, secure)
+/// The headers that take it back, under whichever name it was given.
+pub(super) fn clear_cookie(secure: bool) -> impl Iterator<Item = HeaderValue> {
+    [false, true].into_iter().filter(move |name| secure || !name).map(|name| set_cookie("", 0, name))
 }
 
 #[cfg(test)]
@@ -120,9 +126,13 @@ mod tests {
         let several = headers(&[("cookie", "a=b; tidemark_session=abc"), ("cookie", "c=d")]);
         assert_eq!(session_cookie(&several), Some("abc"));
         assert_eq!(session_cookie(&headers(&[("cookie", "xtidemark_session=abc")])), None);
+        let both = headers(&[("cookie", "tidemark_session=old; __Host-tidemark_session=new")]);
+        assert_eq!(session_cookie(&both), Some("new"));
         let line = set_cookie("abc", 60, true);
         let line = line.to_str().expect("text");
-        for part in ["tidemark_session=abc", "HttpOnly", "SameSite=Lax", "Secure", "Path=/", "Max-Age=60"] {
+        for part in
+            ["__Host-tidemark_session=abc", "HttpOnly", "SameSite=Lax", "Secure", "Path=/", "Max-Age=60"]
+        {
             assert!(line.contains(part), "{line}");
         }
     }

@@ -16,6 +16,9 @@ use tower_service::Service as _;
 
 use super::listen::{Peer, SeatedListener};
 
+/// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
+const MOST_BUFFERED: usize = 32 << 10;
+
 /// Serves `router` until `stopping`, then finishes the requests that are under way. A head that is not there after `head`, counted
 /// from the opening or from the last answer, ends its connection.
 pub(super) async fn serve(
@@ -25,7 +28,7 @@ pub(super) async fn serve(
     stopping: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(head);
+    server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MOST_BUFFERED);
     let mut services = router.into_make_service_with_connect_info::<Peer>();
     let mut tasks = JoinSet::new();
     loop {
@@ -72,7 +75,8 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = tcp.local_addr().expect("bound");
         let seats = Seats::new(10, 10);
-        let listener = SeatedListener { tcp, seats, trusted: Vec::new(), patience: PATIENCE };
+        let listener =
+            SeatedListener { tcp, seats, trusted: Vec::new(), patience: PATIENCE, writing: PATIENCE };
         let router = Router::new().route("/", get(async || "hello"));
         let stopping = CancellationToken::new();
         (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))

@@ -7,10 +7,11 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::budget::Budget;
 use super::limits::Rates;
 use super::listen::Seats;
 use crate::app::{Accounts, Conversations, Groups, Ids, Invites, Messages, Sync};
-use crate::config::{LimitsSection, ServerSection};
+use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
@@ -53,6 +54,24 @@ pub(super) struct Settings {
     pub(super) limits: LimitsSection,
     /// The origin that the configuration fixes, if it does.
     pub(super) public_origin: Option<String>,
+    /// Whether everybody may read `/metrics`.
+    pub(super) public_metrics: bool,
+}
+
+impl Settings {
+    pub(super) fn new(config: &Config) -> Settings {
+        Settings {
+            server: config.server.clone(),
+            limits: config.limits.clone(),
+            public_origin: config.server.public_origin(),
+            public_metrics: config.metrics.public,
+        }
+    }
+
+    /// Whether browsers reach this server by HTTPS alone.
+    pub(super) fn https_alone(&self) -> bool {
+        self.public_origin.as_deref().is_some_and(|origin| origin.starts_with("https://"))
+    }
 }
 
 /// The sockets of the process and how they end.
@@ -95,6 +114,7 @@ pub(super) struct Everything {
     pub(super) new_trace: NewTrace,
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
+    pub(super) budget: Budget,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,
@@ -121,6 +141,7 @@ parts! {
     ids: Ids,
     settings: Arc<Settings>,
     rates: Arc<Rates>,
+    budget: Budget,
     metrics: Arc<Metrics>,
     sockets: Sockets,
     readiness: Readiness,

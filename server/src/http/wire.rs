@@ -11,7 +11,7 @@ use super::error::Problem;
 use crate::domain::{Conversation, Entry, GroupId, Uid};
 
 /// Bytes that a row takes beside its body, about.
-const ROW_BYTES: usize = 300;
+pub(super) const ROW_BYTES: usize = 300;
 
 /// Writes `entry` as an ENTRY object.
 pub(super) fn write_entry(out: &mut String, entry: &Entry) {

@@ -2,17 +2,29 @@
 
 use std::io::IsTerminal as _;
 
+use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::config::{LogFormat, LogSection};
+use crate::config::{LogFormat, LogSection, OWN_CRATES};
 
 /// Sends log lines to standard error from now on. Standard output stays free for answers.
 pub fn start(section: &LogSection) {
-    let filter = EnvFilter::new(&section.filter);
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let chosen = EnvFilter::new(&section.filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let all = tracing_subscriber::registry().with(chosen).with(filter_fn(may_be_shown));
     // A second start, as in tests, keeps the first one's choice.
     let _ = match section.format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => all.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
+        LogFormat::Json => all.with(lines.json().flatten_event(true)).try_init(),
     };
+}
+
+/// Libraries print frames, headers and statements below `info`, with the texts and tokens in them: whatever the filter says, those
+/// lines are not shown.
+fn may_be_shown(line: &Metadata<'_>) -> bool {
+    let krate = line.target().split("::").next().unwrap_or_default();
+    *line.level() <= Level::INFO || OWN_CRATES.contains(&krate)
 }

@@ -152,6 +152,7 @@ async fn the_sockets_of_a_session_end_with_its_time() {
     let app = TestApp::start_with(|config| {
         config.accounts.session_days = 1;
         config.server.heartbeat_seconds = 1;
+        config.limits.frames_per_connection_per_second = 0;
     })
     .await;
     let ann = app.sign_up("ann").await;

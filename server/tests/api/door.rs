@@ -88,7 +88,28 @@ async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() 
     assert_eq!(sign_up_from(&app, &direct).await.refused(403), "foreign_origin");
     let answer = sign_up_from(&app, "https://chat.example.org").await;
     answer.ok(201);
-    assert!(answer.header("set-cookie").contains("; Secure"));
+    let line = answer.header("set-cookie");
+    assert!(line.starts_with("__Host-tidemark_session=") && line.contains("; Secure"), "{line}");
+    assert_eq!(answer.header("strict-transport-security"), "max-age=31536000");
+    // Who logged in under an earlier version has the cookie under its old name.
+    let token = answer.json()["token"].as_str().expect("a token").to_owned();
+    for name in ["__Host-tidemark_session", "tidemark_session"] {
+        let request = app.request(Method::GET, "/api/v1/me").header("cookie", format!("{name}={token}"));
+        app.send(request).await.ok(200);
+    }
+    let out = app
+        .request(Method::DELETE, "/api/v1/sessions/current")
+        .header("cookie", cookie(&answer))
+        .header("origin", "https://chat.example.org");
+    let cleared: Vec<_> = app.send(out).await.headers.get_all("set-cookie").iter().cloned().collect();
+    assert_eq!(cleared.len(), 2, "under both names: {cleared:?}");
+}
+
+#[tokio::test]
+async fn without_https_browsers_are_not_told_to_insist_on_it() {
+    let app = TestApp::start().await;
+    let answer = app.send(app.request(Method::GET, "/login")).await;
+    assert_eq!(answer.header("strict-transport-security"), "");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod support;
 mod accounts;
 mod conversations;
 mod door;
+mod floods;
 mod groups;
 mod invites;
 mod messages;

@@ -48,6 +48,32 @@ async fn health_readiness_and_metrics_are_told() {
 }
 
 #[tokio::test]
+async fn metrics_are_for_callers_on_this_machine_unless_they_are_opened() {
+    let metrics = async |app: &TestApp, forwarded: Option<&str>| {
+        let request = app.request(Method::GET, "/metrics");
+        let request = match forwarded {
+            Some(name) => request.header(name, "198.51.100.1"),
+            None => request,
+        };
+        app.send(request).await
+    };
+    let app = TestApp::start_with(|config| config.metrics.listen = "localhost:0".into()).await;
+    assert_eq!(metrics(&app, None).await.status, 200);
+    for name in ["x-forwarded-for", "forwarded", "via", "x-real-ip", "x-forwarded-host"] {
+        assert_eq!(metrics(&app, Some(name)).await.refused(403), "metrics_private", "{name}");
+    }
+    let own = app.metrics_address.expect("an address of its own");
+    let request = reqwest::Client::new().get(format!("http://{own}/metrics")).header("via", "1.1 x");
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    assert!(answer.text().await.expect("a text").contains("tidemark_connections 0"));
+    let other = reqwest::get(format!("http://{own}/api/v1/me")).await.expect("an answer");
+    assert_eq!(other.status(), 404, "nothing else lies there");
+    let open = TestApp::start_with(|config| config.metrics.public = true).await;
+    assert_eq!(metrics(&open, Some("x-forwarded-for")).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_stop_answers_what_was_sent_and_tells_sockets_to_come_back() {
     let mut app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
@@ -115,9 +141,13 @@ async fn serve(place: &Path) -> (Child, String) {
     (child, line.strip_prefix("listening on http://").expect("the address").to_owned())
 }
 
-async fn terminate(mut child: Child) -> i32 {
+async fn terminate(child: Child) -> i32 {
+    signal(child, "-TERM").await
+}
+
+async fn signal(mut child: Child, which: &str) -> i32 {
     let pid = child.id().expect("alive").to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("run").success());
+    assert!(Command::new("kill").args([which, &pid]).status().await.expect("run").success());
     timeout(PATIENCE, child.wait()).await.expect("in time").expect("waited").code().expect("an exit code")
 }
 
@@ -129,6 +159,95 @@ async fn the_program_serves_until_sigterm_and_exits_with_0() {
     assert_eq!(health.status(), 200);
     assert!(place.path().join("data/tidemark.db").exists(), "data lie in ./data");
     assert_eq!(terminate(child).await, 0);
+    let (child, _) = serve(place.path()).await;
+    assert_eq!(signal(child, "-HUP").await, 0, "a terminal that closes stops it in good order, too");
+}
+
+#[tokio::test]
+async fn with_few_files_fewer_connections_are_served_and_reads_go_on() {
+    let place = tempfile::tempdir().expect("a directory");
+    let limited = |files: u32| {
+        let mut command = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_tidemark");
+        let line = format!("ulimit -n {files} && exec {program} --listen 127.0.0.1:0");
+        command.args(["-c", &line]).current_dir(place.path()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    };
+    let output = timeout(PATIENCE, limited(100).output()).await.expect("in time").expect("run");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("allows 100 open files") && said.contains("ulimit -n"), "{said}");
+
+    let mut child = limited(200).spawn().expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let line = timeout(PATIENCE, lines.next_line()).await.expect("in time").expect("read").expect("a line");
+    let address = line.strip_prefix("listening on http://").expect("the address").to_owned();
+    let http = reqwest::Client::new();
+    let body = json!({"name": "Ann", "password": "correct horse"});
+    let made = http.post(format!("http://{address}/api/v1/accounts")).json(&body).send().await.expect("made");
+    let made: serde_json::Value = made.json().await.expect("JSON");
+    let token = made["token"].as_str().expect("a token");
+    let mut crowd = Vec::new();
+    for _ in 0..150 {
+        crowd.push(TcpStream::connect(&address).await.expect("connected"));
+    }
+    for _ in 0..20 {
+        let range = http.get(format!("http://{address}/api/v1/range")).bearer_auth(token);
+        let range = range.send().await.expect("on the connection that is open");
+        assert_eq!(range.status(), 200);
+        range.bytes().await.expect("read, so that the connection is used again");
+    }
+    assert_eq!(terminate(child).await, 0);
+}
+
+/// What must never be in a log.
+const SECRET_TEXT: &str = "a text that nobody else reads";
+const SECRET_PASSWORD: &str = "a password that nobody knows";
+
+#[tokio::test]
+async fn no_filter_prints_texts_passwords_tokens_or_codes() {
+    let place = tempfile::tempdir().expect("a directory");
+    let log = std::fs::File::create(place.path().join("log")).expect("a file");
+    let mut command = program(place.path());
+    command.args(["--listen", "127.0.0.1:0"]).stderr(log);
+    command.env("TIDEMARK_LOG__FILTER", "trace,tungstenite::protocol=trace,hyper=trace,sqlx=trace");
+    let mut child = command.spawn().expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let line = timeout(PATIENCE, lines.next_line()).await.expect("in time").expect("read").expect("a line");
+    let address = line.strip_prefix("listening on http://").expect("the address").to_owned();
+    let http = reqwest::Client::new();
+    let call = async |path: &str, token: Option<&str>, body: serde_json::Value| {
+        let request = http.post(format!("http://{address}/api/v1/{path}")).json(&body);
+        let request = if let Some(token) = token { request.bearer_auth(token) } else { request };
+        let answer = request.send().await.expect("an answer");
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json::<serde_json::Value>().await.unwrap_or_default()
+    };
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let account = call("accounts", None, json!({"name": "Ann", "password": SECRET_PASSWORD})).await;
+    let token = text(&account["token"]);
+    call("sessions", None, json!({"name": "Ann", "password": SECRET_PASSWORD})).await;
+    let group = call("groups", Some(&token), json!({"name": "us"})).await["gid"].clone();
+    let code = text(&call(&format!("groups/{group}/invites"), Some(&token), json!({})).await["code"]);
+    call(&format!("invites/{code}"), Some(&token), json!({})).await;
+    reqwest::get(format!("http://{address}/invites/{code}")).await.expect("an answer");
+    let ticket = text(&call("sessions/current/ticket", Some(&token), json!({})).await["ticket"]);
+    let mut socket =
+        crate::support::Socket::dial(&address, &format!("/ws?ticket={ticket}"), &[]).await.expect("opened");
+    socket.expect("welcome").await;
+    socket.say(&json!({"user": account["uid"]}), 1, SECRET_TEXT).await;
+    socket.expect("sent").await;
+    socket.heartbeat(0).await;
+    socket.expect("entries").await;
+    drop(socket);
+    assert_eq!(terminate(child).await, 0);
+    let log = std::fs::read_to_string(place.path().join("log")).expect("a log");
+    assert!(log.contains("answered") && log.contains("/invites/…"), "it says something: {log}");
+    for secret in [SECRET_TEXT, SECRET_PASSWORD, &token, &code, &ticket] {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "{secret}: {line:?}");
+    }
 }
 
 #[tokio::test]
@@ -183,10 +302,19 @@ async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
 async fn wrong_use_is_one_line_that_says_what_to_do() {
     let place = tempfile::tempdir().expect("a directory");
     std::fs::write(place.path().join("bad.toml"), "[limits]\ntext_charakters = 5\n").expect("written");
+    std::fs::write(place.path().join("typo.toml"), "[log]\nfilter = \"inof\"\n").expect("written");
     for (args, code, part) in [
         (&["--lisen", "x"][..], 2, "--lisen"),
         (&["frobnicate"], 2, "frobnicate"),
-        (&["serve", "--listen", "nowhere"], 2, "listen"),
+        (
+            &["serve", "--listen", "nowhere"],
+            2,
+            "--listen: `nowhere` is no address to listen on; write host and port",
+        ),
+        (&["import"], 2, "<FILE> is missing; `--help` shows how"),
+        (&["user"], 2, "a command is missing: tidemark user"),
+        (&["check-config", "--config", "typo.toml"], 2, "[log] filter: `inof` is neither a level"),
+        (&["serve", "--config", "typo.toml"], 2, "did you mean `info`?"),
         (&["serve", "--database-url", "postgres://db/x"], 2, "use sqlite:PATH"),
         (&["check-config", "--config", "missing.toml"], 2, "missing.toml"),
         (&["check-config", "--config", "bad.toml"], 2, "bad.toml line 2: unknown field `text_charakters`"),

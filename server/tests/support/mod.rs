@@ -29,6 +29,8 @@ pub(crate) struct TestApp {
     running: Option<Running>,
     pub(crate) config: Config,
     pub(crate) address: String,
+    /// Where the metrics are, if they have an address of their own.
+    pub(crate) metrics_address: Option<std::net::SocketAddr>,
     http: reqwest::Client,
     time: Arc<AtomicI64>,
     /// Dropped last: the files of the server.
@@ -106,6 +108,7 @@ impl TestApp {
         let mut app = TestApp {
             running: None,
             address: String::new(),
+            metrics_address: None,
             http: reqwest::Client::builder()
                 .redirect(reqwest::redirect::Policy::none())
                 .timeout(PATIENCE)
@@ -124,6 +127,7 @@ impl TestApp {
         let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
         let running = boot::start(&self.config, clock).await.expect("started");
         self.address = running.address().to_string();
+        self.metrics_address = running.metrics_address();
         self.running = Some(running);
     }
 

@@ -71,10 +71,7 @@ fn welcome(signed_in: &SignedIn, source: Source, caller: Caller, settings: &Sett
 }
 
 fn is_secure(caller: Caller, settings: &Settings) -> bool {
-    match &settings.public_origin {
-        Some(origin) => origin.starts_with("https://"),
-        None => caller.https,
-    }
+    settings.https_alone() || (settings.public_origin.is_none() && caller.https)
 }
 
 /// `DELETE /sessions/current`
@@ -100,8 +97,11 @@ pub(in crate::http) async fn log_out_everywhere(
 }
 
 fn goodbye(caller: Caller, settings: &Settings) -> Response {
-    let cookie = origin::clear_cookie(is_secure(caller, settings));
-    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    for cookie in origin::clear_cookie(is_secure(caller, settings)) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
 }
 
 #[derive(Serialize)]

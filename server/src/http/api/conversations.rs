@@ -7,13 +7,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::json_text;
 use super::range::limit;
+use super::reading::Reads;
 use crate::app::{Conversations, Messages};
 use crate::domain::{Conversation, MessageId};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
+use crate::http::proxy::Caller;
 use crate::http::state::Settings;
 use crate::http::wire::{put, write_entries, write_entry, write_text};
 
@@ -23,8 +24,12 @@ const PAGE_ROWS: usize = 50;
 /// `GET /conversations`
 pub(in crate::http) async fn list(
     State(conversations): State<Conversations>,
+    State(reads): State<Reads>,
+    State(settings): State<Arc<Settings>>,
+    caller: Caller,
     Session(session): Session,
 ) -> Result<Response, Problem> {
+    let reading = reads.begin(session.uid, caller, settings.limits.conversations).await?;
     let lines = conversations.list(session.uid).await?;
     let mut text = String::from("[");
     for (at, line) in lines.iter().enumerate() {
@@ -37,7 +42,7 @@ pub(in crate::http) async fn list(
         put(&mut text, format_args!(",\"unread\":{unread},\"read_to\":{read_to}}}"));
     }
     text.push(']');
-    Ok(json_text(StatusCode::OK, text))
+    reading.answer(text)
 }
 
 /// Which part of a history.
@@ -51,6 +56,8 @@ pub(in crate::http) struct History {
 pub(in crate::http) async fn messages(
     State(conversations): State<Conversations>,
     State(settings): State<Arc<Settings>>,
+    State(reads): State<Reads>,
+    caller: Caller,
     Session(session): Session,
     Segment(conversation): Segment<Conversation>,
     Params(History { before, limit: asked }): Params<History>,
@@ -63,6 +70,7 @@ pub(in crate::http) async fn messages(
     };
     // Before what lies beyond every row is before nothing in particular.
     let before = before.and_then(MessageId::new);
+    let reading = reads.begin(session.uid, caller, rows).await?;
     let page = conversations.messages(session.uid, conversation, before, rows).await?;
     let mut text = String::from("{\"rows\":");
     write_entries(&mut text, &page.rows);
@@ -70,7 +78,7 @@ pub(in crate::http) async fn messages(
         Some(oldest) => put(&mut text, format_args!(",\"next_before\":{}}}", oldest.message_id)),
         None => text.push_str(",\"next_before\":null}"),
     }
-    Ok(json_text(StatusCode::OK, text))
+    reading.answer(text)
 }
 
 /// How far one has read.

@@ -18,6 +18,7 @@ use crate::domain::ClientId;
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
+use crate::http::object::{from_text, object};
 use crate::http::state::Settings;
 use crate::http::wire::To;
 use crate::telemetry::Metrics;
@@ -26,7 +27,9 @@ use crate::telemetry::Metrics;
 #[derive(Deserialize)]
 pub(in crate::http) struct NewMessage {
     client_id: Uuid,
+    #[serde(deserialize_with = "object")]
     to: To,
+    #[serde(deserialize_with = "object")]
     body: NewBody,
 }
 
@@ -115,8 +118,7 @@ pub(in crate::http) async fn send_batch(
     let submitted: Vec<_> = batch
         .iter()
         .map(|raw| {
-            let message: NewMessage =
-                serde_json::from_str(raw.get()).map_err(|error| Problem::from_json(&error))?;
+            let message: NewMessage = from_text(raw.get()).map_err(|error| Problem::from_json(&error))?;
             Ok::<_, Problem>(messages.submit_in(&pipeline, session.uid, message.draft()?))
         })
         .collect();

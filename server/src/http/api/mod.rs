@@ -7,6 +7,7 @@ pub(super) mod invites;
 pub(super) mod messages;
 pub(super) mod people;
 pub(super) mod range;
+pub(super) mod reading;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,6 +20,6 @@ fn json(status: StatusCode, body: &impl Serialize) -> Response {
 }
 
 /// A JSON answer that is written already.
-fn json_text(status: StatusCode, text: String) -> Response {
+fn json_text(status: StatusCode, text: impl IntoResponse) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }

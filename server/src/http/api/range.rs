@@ -5,11 +5,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::{json, json_text};
+use super::json;
+use super::reading::Reads;
 use crate::app::Sync;
 use crate::domain::{Bound, Direction, RangeQuery};
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Session};
+use crate::http::proxy::Caller;
 use crate::http::wire::{capacity_bytes, put, write_entries};
 
 /// Bytes of one capacity unit (S20).
@@ -71,10 +73,13 @@ pub(super) fn limit(text: &str) -> Result<usize, Problem> {
 /// `GET /range`
 pub(in crate::http) async fn range(
     State(sync): State<Sync>,
+    State(reads): State<Reads>,
+    caller: Caller,
     Session(session): Session,
     Params(params): Params<RangeParams>,
 ) -> Result<Response, Problem> {
     let query = params.query()?;
+    let reading = reads.begin(session.uid, caller, query.limit()).await?;
     let page = sync.range(session.uid, query).await?;
     let mut text = String::from("{\"rows\":");
     write_entries(&mut text, &page.rows);
@@ -89,7 +94,7 @@ pub(in crate::http) async fn range(
     // One rounding over the whole answer; looking and finding nothing costs a unit too.
     let read = page.rows.iter().map(capacity_bytes).sum::<usize>().div_ceil(UNIT).max(1);
     put(&mut text, format_args!(",\"consumed\":{{\"read\":{read}}}}}"));
-    Ok(json_text(StatusCode::OK, text))
+    reading.answer(text)
 }
 
 #[derive(Serialize)]

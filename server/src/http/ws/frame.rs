@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-use axum::extract::ws::Utf8Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use uuid::Uuid;
 
 use crate::app::messages::{Draft, Receipt};
@@ -14,6 +14,7 @@ use crate::app::sync::Pulled;
 use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Uid};
 use crate::http::api::messages::NewMessage;
 use crate::http::error::Problem;
+use crate::http::object::from_text;
 use crate::http::wire::{put, write_entries, write_text};
 
 /// What a client says.
@@ -57,22 +58,22 @@ struct Named {
 /// Reads a client's frame.
 pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
     let refuse = |problem| BadFrame { problem, client_id: None };
-    let head: Head<'_> = serde_json::from_str(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+    let head: Head<'_> = from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
     match head.kind.as_ref() {
         "heartbeat" => match head.seq.map(|seq| seq.get().parse()) {
             Some(Ok(seq)) => Ok(ClientFrame::Heartbeat(seq)),
             _ => Err(refuse(Problem::invalid_body("a heartbeat carries `seq`, a whole number from 0 up"))),
         },
         "send" => {
-            let message = serde_json::from_str(text).map_err(|error| Problem::from_json(&error));
+            let message = from_text(text).map_err(|error| Problem::from_json(&error));
             message.and_then(NewMessage::draft).map(ClientFrame::Send).map_err(|problem| {
-                let named = serde_json::from_str(text).ok();
+                let named = from_text(text).ok();
                 BadFrame { problem, client_id: named.map(|Named { client_id }| ClientId(client_id)) }
             })
         }
         "read" => {
             let Read { conversation, message_id } =
-                serde_json::from_str(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+                from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
             let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
             let message_id = MessageId::new(message_id);
             let beyond = || refuse(Problem::invalid_body("message_id is beyond every row"));
@@ -159,6 +160,7 @@ mod tests {
             (r#"{"type":"heartbeat"}"#.to_owned(), "invalid_body", false),
             (r#"{"type":"heartbeat","seq":4"#.to_owned(), "malformed_json", false),
             (r#"[1]"#.to_owned(), "invalid_body", false),
+            (r#"["heartbeat",41]"#.to_owned(), "invalid_body", false),
             (r#"{"seq":1}"#.to_owned(), "invalid_body", false),
             (r#"{"type":"typing","seq":"odd"}"#.to_owned(), "unknown_type", false),
             (r#"{"type":"send","client_id":"x"}"#.to_owned(), "invalid_body", false),

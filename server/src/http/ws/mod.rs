@@ -1,18 +1,30 @@
 //! `/ws`: who may open one, and the socket's settings. What happens on it is `session`'s.
 
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{State, WebSocketUpgrade};
+use std::time::Duration;
+
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::error::Problem;
 use super::extract::{Params, session};
+use super::limits::{Origin, Rate};
 use super::origin::Source;
 use super::proxy::Caller;
 use super::state::HttpState;
 
+use handshake::Handshake;
+use meter::Metered;
+use session::Session;
+
 mod frame;
+mod handshake;
+mod meter;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -21,10 +33,13 @@ mod tests;
 const READ_BUFFER: usize = 2_048;
 
 /// Bytes collected before they are written without being asked to.
-const WRITE_BUFFER: usize = 16_384;
+const WRITE_BUFFER: usize = 8_192;
 
 /// A message so many times the limit is not read to its end, so that it can only be answered by closing.
 const HARD_LIMIT: usize = 4;
+
+/// Bytes that are still read, and ignored, after a connection was closed for what it sent.
+const LINGER_BYTES: usize = 1 << 20;
 
 /// The other way of showing who one is.
 #[derive(Deserialize)]
@@ -39,17 +54,14 @@ pub(super) async fn open(
     caller: Caller,
     Params(Entrance { ticket }): Params<Entrance>,
     headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    handshake: Result<Handshake, Problem>,
 ) -> Result<Response, Problem> {
     let live = match ticket {
         Some(ticket) => state.accounts.redeem(&ticket),
         None => session(&headers, &state.accounts).await?,
     };
     let live = live.ok_or_else(Problem::unauthorized)?;
-    let upgrade = upgrade.map_err(|rejection| {
-        let detail = format!("this address speaks WebSocket: {}", rejection.body_text());
-        Problem::new(StatusCode::UPGRADE_REQUIRED, "websocket_only", detail)
-    })?;
+    let handshake = handshake?;
     let seat = match caller.proxied {
         false => None,
         true => Some(state.sockets.seats.take_behind_proxy(caller.address).ok_or_else(|| {
@@ -58,15 +70,41 @@ pub(super) async fn open(
         })?),
     };
     let mark = state.sync.mark(live.uid).await?;
-    let limit = state.settings.limits.frame_bytes.saturating_mul(HARD_LIMIT);
-    let open = state.sockets.open.token();
-    Ok(upgrade
+    let limits = &state.settings.limits;
+    let rate = Rate::new(limits.frames_per_connection_per_second, Duration::from_secs(1));
+    let most = limits.frame_bytes.saturating_mul(HARD_LIMIT);
+    let options = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_message_size(limit)
-        .max_frame_size(limit)
-        .on_upgrade(async move |mut socket| {
-            session::run(&mut socket, Box::new(session::Session::new(state, live, mark))).await;
-            drop((seat, open));
-        }))
+        .max_message_size(Some(most))
+        .max_frame_size(Some(most));
+    let network = Origin::of(caller.address);
+    let open = state.sockets.open.token();
+    Ok(handshake.complete(async move |stream| {
+        let stream = Metered::new(stream, rate);
+        let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(options)).await;
+        let session = Box::new(Session::new(state, live, mark, network));
+        if session::run(&mut socket, session).await.is_unread() {
+            linger(socket.get_mut().inner()).await;
+        }
+        drop((seat, open));
+    }))
+}
+
+/// Lets the close frame arrive: a connection that is closed over bytes that were not read is reset, and what was sent last is lost.
+async fn linger(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
+    let read_on = async {
+        stream.shutdown().await?;
+        let mut left = LINGER_BYTES;
+        let mut ignored = [0; 4_096];
+        while left > 0 {
+            match stream.read(&mut ignored).await? {
+                0 => break,
+                some => left = left.saturating_sub(some),
+            }
+        }
+        std::io::Result::Ok(())
+    };
+    // Who goes on sending, or is gone, needs no more patience.
+    let _ = timeout(session::FAREWELL, read_on).await;
 }

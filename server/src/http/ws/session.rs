@@ -8,33 +8,43 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, Sink, SinkExt as _, Stream, StreamExt as _};
-use tokio::time::{Instant, sleep_until, timeout};
-use tokio_tungstenite::tungstenite;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use super::frame::{self, BadFrame, ClientFrame};
+use super::meter::Flood;
 use crate::app::messages::Draft;
 use crate::app::{LiveSession, Mark, Pipeline, Wake};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
+use crate::http::budget::Charge;
 use crate::http::error::Problem;
-use crate::http::limits::Rate;
+use crate::http::limits::{Origin, Rate};
 use crate::http::state::HttpState;
+use crate::http::wire::ROW_BYTES;
 
 /// Frames taken in one go before answers and notices get their turn.
 const IN_ONE_GO: usize = 64;
 
 /// How long the other side may take to close after us.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     /// The other side has gone.
     Gone,
     /// We close, with this code and reason.
     Close(u16, &'static str),
+}
+
+impl End {
+    /// Whether the other side may have sent more than was read.
+    pub(super) fn is_unread(self) -> bool {
+        matches!(self, FLOOD | NOT_UTF8 | TOO_LARGE | BROKEN)
+    }
 }
 
 const LOGGED_OUT: End = End::Close(4401, "logged out");
@@ -65,16 +75,18 @@ pub(super) struct Session {
     /// The last `alive` frame: the same again for as long as nothing happens.
     alive: (MessageId, Utf8Bytes),
     heard: Instant,
-    frames: (Rate, std::time::Instant),
     faults: (Rate, std::time::Instant),
+    /// Whose share of the memory for rows this connection uses.
+    network: Origin,
+    /// The rows that were put on their way and may not have left.
+    leaving: Option<Charge>,
 }
 
 impl Session {
-    /// A connection of `live`, whose line stands at `mark`.
-    pub(super) fn new(state: HttpState, live: Arc<LiveSession>, mark: Mark) -> Session {
+    /// A connection of `live`, whose line stands at `mark`, from `network`.
+    pub(super) fn new(state: HttpState, live: Arc<LiveSession>, mark: Mark, network: Origin) -> Session {
         let heard = Instant::now();
         let limits = &state.settings.limits;
-        let second = Rate::new(limits.frames_per_connection_per_second, Duration::from_secs(1));
         let minute = Rate::new(limits.faults_per_connection_per_minute, Duration::from_secs(60));
         let history = state.sync.history();
         Session {
@@ -85,8 +97,9 @@ impl Session {
             answers: FuturesUnordered::new(),
             alive: (mark.newest(), frame::alive(mark.newest(), history)),
             heard,
-            frames: (second, heard.into_std()),
             faults: (minute, heard.into_std()),
+            network,
+            leaving: None,
             state,
             live,
             mark,
@@ -101,21 +114,21 @@ impl Session {
 
 /// A socket of frames: the real one, or one half of a channel in tests.
 pub(super) trait Socket:
-    Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin + Send
+    Stream<Item = tungstenite::Result<Message>> + Sink<Message, Error = tungstenite::Error> + Unpin + Send
 {
 }
 
 impl<S> Socket for S where
-    S: Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin + Send
+    S: Stream<Item = tungstenite::Result<Message>> + Sink<Message, Error = tungstenite::Error> + Unpin + Send
 {
 }
 
-/// Serves one connection to its end.
+/// Serves one connection to its end, and says what that was.
 ///
 /// What an idle connection keeps is in this future, so it is kept small: the socket is borrowed and the session boxed
 /// (arguments by value would lie in it twice), and whatever happens only when a frame comes is boxed for as long as it
 /// lasts.
-pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) {
+pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> End {
     let connections = session.state.metrics.connections.clone();
     connections.inc();
     let end = match session.serve(socket).await {
@@ -131,7 +144,7 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) {
             FLOOD => Some(Problem::flood()),
             _ => None,
         };
-        let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+        let close = Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }));
         let goodbye = async {
             if let Some(problem) = told {
                 let _ = socket.feed(Message::Text(frame::error(&problem, None))).await;
@@ -142,6 +155,7 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) {
         };
         let _ = timeout(FAREWELL, goodbye).await;
     }
+    end
 }
 
 type Step = ControlFlow<End>;
@@ -195,7 +209,7 @@ impl Session {
     async fn take_all(
         &mut self,
         socket: &mut impl Socket,
-        message: Option<Result<Message, axum::Error>>,
+        message: Option<tungstenite::Result<Message>>,
         most: usize,
     ) -> Step {
         self.heard = Instant::now();
@@ -216,21 +230,22 @@ impl Session {
     async fn take(
         &mut self,
         socket: &mut impl Socket,
-        message: Option<Result<Message, axum::Error>>,
+        message: Option<tungstenite::Result<Message>>,
     ) -> Step {
         let text = match message {
             None => return Break(End::Gone),
-            Some(Err(error)) => return self.broken(socket, error).await,
+            Some(Err(error)) => return self.broken(socket, &error).await,
             Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Close(_))) => return Continue(()),
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return self.count_frame(),
+            // How many of them may come is counted below.
+            Some(Ok(Message::Close(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+                return Continue(());
+            }
             Some(Ok(Message::Binary(_))) => {
                 let problem =
                     Problem { code: "binary_frame", ..Problem::invalid_body("send text frames of JSON") };
                 return self.refuse(socket, &problem, None).await;
             }
         };
-        self.count_frame()?;
         if text.len() > self.state.settings.limits.frame_bytes {
             let most = self.state.settings.limits.frame_bytes;
             let detail = format!("the frame has {} bytes; at most {most} are allowed", text.len());
@@ -272,6 +287,11 @@ impl Session {
     }
 
     async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        // One who reads more than their share is slowed down.
+        while let Err(wait) = self.state.rates.may_read(self.uid()) {
+            sleep(wait).await;
+        }
+        let charge = self.room(socket, cursor).await?;
         match self.state.sync.pull(&self.mark, cursor).await {
             Ok(pulled) if pulled.entries.is_empty() => {
                 self.state.metrics.heartbeats_alive.inc();
@@ -279,8 +299,7 @@ impl Session {
             }
             Ok(pulled) => {
                 self.state.metrics.heartbeats_entries.inc();
-                self.unacknowledged = true;
-                self.say(socket, frame::entries(&pulled, cursor)).await
+                self.say_entries(socket, frame::entries(&pulled, cursor), charge).await
             }
             Err(error) => self.say(socket, frame::error(&error.into(), None)).await,
         }
@@ -295,6 +314,7 @@ impl Session {
     }
 
     async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        let charge = self.room(socket, cursor).await?;
         let Ok(pulled) = self.state.sync.pull(&self.mark, cursor).await else {
             // Nobody asked; the next heartbeat will, and is told.
             return Continue(());
@@ -304,8 +324,32 @@ impl Session {
             let waited = self.state.clock.now().0 - newest.content.sent_at.0;
             self.state.metrics.deliver_seconds.observe(waited.max(0) as f64 / 1_000.0);
         }
+        self.say_entries(socket, frame::entries(&pulled, cursor), charge).await
+    }
+
+    /// Room in memory for the rows after `cursor`. What was put on its way before must have left: one who waits for room while
+    /// holding some could wait for ever.
+    async fn room(&mut self, socket: &mut impl Socket, cursor: MessageId) -> ControlFlow<End, Charge> {
+        if self.leaving.is_some() {
+            self.send_off(socket).await?;
+        }
+        let limits = &self.state.settings.limits;
+        let rows = self.mark.newest().get().saturating_sub(cursor.get());
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(limits.entries_rows);
+        // A character has up to six bytes in JSON. One row goes whatever it weighs.
+        let row = limits.text_characters.saturating_mul(6) + ROW_BYTES;
+        let bytes = rows.saturating_mul(row).min(limits.entries_bytes.max(row));
+        Continue(self.state.budget.take(self.network, bytes).await)
+    }
+
+    /// Puts rows on their way, which are charged until they have left.
+    async fn say_entries(&mut self, socket: &mut impl Socket, text: Utf8Bytes, mut charge: Charge) -> Step {
         self.unacknowledged = true;
-        self.say(socket, frame::entries(&pulled, cursor)).await
+        self.state.rates.has_read(self.uid(), text.len());
+        // What is more than was reckoned with is one row at most.
+        let _ = charge.settle(text.len());
+        self.leaving = Some(charge);
+        self.say(socket, text).await
     }
 
     /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was
@@ -355,14 +399,6 @@ impl Session {
         Break(RESTART)
     }
 
-    fn count_frame(&mut self) -> Step {
-        let (rate, whole) = &mut self.frames;
-        match rate.take(whole, 1, self.heard.into_std()) {
-            Ok(()) => Continue(()),
-            Err(_) => Break(FLOOD),
-        }
-    }
-
     /// Says what is wrong; one who goes on with that is closed.
     async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<ClientId>) -> Step {
         self.say(socket, frame::error(problem, about)).await?;
@@ -374,20 +410,20 @@ impl Session {
     }
 
     /// The stream cannot be read any further; says why where the other side can still hear it.
-    async fn broken(&mut self, socket: &mut impl Socket, error: axum::Error) -> Step {
-        let error = error.into_inner();
-        let (problem, end) = match error.downcast_ref::<tungstenite::Error>() {
-            Some(tungstenite::Error::Utf8(_)) => (Problem::invalid_utf8(), NOT_UTF8),
-            Some(tungstenite::Error::Capacity(_)) => {
+    async fn broken(&mut self, socket: &mut impl Socket, error: &tungstenite::Error) -> Step {
+        let (problem, end) = match error {
+            tungstenite::Error::Io(error) if error.get_ref().is_some_and(|error| error.is::<Flood>()) => {
+                return Break(FLOOD);
+            }
+            tungstenite::Error::Utf8(_) => (Problem::invalid_utf8(), NOT_UTF8),
+            tungstenite::Error::Capacity(_) => {
                 let detail = "the frame is far too large; the server's [limits] say how large it may be";
                 (Problem { code: "frame_too_large", ..Problem::invalid_body(detail) }, TOO_LARGE)
             }
-            Some(tungstenite::Error::Protocol(
-                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
-            )) => {
+            tungstenite::Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
                 return Break(End::Gone);
             }
-            Some(tungstenite::Error::Protocol(_)) => (Problem::invalid_body("this is not WebSocket"), BROKEN),
+            tungstenite::Error::Protocol(_) => (Problem::invalid_body("this is not WebSocket"), BROKEN),
             _ => return Break(End::Gone),
         };
         self.say(socket, frame::error(&problem, None)).await?;
@@ -404,9 +440,20 @@ impl Session {
 
     /// Sends what was put on its way. One who does not read for too long is gone.
     async fn flush(&mut self, socket: &mut impl Socket, patience: Duration) -> Step {
-        match timeout(patience, socket.flush()).await {
-            Ok(Ok(())) => Continue(()),
-            _ => Break(End::Gone),
+        match timeout(patience, self.send_off(socket)).await {
+            Ok(step) => step,
+            Err(_) => Break(End::Gone),
+        }
+    }
+
+    /// Sends what was put on its way; how long that may take is the caller's.
+    async fn send_off(&mut self, socket: &mut impl Socket) -> Step {
+        match socket.flush().await {
+            Ok(()) => {
+                self.leaving = None;
+                Continue(())
+            }
+            Err(_) => Break(End::Gone),
         }
     }
 }

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::ws::Message;
 use futures_util::{Sink, Stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, advance, sleep};
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::meter::Flood;
 use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::sync::PullLimits;
@@ -26,7 +27,8 @@ use crate::app::{
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
-use crate::http::limits::Rates;
+use crate::http::budget::Budget;
+use crate::http::limits::{Origin, Rates};
 use crate::http::listen::Seats;
 use crate::http::state::{Everything, HttpState, Settings, Sockets};
 use crate::notify::{Local, Notifier};
@@ -44,13 +46,13 @@ const ROWS: usize = 3;
 
 /// Our end of the connection.
 struct Pipe {
-    incoming: UnboundedReceiver<Result<Message, axum::Error>>,
+    incoming: UnboundedReceiver<Result<Message, Error>>,
     outgoing: UnboundedSender<Message>,
     blocked: Arc<AtomicBool>,
 }
 
 impl Stream for Pipe {
-    type Item = Result<Message, axum::Error>;
+    type Item = Result<Message, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.incoming.poll_recv(cx)
@@ -58,21 +60,21 @@ impl Stream for Pipe {
 }
 
 impl Sink<Message> for Pipe {
-    type Error = axum::Error;
+    type Error = Error;
 
-    fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+    fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if self.blocked.load(Ordering::Relaxed) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
-    fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), axum::Error> {
-        self.outgoing.send(message).map_err(axum::Error::new)
+    fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), Error> {
+        self.outgoing.send(message).map_err(|_| Error::ConnectionClosed)
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.poll_ready(cx)
     }
 
-    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.poll_ready(cx)
     }
 }
@@ -82,7 +84,7 @@ struct World {
     store: Arc<FaultyStore>,
     messages: Messages,
     said: u128,
-    client: UnboundedSender<Result<Message, axum::Error>>,
+    client: UnboundedSender<Result<Message, Error>>,
     server: UnboundedReceiver<Message>,
     blocked: Arc<AtomicBool>,
     session: JoinHandle<()>,
@@ -94,12 +96,13 @@ impl World {
         let (state, live) = state(store.clone()).await;
         let messages = state.messages.clone();
         let mark = state.sync.mark(BOB).await.expect("memory");
+        let network = Origin::of(std::net::Ipv4Addr::LOCALHOST.into());
         let (client, incoming) = unbounded_channel();
         let (outgoing, server) = unbounded_channel();
         let blocked = Arc::new(AtomicBool::new(false));
         let mut pipe = Pipe { incoming, outgoing, blocked: blocked.clone() };
         let session = tokio::spawn(async move {
-            run(&mut pipe, Box::new(Session::new(state, live, mark))).await;
+            run(&mut pipe, Box::new(Session::new(state, live, mark, network))).await;
         });
         World { store, messages, said: 0, client, server, blocked, session }
     }
@@ -126,7 +129,7 @@ impl World {
         while let Ok(message) = self.server.try_recv() {
             frames.push(match message {
                 Message::Text(text) => serde_json::from_str(&text).expect("JSON"),
-                Message::Close(Some(close)) => json!({"closed": close.code}),
+                Message::Close(Some(close)) => json!({"closed": u16::from(close.code)}),
                 other => panic!("{other:?}"),
             });
         }
@@ -193,6 +196,7 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
         ids,
         new_trace: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
+        budget: Budget::new(1 << 20, 1 << 20),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {
             seats: Seats::new(10, 10),
@@ -201,7 +205,7 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
         },
         clock,
         readiness: Arc::new(|| true),
-        settings: Arc::new(Settings { server: config.server, limits: config.limits, public_origin: None }),
+        settings: Arc::new(Settings::new(&config)),
     };
     let token = Token::random(&mut rand::rng());
     let session = Stored {
@@ -356,9 +360,7 @@ async fn one_who_does_not_read_is_let_go_in_time() {
 async fn a_flood_is_told_why_before_it_is_closed() {
     let mut world = World::new().await;
     world.settled().await;
-    for _ in 0..100_001 {
-        world.client.send(Ok(Message::Ping(Default::default()))).expect("open");
-    }
+    world.client.send(Err(Error::Io(std::io::Error::other(Flood)))).expect("open");
     let last = world.settled().await;
     assert_eq!(last.len(), 2, "{last:?}");
     assert_eq!((&last[0]["type"], &last[0]["code"]), (&json!("error"), &json!("flood")));
