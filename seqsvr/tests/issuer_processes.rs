@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-use issuer::{Process, take};
+use issuer::{Process, get, take};
 
 fn configured(folder: &Path) -> std::path::PathBuf {
     let config = folder.join("issuer.toml");
@@ -65,6 +65,14 @@ fn a_wrong_configuration_is_one_line_and_exit_code_2() {
         ("listen = \"0.0.0.0:0\"\n[issuer.tags.order]", "set certificate, key and token_file in [security]"),
         ("listen = \"127.0.0.1:0\"\n[issuer]", "no tags are configured; add a section [issuer.tags.NAME]"),
         ("listen = \"127.0.0.1:0\"\n[issuer.tags.order]\ncolour = 1", "line 3: unknown field `colour`"),
+        (
+            "listen = \"127.0.0.1:0\"\n[issuer.tags.order]",
+            "[issuer]: name the database that keeps what was issued",
+        ),
+        (
+            "listen = \"127.0.0.1:0\"\n[issuer.tags.trace]\nstrategy = \"snowflake\"",
+            "[issuer.machine]: snowflakes need to know who this process is: write id = 0 if",
+        ),
     ] {
         std::fs::write(&config, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_seqsvr"));
@@ -73,6 +81,30 @@ fn a_wrong_configuration_is_one_line_and_exit_code_2() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(told) && error.lines().count() == 1, "{error}");
     }
+}
+
+#[test]
+fn health_and_readiness_are_true_and_unknown_paths_are_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(&configured(folder.path()));
+    for (path, expected, told) in [
+        ("/health", 200, "up"),
+        ("/ready", 200, "ready"),
+        ("/healthz", 404, "not_found"),
+        ("/", 404, "not_found"),
+    ] {
+        let (status, text) = get(&process.addr, path).unwrap();
+        assert!(status == expected && text.contains(told), "{path}: {status} {text}");
+    }
+    drop(process);
+    // Nothing listens on port 1: no number can come.
+    let config = folder.path().join("away.toml");
+    let text = "listen = \"127.0.0.1:0\"\n[issuer]\ndatabase = \"postgres://nobody@127.0.0.1:1/none\"\n[issuer.tags.order]";
+    std::fs::write(&config, text).unwrap();
+    let process = Process::start(&config);
+    assert_eq!(get(&process.addr, "/health").unwrap().0, 200);
+    let (status, text) = get(&process.addr, "/ready").unwrap();
+    assert!(status == 503 && text.contains("1 of 1 tags cannot issue"), "{status} {text}");
 }
 
 #[test]

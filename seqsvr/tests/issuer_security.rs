@@ -39,7 +39,7 @@ fn start(folder: &Path, papers: &Papers) -> Process {
     let Papers { certificate, key, .. } = papers;
     let text = format!(
         "listen = \"127.0.0.1:0\"\n[security]\ncertificate = {certificate:?}\nkey = {key:?}\ntoken_file = {token:?}\n\
-         [issuer.tags.order]\nstart = 100\n"
+         [issuer]\ndatabase = \"memory\"\n[issuer.tags.order]\nstart = 100\n"
     );
     Process::start(&write(folder.join("issuer.toml"), &text))
 }

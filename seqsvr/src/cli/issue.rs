@@ -17,6 +17,7 @@ const ISSUE_EXAMPLES: &str = "\
 Examples:
   seqsvr issue order                   one number
   seqsvr issue order --count 1000      one a line
+  seqsvr issue order --step 50000      before a rush: the next segment holds 50,000
   seqsvr issue invite --json           {\"biz_tag\":\"invite\",\"ids\":[\"7\"],\"codes\":[\"x3Qp\"]}
   seqsvr issue order --server https://issuer.example:7430 --authority ca.pem --token-file token";
 
@@ -51,6 +52,9 @@ pub(super) struct IssueArgs {
     /// How many numbers
     #[arg(long, default_value_t = 1, value_name = "N")]
     count: u32,
+    /// How many numbers the issuer's next segment holds; by default its own step, which follows the rate
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
     #[command(flatten)]
     reach: Reach,
 }
@@ -82,7 +86,7 @@ impl Reach {
 
 /// Takes numbers and prints them: as codes where the tag has some.
 pub(super) async fn issue(args: IssueArgs) -> Result<(), Fault> {
-    let request = NextRequest { biz_tag: args.tag, count: args.count };
+    let request = NextRequest { biz_tag: args.tag, count: args.count, step: args.step };
     let reply = args.reach.connect().await?.next(request).await;
     let reply = reply.map_err(|status| Fault::failed(status.message()))?.into_inner();
     let numbers = reply.ranges.iter().flat_map(|range| range.first..=range.last);

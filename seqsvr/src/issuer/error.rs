@@ -30,6 +30,16 @@ pub enum NextError {
         /// The most that one call may take.
         max: u32,
     },
+    /// The step is out of the tag's range, or the tag has none.
+    #[error("step = {step} is not possible for {tag}: {problem}")]
+    BadStep {
+        /// The tag.
+        tag: String,
+        /// What was asked for.
+        step: u64,
+        /// What would be right.
+        problem: String,
+    },
     /// A plugin said no.
     #[error("{plugin} refuses numbers of {tag}: {reason}")]
     Vetoed {

@@ -101,6 +101,20 @@ impl Issuer {
         }
     }
 
+    /// As [`next`](Self::next), with the size of the next segment: the call's `step` takes the place of the stored one, which
+    /// then adapts from it to the rate of issue. It counts for the next segment that this process takes from storage, also
+    /// when these numbers come from memory; of several calls before that the last one counts.
+    ///
+    /// # Errors
+    ///
+    /// [`NextError::BadStep`] for a step out of the tag's `step_min` to `step_max`, and for tags without segments; and as
+    /// [`next`](Self::next).
+    pub async fn next_with_step(&self, tag: &str, count: u32, step: u64) -> Result<Issued, NextError> {
+        let bad = |problem| NextError::BadStep { tag: tag.to_owned(), step, problem };
+        self.find(tag)?.setup.strategy.ask_step(step).map_err(bad)?;
+        self.next(tag, count).await
+    }
+
     /// The numbers of one tag.
     ///
     /// # Errors

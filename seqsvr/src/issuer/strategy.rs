@@ -106,6 +106,15 @@ pub trait Strategy: Send + Sync {
     /// [`IssueError`]; its type says whether the same call may work later.
     async fn issue(&self, count: u32) -> Result<Issued, IssueError>;
 
+    /// Lets the next segment that this process takes from storage hold `step` numbers, as a call asked for.
+    ///
+    /// # Errors
+    ///
+    /// What would be right, for a step out of the tag's range; and where numbers do not come in segments.
+    fn ask_step(&self, _step: u64) -> Result<(), String> {
+        Err("its numbers do not come in segments; leave step out".to_owned())
+    }
+
     /// What a number is made of, where that can be told from it.
     fn parts(&self, _number: u64) -> Vec<Part> {
         Vec::new()
@@ -140,6 +149,13 @@ pub struct Status {
     pub lasts: Option<Duration>,
     /// What is wrong at the moment.
     pub trouble: Option<String>,
+}
+
+impl Status {
+    /// Whether something is wrong and nothing is at hand that could be issued meanwhile.
+    pub fn cannot_issue(&self) -> bool {
+        self.trouble.is_some() && self.left.unwrap_or(0) == 0
+    }
 }
 
 /// Why `try_issue` handed out nothing.

@@ -6,10 +6,12 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -59,7 +61,9 @@ impl Door {
             .map_err(|error| format!("reflection: {error}"))?;
         let server = listen.server().map_err(|error| error.to_string())?;
         // Who watches over processes has no token, and learns nothing but that they serve.
-        let routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
+        let mut routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
+        let router = routes.axum_router_mut();
+        *router = std::mem::take(router).fallback(|request| async move { unknown(&request) });
         Ok(Self { listener, seats: Seats::new(connections), server, routes, health: reporter })
     }
 
@@ -118,6 +122,28 @@ impl Door {
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         served.await.map_err(|error| format!("the server ended: {error}"))
     }
+}
+
+/// What a path without a service is answered: a gRPC caller by a status, which travels under 200, anybody else by 404.
+fn unknown(request: &axum::extract::Request) -> Response {
+    let content = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content.is_some_and(|content| content.starts_with("application/grpc")) {
+        return Status::unimplemented("there is no such method").into_http();
+    }
+    problem(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path", false)
+}
+
+/// A refusal as problem details (RFC 9457).
+pub(crate) fn problem(status: StatusCode, code: &str, detail: &str, retryable: bool) -> Response {
+    let body = json!({
+        "type": "about:blank",
+        "title": status.canonical_reason().unwrap_or_default(),
+        "status": status.as_u16(),
+        "code": code,
+        "detail": detail,
+        "retryable": retryable,
+    });
+    (status, [(CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
 }
 
 /// Binds `addr`, or says in one line why not.

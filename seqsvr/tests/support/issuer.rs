@@ -53,11 +53,21 @@ pub(crate) fn take(addr: &str, count: u32) -> Option<Vec<u64>> {
 }
 
 fn post(addr: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    call(addr, "POST", path, body)
+}
+
+/// What a page says: status and body.
+#[allow(dead_code, reason = "not every test needs it")]
+pub(crate) fn get(addr: &str, path: &str) -> Option<(u16, String)> {
+    call(addr, "GET", path, "")
+}
+
+fn call(addr: &str, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(addr).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nhost: issuer\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: issuer\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();

@@ -26,12 +26,16 @@ use super::segment::Journal;
 use super::service::Issuer;
 use super::tag::Tag;
 
+/// The database of an issuer that keeps nothing.
+const MEMORY: &str = "memory";
+
 /// The section `[issuer]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IssuerConfig {
-    /// Where segments are durable: `sqlite:PATH`, `postgres://…`, or `memory`, the default, which forgets.
-    pub database: String,
+    /// Where segments are durable: `sqlite:PATH`, `postgres://…`, or `memory`, which forgets. There is no default: tags whose
+    /// numbers need a database have to be told which.
+    pub database: Option<String>,
     /// Where Redis may be, primary and replicas; for tags with `strategy = "redis"`.
     pub redis: Vec<String>,
     /// The file in which ranges are noted that were taken ahead; for tags with `when_database_down = "extend"`.
@@ -47,7 +51,7 @@ pub struct IssuerConfig {
 impl Default for IssuerConfig {
     fn default() -> Self {
         Self {
-            database: "memory".to_owned(),
+            database: None,
             redis: Vec::new(),
             journal: None,
             machine: MachineConfig::default(),
@@ -67,7 +71,7 @@ pub struct Running {
     pub rate: Arc<Rate>,
     /// What watches the clock, when there are snowflakes.
     pub guard: Option<Arc<Guard>>,
-    /// What holds the machine id, when it is registered.
+    /// What holds the machine id, when it is registered, also when it is given.
     pub holder: Option<Arc<Holder>>,
 }
 
@@ -96,6 +100,7 @@ impl IssuerConfig {
                 "no tags are configured; add a section [issuer.tags.NAME]".to_owned(),
             ));
         }
+        self.check_database()?;
         let mut builder = Builder::new().repository(self.repository()?);
         if let Some(path) = &self.journal {
             builder = builder.journal(Journal::open(path, clock.clone())?);
@@ -103,7 +108,7 @@ impl IssuerConfig {
         let (history, rate) = (Arc::new(History::new(self.history)), Arc::new(Rate::new()));
         let has_snowflakes = self.tags.values().any(|tag| tag.strategy == Kind::Snowflake);
         let identity = match has_snowflakes {
-            true => Some(self.machine.open(clock, &self.database).await?),
+            true => Some(self.machine.open(clock, self.database.as_deref()).await?),
             false => None,
         };
         let mut codecs = BTreeMap::new();
@@ -160,28 +165,47 @@ impl IssuerConfig {
 
     /// The codes, once they agree with those that exist.
     async fn scramble(&self, codecs: BTreeMap<Tag, Codec>) -> Result<Scramble, OpenError> {
-        let ledger: Result<Arc<dyn CodeLedger>, _> = match self.database.strip_prefix("sqlite:") {
+        let database = self.database.as_deref().unwrap_or(MEMORY);
+        let ledger: Result<Arc<dyn CodeLedger>, _> = match database.strip_prefix("sqlite:") {
             Some(path) => {
                 SqliteLedger::open(path).await.map(|ledger| Arc::new(ledger) as Arc<dyn CodeLedger>)
             }
-            None if self.database == "memory" => Ok(Arc::new(MemoryLedger::default())),
-            None => PostgresLedger::open(&self.database)
-                .await
-                .map(|ledger| Arc::new(ledger) as Arc<dyn CodeLedger>),
+            None if database == MEMORY => Ok(Arc::new(MemoryLedger::default())),
+            None => {
+                PostgresLedger::open(database).await.map(|ledger| Arc::new(ledger) as Arc<dyn CodeLedger>)
+            }
         };
         let ledger = ledger.map_err(|error| OpenError::Bad(format!("codes: {error}")))?;
         Scramble::open(codecs, &*ledger).await.map_err(|error| OpenError::Bad(error.to_string()))
     }
 
+    /// Whether numbers outlive the process is said by whoever configures it, not by a default.
+    fn check_database(&self) -> Result<(), OpenError> {
+        let stores = |tag: &&TagConfig| tag.strategy != Kind::Snowflake || tag.code.is_some();
+        match (&self.database, self.tags.values().find(stores)) {
+            (None, Some(_)) => Err(OpenError::Bad(
+                "[issuer]: name the database that keeps what was issued: sqlite:PATH or postgres://USER@HOST/NAME; \
+                 or database = \"memory\", which begins again at each start"
+                    .to_owned(),
+            )),
+            (Some(database), Some(_)) if database == MEMORY => {
+                tracing::warn!("database = \"memory\": every start issues the same numbers again");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn repository(&self) -> Result<Arc<dyn Repository>, OpenError> {
-        if self.database == "memory" {
+        let database = self.database.as_deref().unwrap_or(MEMORY);
+        if database == MEMORY {
             return Ok(Arc::new(MemoryRepository::new()));
         }
-        if let Some(path) = self.database.strip_prefix("sqlite:") {
+        if let Some(path) = database.strip_prefix("sqlite:") {
             return Ok(Arc::new(SqliteRepository::new(path)));
         }
-        if self.database.starts_with("postgres://") {
-            let opened = PostgresRepository::new(&self.database);
+        if database.starts_with("postgres://") {
+            let opened = PostgresRepository::new(database);
             return opened
                 .map(|repository| Arc::new(repository) as Arc<dyn Repository>)
                 .map_err(|error| OpenError::Bad(format!("database: {error}")));

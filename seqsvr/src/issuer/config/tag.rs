@@ -12,7 +12,7 @@ use crate::issuer::error::OpenError;
 use crate::issuer::range::Range;
 use crate::issuer::redis::{MAX_EXACT, RedisOptions, WhenHotDown};
 use crate::issuer::rejected::{FallBack, Log, Refuse, Rejected};
-use crate::issuer::scramble::{BASE_58, CodecOptions, Key};
+use crate::issuer::scramble::{BASE_58, CodecOptions, Key, SHORTEST_SECRET};
 use crate::issuer::segment::SegmentOptions;
 use crate::issuer::tag::Tag;
 
@@ -255,15 +255,26 @@ impl TagConfig {
     }
 }
 
+/// The secret that a file holds: a text without the white space around it, or any other bytes, as they are.
+fn secret_of(bytes: Vec<u8>) -> String {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return text.trim().to_owned(),
+        Err(other) => other.into_bytes(),
+    };
+    // Spelt so that no two files give the same; too few are left as few, to be refused for that.
+    let spelt = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    if bytes.len() < SHORTEST_SECRET { spelt[..bytes.len()].to_owned() } else { spelt }
+}
+
 impl CodeConfig {
     pub(super) fn options(&self) -> Result<CodecOptions, OpenError> {
         let key = |(at, path): (usize, &PathBuf)| {
-            let secret = std::fs::read_to_string(path).map_err(|error| {
+            let secret = std::fs::read(path).map_err(|error| {
                 OpenError::Bad(format!("cannot read the key {}: {error}", path.display()))
             })?;
             let version =
                 u8::try_from(at + 1).map_err(|_| OpenError::Bad("too many key_files".to_owned()))?;
-            Ok(Key { version, secret: secret.trim().to_owned() })
+            Ok(Key { version, secret: secret_of(secret) })
         };
         Ok(CodecOptions {
             range: Range { first: self.first, last: self.last },

@@ -5,6 +5,7 @@ use crate::issuer::machine::{RedisRegistry, Registry as _};
 use crate::servers::redis::Server;
 
 const GOOD: &str = r#"
+    database = "memory"
     history = 10
     [machine]
     id = 7
@@ -19,7 +20,10 @@ const GOOD: &str = r#"
 "#;
 
 async fn open(text: &str) -> Result<Running, String> {
-    let config: IssuerConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let mut config: IssuerConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    // The default is below the working directory, which is the repository's.
+    let folder = tempfile::tempdir().unwrap();
+    config.machine.folder.get_or_insert_with(|| folder.path().to_owned());
     config.open(Clock::system()).await.map_err(|error| error.to_string())
 }
 
@@ -119,6 +123,83 @@ async fn machine_ids_are_registered_in_etcd() {
     assert_ne!(one, two);
 }
 
+#[tokio::test]
+async fn of_two_processes_with_one_machine_id_the_second_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("database = \"sqlite:{}\"", folder.path().join("issuer.db").display());
+    let with = |id: u32, place: &str| {
+        let place = folder.path().join(place);
+        format!(
+            "{database}\n[machine]\nid = {id}\nfolder = {place:?}\n[tags.trace]\nstrategy = \"snowflake\""
+        )
+    };
+    let first = open(&with(3, "first")).await.unwrap();
+    let there = first.issuer.next("trace", 1).await.unwrap().first();
+    for (place, told) in [
+        (
+            "elsewhere",
+            "machine id 3 is held by another process that uses the same database; give this one another",
+        ),
+        ("first", "is in use: stop the other process"),
+    ] {
+        let error = open(&with(3, place)).await.err().expect("it is refused");
+        assert!(error.contains(told) && !error.contains('\n'), "{error}");
+    }
+    // A registered one is given what is free.
+    let registered =
+        format!("{database}\n[machine]\ninstance = \"a\"\nids = 4\n[tags.trace]\nstrategy = \"snowflake\"");
+    let other = open(&registered).await.unwrap();
+    let number = other.issuer.next("trace", 1).await.unwrap().first();
+    let machine = |number: u64| number >> 12 & 1_023;
+    assert!(machine(there) == 3 && machine(number) != 3);
+    other.shutdown().await;
+    first.shutdown().await;
+    open(&with(3, "elsewhere")).await.unwrap().shutdown().await;
+}
+
+#[tokio::test]
+async fn a_clock_set_back_across_a_restart_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "[machine]\nid = 0\nfolder = {:?}\n[tags.trace]\nstrategy = \"snowflake\"",
+        // Made when it is missing.
+        folder.path().join("state/of/this")
+    );
+    let config: IssuerConfig = toml::from_str(&text).unwrap();
+    let hands = crate::issuer::clock::manual::Hands::at(1_800_000_000_000);
+    let running = config.open(hands.clock()).await.unwrap();
+    running.issuer.next("trace", 1).await.unwrap();
+    running.shutdown().await;
+    drop(running);
+    hands.set(1_800_000_000_000 - 3_600_000);
+    let running = config.open(hands.clock()).await.unwrap();
+    let error = running.issuer.next("trace", 1).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("ms behind the last number"), "{error}");
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_key_may_be_a_text_or_random_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("invite.key");
+    let code = async |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let text =
+            format!("database = \"memory\"\n[tags.invite.code]\nlast = 999999\nkey_files = [{path:?}]",);
+        let running = open(&text).await?;
+        let issued = running.issuer.next("invite", 1).await.unwrap();
+        running.shutdown().await;
+        Ok::<_, String>(issued.codes()[0].clone())
+    };
+    let mut random = [0xff; 32];
+    let one = code(&random).await.unwrap();
+    random[31] = 0xfe;
+    assert_ne!(code(&random).await.unwrap(), one);
+    assert_eq!(code(b"a secret that is long enough").await, code(b"a secret that is long enough\n").await);
+    let short = code(&[0xff; 15]).await.unwrap_err();
+    assert!(short.contains("15 bytes"), "{short}");
+}
+
 /// Nothing listens on port 1. Paused time, since connecting is tried for seconds.
 #[tokio::test(start_paused = true)]
 async fn a_start_survives_a_registry_that_is_away() {
@@ -131,12 +212,15 @@ async fn a_start_survives_a_registry_that_is_away() {
 
 #[tokio::test]
 async fn each_mistake_has_one_clear_error() {
-    let tag = |keys: &str| format!("[tags.order]\n{keys}");
+    let tag = |keys: &str| format!("database = \"memory\"\n[machine]\nid = 0\n[tags.order]\n{keys}");
+    let machine = |machine: &str, database: &str| {
+        format!("{database}\n[machine]\n{machine}\n[tags.order]\nstrategy = \"snowflake\"")
+    };
     let key = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(key.path(), "a secret that is long enough").unwrap();
     for (text, told) in [
         (String::new(), "no tags are configured; add a section [issuer.tags.NAME]"),
-        ("[tags.Order]".to_owned(), "bad tag name \"Order\""),
+        ("database = \"memory\"\n[tags.Order]".to_owned(), "bad tag name \"Order\""),
         (
             "database = \"mysql://x\"\n[tags.order]".to_owned(),
             "write sqlite:PATH, postgres://USER@HOST/NAME or memory",
@@ -172,31 +256,35 @@ async fn each_mistake_has_one_clear_error() {
             tag("strategy = \"snowflake\"\nbits = { time = 41, worker = 10, sequence = 13 }"),
             "tag order: bits: time 41 + data_centre 0 + worker 10 + sequence 13 is 64; make it 63",
         ),
+        (machine("id = 1024", ""), "machine id 1024 is out of range"),
+        (machine("id = 99999999999", ""), "machine id 99999999999 is out of range"),
+        (machine("", ""), "[issuer.machine]: snowflakes need to know who this process is: write id = 0 if"),
+        (machine("id = 1\nhost = \"h-1\"", ""), "give one of id, host and instance"),
         (
-            format!("[machine]\nid = 1024\n{}", tag("strategy = \"snowflake\"")),
-            "machine id 1024 is out of range",
+            machine("instance = \"a\"", ""),
+            "an instance is registered where all processes see it: set [issuer]",
         ),
-        (format!("[machine]\nid = 1\nhost = \"h-1\"\n{}", tag("strategy = \"snowflake\"")), "give one of"),
         (
-            format!("[machine]\nredis = \"redis://h\"\n{}", tag("strategy = \"snowflake\"")),
+            machine("instance = \"a\"", "database = \"memory\""),
+            "an instance is registered where all processes",
+        ),
+        (machine("instance = \"a/b\"", ""), "bad instance name \"a/b\""),
+        (machine("id = 1\nfolder = \"/proc/no\"", ""), "cannot make the folder /proc/no"),
+        (
+            machine("id = 1\nredis = \"redis://h\"", ""),
             "redis and etcd say where an instance is registered; name it with instance",
         ),
         (
-            format!(
-                "[machine]\ninstance = \"a\"\nredis = \"h\"\netcd.endpoints = []\n{}",
-                tag("strategy = \"snowflake\"")
-            ),
+            machine("instance = \"a\"\nredis = \"h\"\netcd.endpoints = []", ""),
             "register in one of redis and etcd, not in both",
         ),
         (
-            format!("[machine]\ninstance = \"a\"\nredis = \"http://h\"\n{}", tag("strategy = \"snowflake\"")),
+            machine("instance = \"a\"\nredis = \"http://h\"", ""),
             "[issuer.machine]: redis: the URL cannot be understood; write redis://host:port",
         ),
-        (
-            format!("[machine]\ninstance = \"a\"\netcd.endpoints = []\n{}", tag("strategy = \"snowflake\"")),
-            "name 1 to 15 endpoints",
-        ),
-        (format!("[machine]\nhost = \"h\"\n{}", tag("strategy = \"snowflake\"")), "does not end in -N"),
+        (machine("instance = \"a\"\netcd.endpoints = []", ""), "name 1 to 15 endpoints"),
+        (machine("host = \"h\"", ""), "does not end in -N"),
+        ("[tags.order]".to_owned(), "[issuer]: name the database that keeps what was issued"),
         (tag("[tags.order.code]\nlast = 9\nkey_files = []"), "tag order: no key is configured"),
         (
             tag("[tags.order.code]\nlast = 9\nkey_files = [\"KEY\"]\nblocked_words = [\"a\"]"),

@@ -24,6 +24,9 @@ pub(super) struct Claim {
     pub machines: Range<u32>,
     /// How long an id is held without a renewal.
     pub lease: Duration,
+    /// The id that was last asked for and the time that was used up on it: should the answer be lost, the row is this
+    /// process's own when it is read again, and no longer says so.
+    pub asked: Option<(u32, u64)>,
 }
 
 /// What it got.
@@ -65,8 +68,18 @@ struct Choice {
 }
 
 /// Prefers, in this order: what this process holds, what this instance held, what nobody ever held, and what has been
-/// free for longest.
-fn choose(rows: &[Row], claim: &Claim) -> Option<Choice> {
+/// free for longest. An id that was registered by a calendar far ahead of `wall` cannot be used until then, so it is taken
+/// only when there is no other.
+fn choose(rows: &[Row], claim: &Claim, wall: u64) -> Option<Choice> {
+    let soon = wall.saturating_add(claim.lease.as_millis() as u64);
+    let is_ahead = |row: &Row| !row.live && row.entry.used_until > soon;
+    let near: Vec<Row> = rows.iter().filter(|row| !is_ahead(row)).cloned().collect();
+    let far: Vec<u32> = rows.iter().filter(|row| is_ahead(row)).map(|row| row.entry.machine).collect();
+    best(&near, &far, claim).or_else(|| best(rows, &[], claim))
+}
+
+/// As [`choose`], without the ids in `but`.
+fn best(rows: &[Row], but: &[u32], claim: &Claim) -> Option<Choice> {
     let usable = || rows.iter().filter(|row| claim.machines.contains(&row.entry.machine));
     let take = |row: &Row, not_before| Choice { machine: row.entry.machine, over: row.version, not_before };
     let is_namesake = |row: &Row| row.entry.instance == claim.instance;
@@ -80,7 +93,8 @@ fn choose(rows: &[Row], claim: &Claim) -> Option<Choice> {
     if let Some(row) = free().filter(|row| is_namesake(row)).min_by_key(longest) {
         return Some(take(row, row.entry.used_until));
     }
-    let mut taken: Vec<u32> = usable().map(|row| row.entry.machine).collect();
+    let but = but.iter().copied().filter(|machine| claim.machines.contains(machine));
+    let mut taken: Vec<u32> = usable().map(|row| row.entry.machine).chain(but).collect();
     taken.sort_unstable();
     taken.dedup();
     let untouched = claim.machines.len() - taken.len();
@@ -98,12 +112,12 @@ fn choose(rows: &[Row], claim: &Claim) -> Option<Choice> {
 pub(super) async fn claim(
     registry: &dyn Registry,
     clock: &Clock,
-    claim: &Claim,
+    claim: &mut Claim,
 ) -> Result<Granted, ClaimError> {
     let lease_ms = claim.lease.as_millis() as u64;
     for _ in 0..ATTEMPTS {
         let rows = registry.rows().await?;
-        let choice = choose(&rows, claim).ok_or(ClaimError::Exhausted(claim.machines.len()))?;
+        let choice = choose(&rows, claim, clock.wall()).ok_or(ClaimError::Exhausted(claim.machines.len()))?;
         // Before the request, so that the lease ends here before it ends there.
         let (boot, wall) = (clock.boot(), clock.wall());
         let earlier = rows.iter().find(|row| row.entry.machine == choice.machine);
@@ -116,9 +130,12 @@ pub(super) async fn claim(
             holder: claim.holder,
             used_until: registered,
         };
-        if registry.write(&entry, choice.over, claim.lease).await? {
+        let Choice { machine, not_before, over } = choice;
+        let unanswered = claim.asked.filter(|asked| asked.0 == machine).map_or(0, |asked| asked.1);
+        let not_before = not_before.max(unanswered);
+        claim.asked = Some((machine, not_before));
+        if registry.write(&entry, over, claim.lease).await? {
             let ends_boot = boot.saturating_add(lease_ms);
-            let Choice { machine, not_before, .. } = choice;
             return Ok(Granted { machine, ends_boot, used_until: registered, not_before });
         }
     }
@@ -147,9 +164,15 @@ mod tests {
 
     use super::*;
 
+    const NOW: u64 = 1_000;
+
+    fn choose(rows: &[Row], claim: &Claim) -> Option<Choice> {
+        super::choose(rows, claim, NOW)
+    }
+
     fn asking(name: &str, holder: u64) -> Claim {
         let instance = Instance::named(name).unwrap();
-        Claim { instance, holder, machines: 0..4, lease: Duration::from_secs(60) }
+        Claim { instance, holder, machines: 0..4, lease: Duration::from_secs(60), asked: None }
     }
 
     fn row(machine: u32, name: &str, holder: u64, live: bool, used_until: u64) -> Row {
@@ -183,6 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_a_clock_far_ahead_used_up_blocks_nobody_while_there_are_others() {
+        let far = NOW + 60_001;
+        let mut rows = vec![row(0, "a", 7, false, far), row(1, "b", 8, false, NOW)];
+        for holder in [7, 9] {
+            let choice = choose(&rows, &asking("a", holder)).unwrap();
+            assert!(choice.machine >= 2 && choice.over == 0, "{choice:?}");
+        }
+        rows.extend([row(2, "c", 1, true, NOW), row(3, "d", 2, true, NOW)]);
+        assert_eq!(choose(&rows, &asking("a", 7)), Some(Choice { machine: 1, over: 11, not_before: NOW }));
+        rows[1].live = true;
+        // Late is better than never, and never at a time that was used.
+        assert_eq!(choose(&rows, &asking("a", 9)), Some(Choice { machine: 0, over: 10, not_before: far }));
+    }
+
+    #[test]
     fn nothing_is_taken_from_the_living_and_foreign_ids_do_not_count() {
         let mut rows: Vec<Row> = (0..4).map(|id| row(id, "a", u64::from(id), true, 5)).collect();
         rows.push(row(4, "d", 9, false, 5));
@@ -192,7 +230,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_id_is_only_taken_when_it_is_free_or_ones_own(
-            held in prop::collection::btree_map(0_u32..6, (0_u64..4, any::<bool>(), 0_u64..100), 0..6), holder in 0_u64..4,
+            held in prop::collection::btree_map(0_u32..6, (0_u64..4, any::<bool>(), 0_u64..100_000), 0..6), holder in 0_u64..4,
         ) {
             let name = |holder: u64| format!("i{}", holder / 2);
             let rows: Vec<Row> = held

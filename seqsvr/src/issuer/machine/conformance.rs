@@ -27,11 +27,17 @@ async fn write(registry: &dyn Registry, entry: &Entry, over: u64, lease: Duratio
 }
 
 fn asking(name: &str, holder: u64, machines: u32) -> Claim {
-    Claim { instance: Instance::named(name).unwrap(), holder, machines: 0..machines, lease: MINUTE }
+    Claim {
+        instance: Instance::named(name).unwrap(),
+        holder,
+        machines: 0..machines,
+        lease: MINUTE,
+        asked: None,
+    }
 }
 
 async fn get(registry: &dyn Registry, asked: &Claim) -> Granted {
-    claim(registry, &Clock::system(), asked).await.expect("there are ids left")
+    claim(registry, &Clock::system(), &mut asked.clone()).await.expect("there are ids left")
 }
 
 pub(super) async fn an_empty_registry_has_no_rows(registry: &dyn Registry) {
@@ -132,7 +138,7 @@ pub(super) async fn claims_at_once_get_different_ids_until_none_is_left(registry
     let granted = futures_util::future::join_all(claims.iter().map(|asked| get(registry, asked))).await;
     let ids: HashSet<u32> = granted.iter().map(|granted| granted.machine).collect();
     assert_eq!(ids, (0..8).collect());
-    let refused = claim(registry, &Clock::system(), &asking("late", 100, 8)).await;
+    let refused = claim(registry, &Clock::system(), &mut asking("late", 100, 8)).await;
     assert_eq!(refused, Err(ClaimError::Exhausted(8)));
     assert!(refused.unwrap_err().to_string().starts_with("all 8 machine ids are held"));
 }

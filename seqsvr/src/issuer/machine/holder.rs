@@ -101,6 +101,8 @@ pub(super) struct Shared {
     /// The lease is over or the calendar passed what is registered: worth a renewal before its time.
     pub(super) wanted: Notify,
     pub(super) wants: AtomicBool,
+    /// The last claim found every id held.
+    pub(super) exhausted: AtomicBool,
     pub(super) renewals: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) changes: AtomicU64,
@@ -130,6 +132,7 @@ impl Holder {
             hold: RwLock::new(None),
             wanted: Notify::new(),
             wants: AtomicBool::new(false),
+            exhausted: AtomicBool::new(false),
             renewals: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             changes: AtomicU64::new(0),
@@ -149,6 +152,11 @@ impl Holder {
             }
             _ => MachineHealth::Unheld,
         }
+    }
+
+    /// Whether the last claim found all ids held by living others.
+    pub fn is_anothers(&self) -> bool {
+        self.shared.exhausted.load(Ordering::Acquire)
     }
 
     /// Counts since the holder was opened.

@@ -32,7 +32,7 @@ impl Keeper {
         stop: CancellationToken,
     ) -> Self {
         let HolderOptions { instance, machines, lease, holder, .. } = options.clone();
-        let claim = Claim { instance, holder, machines, lease };
+        let claim = Claim { instance, holder, machines, lease, asked: None };
         Self { options, claim, registry, cache: cache.map(Arc::new), shared, stop, failing: false }
     }
 
@@ -69,11 +69,12 @@ impl Keeper {
     }
 
     async fn renew(&mut self) {
-        let attempt = claim(&*self.registry, &self.shared.clock, &self.claim);
+        let attempt = claim(&*self.registry, &self.shared.clock, &mut self.claim);
         let answer = tokio::time::timeout(self.options.call_timeout, attempt).await.unwrap_or_else(|_| {
             let waited = self.options.call_timeout;
             Err(ClaimError::Registry(RegistryError(format!("no answer within {waited:?}"))))
         });
+        self.shared.exhausted.store(matches!(answer, Err(ClaimError::Exhausted(_))), Ordering::Release);
         let before = self.shared.hold();
         let granted = match answer {
             Ok(granted) => granted,

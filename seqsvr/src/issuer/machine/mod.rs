@@ -30,6 +30,7 @@ pub use fixed::Fixed;
 pub use holder::{Holder, MachineHealth, MachineMetrics, OpenHolderError};
 pub use instance::{BadInstance, Instance, NoOrdinal, ordinal};
 pub use memory::MemoryRegistry;
+pub(in crate::issuer) use options::MOST_MACHINES;
 pub use options::{BadHolderOption, HolderOptions};
 pub use redis::RedisRegistry;
 pub use registry::{Entry, MAX_VALUE, Registry, RegistryError, Row};

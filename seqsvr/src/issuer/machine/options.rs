@@ -10,7 +10,7 @@ use super::Instance;
 use super::registry::MAX_VALUE;
 
 /// The most machine ids that any format has.
-const MOST_MACHINES: u32 = 1 << crate::issuer::snowflake::MOST_MACHINE_BITS;
+pub(in crate::issuer) const MOST_MACHINES: u32 = 1 << crate::issuer::snowflake::MOST_MACHINE_BITS;
 
 /// Settings of a [`Holder`](super::Holder).
 #[derive(Clone, Debug)]

@@ -18,11 +18,17 @@ const MINUTE: u64 = 60_000;
 struct Line {
     registry: MemoryRegistry,
     cut: AtomicBool,
+    /// The next write is carried out, and its answer does not arrive.
+    lose: AtomicBool,
 }
 
 impl Line {
     fn new(hands: &Hands) -> Arc<Self> {
-        Arc::new(Self { registry: MemoryRegistry::new(hands.clock()), cut: AtomicBool::new(false) })
+        Arc::new(Self {
+            registry: MemoryRegistry::new(hands.clock()),
+            cut: AtomicBool::new(false),
+            lose: AtomicBool::new(false),
+        })
     }
 
     fn cut(&self, cut: bool) {
@@ -46,7 +52,11 @@ impl Registry for Line {
 
     async fn write(&self, entry: &Entry, over: u64, lease: Duration) -> Result<bool, RegistryError> {
         self.check()?;
-        self.registry.write(entry, over, lease).await
+        let written = self.registry.write(entry, over, lease).await;
+        if self.lose.swap(false, Ordering::SeqCst) {
+            return Err(RegistryError("the answer is lost".to_owned()));
+        }
+        written
     }
 }
 
@@ -137,6 +147,40 @@ async fn an_earlier_holders_time_is_not_used_again() {
     assert_eq!(held(&next, &hands), Err(Unheld::Used { wait_ms: 1 }));
     pass(&hands, 3 * MINUTE).await;
     assert_eq!(held(&next, &hands), Ok(0), "a renewal forgets nothing and blocks nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_holders_time_is_not_used_when_the_answer_to_the_claim_is_lost() {
+    let hands = Hands::at(NOW);
+    let line = Line::new(&hands);
+    let only = |name, hands: &Hands| {
+        let options = HolderOptions::new(Instance::named(name).unwrap(), 0..1, None);
+        Holder::open(options, hands.clock(), Arc::clone(&line) as Arc<dyn Registry>)
+    };
+    only("ahead", &hands).await.unwrap().close(NOW + 30_000).await;
+    line.lose.store(true, Ordering::SeqCst);
+    let next = only("behind", &hands).await.unwrap();
+    assert_eq!(held(&next, &hands), Err(Unheld::Over));
+    pass(&hands, 3_000).await;
+    assert!(matches!(held(&next, &hands), Err(Unheld::Used { .. })), "{:?}", held(&next, &hands));
+    pass(&hands, 30_000).await;
+    assert_eq!(held(&next, &hands), Ok(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_far_ahead_does_not_keep_its_instance_from_numbers() {
+    const YEARS: u64 = 30 * 365 * 86_400_000;
+    let hands = Hands::at(NOW + YEARS);
+    let line = Line::new(&hands);
+    let holder = open("a", None, &hands, &line).await;
+    let machine = held(&holder, &hands).unwrap();
+    // Killed; the clock is put right, and the lease ends.
+    drop(holder);
+    hands.set(NOW);
+    hands.pass(11 * MINUTE);
+    let again = open("a", None, &hands, &line).await;
+    let other = held(&again, &hands).expect("there are ids that nobody used up");
+    assert_ne!(other, machine);
 }
 
 #[tokio::test(start_paused = true)]

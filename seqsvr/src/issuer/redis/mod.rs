@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::repository::Repository;
-use super::segment::{Journal, SegmentOptions, Source, Taker};
+use super::segment::{AskedStep, Journal, SegmentOptions, Source, Taker};
 use super::strategy::{IssueError, Issued, Status, Strategy};
 use super::tag::Tag;
 use shared::Shared;
@@ -101,6 +101,7 @@ impl RedisOptions {
 /// A [`Strategy`] of segments that all processes take from together, in Redis.
 pub struct RedisStrategy {
     shared: Arc<Shared>,
+    asked: Arc<AskedStep>,
     requests: mpsc::Sender<Request>,
     stop: CancellationToken,
     work: Mutex<Work>,
@@ -128,13 +129,14 @@ impl RedisStrategy {
         options.check().map_err(wrong)?;
         let segment = options.segment.clone();
         let ahead = segment.ahead;
-        let source =
-            Source::new(Taker::new(repository, tag.clone(), segment), journal, ahead).map_err(wrong)?;
+        let taker = Taker::new(repository, tag.clone(), segment);
+        let asked = taker.asked_step();
+        let source = Source::new(taker, journal, ahead).map_err(wrong)?;
         let shared = Arc::new(Shared::new(tag.clone()));
         let (requests, received) = mpsc::channel(options.queue);
         let stop = CancellationToken::new();
         let worker = Worker::new(Arc::clone(&shared), options, source, received, stop.clone());
-        Ok(Self { shared, requests, stop, work: Mutex::new(Work::Waits(Box::new(worker))) })
+        Ok(Self { shared, asked, requests, stop, work: Mutex::new(Work::Waits(Box::new(worker))) })
     }
 }
 
@@ -169,6 +171,10 @@ impl Strategy for RedisStrategy {
         self.requests.try_send(Request { count, answer }).map_err(full)?;
         let stopped = |_| IssueError::Final(format!("{}: the issuer was shut down", self.shared.tag));
         answered.await.map_err(stopped)?
+    }
+
+    fn ask_step(&self, step: u64) -> Result<(), String> {
+        self.asked.set(step)
     }
 
     fn status(&self) -> Status {

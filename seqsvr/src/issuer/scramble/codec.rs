@@ -22,7 +22,7 @@ const OTHERS: u64 = 64;
 const MARKS: usize = 2;
 
 /// The shortest secret in bytes; shorter ones could be found by trying, from a fingerprint or a few codes.
-const SHORTEST_SECRET: usize = 16;
+pub(in crate::issuer) const SHORTEST_SECRET: usize = 16;
 
 /// A secret and its place in the order of rotations.
 #[derive(Clone, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod tests;
 mod words;
 
 pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
+pub(in crate::issuer) use codec::SHORTEST_SECRET;
 pub use codec::{BadCodec, Code, Codec, CodecOptions, DecodeError, EncodeError, Key};
 pub use fingerprint::{BadFingerprint, Changed, Fingerprint};
 pub use ledger::{CodeLedger, LedgerError, MemoryLedger, PostgresLedger, SqliteLedger};

@@ -5,6 +5,7 @@
 //! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the one
 //! task for each tag that brings them, and this file is the whole for callers.
 
+mod asked;
 mod filler;
 mod journal;
 mod ledger;
@@ -32,6 +33,7 @@ use super::range;
 use super::repository::Repository;
 use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
+pub(super) use asked::AskedStep;
 use filler::{Filler, Outcome, Shared};
 use line::Take;
 pub(super) use pace::lasts;
@@ -44,6 +46,7 @@ pub(super) use taker::Taker;
 /// repository. The rest of a segment is lost at a restart, which leaves a gap.
 pub struct SegmentStrategy {
     shared: Arc<Shared>,
+    asked: Arc<AskedStep>,
     stop: CancellationToken,
     work: Mutex<Work>,
 }
@@ -71,10 +74,11 @@ impl SegmentStrategy {
         let shared = Arc::new(Shared::new(tag.clone(), &options));
         let stop = CancellationToken::new();
         let ahead = options.ahead;
-        let source =
-            Source::new(Taker::new(repository, tag.clone(), options), journal, ahead).map_err(wrong)?;
+        let taker = Taker::new(repository, tag.clone(), options);
+        let asked = taker.asked_step();
+        let source = Source::new(taker, journal, ahead).map_err(wrong)?;
         let filler = Filler::new(Arc::clone(&shared), source, stop.clone());
-        Ok(Self { shared, stop, work: Mutex::new(Work::Waits(Box::new(filler))) })
+        Ok(Self { shared, asked, stop, work: Mutex::new(Work::Waits(Box::new(filler))) })
     }
 
     /// The way past the room: the number that was drawn, another in its place, or none.
@@ -147,6 +151,10 @@ impl Strategy for SegmentStrategy {
                 )));
             }
         }
+    }
+
+    fn ask_step(&self, step: u64) -> Result<(), String> {
+        self.asked.set(step)
     }
 
     fn status(&self) -> Status {

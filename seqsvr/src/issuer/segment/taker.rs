@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::asked::AskedStep;
 use super::options::SegmentOptions;
 use crate::issuer::range::Range;
 use crate::issuer::repository::{Extension, Repository, RepositoryError, Values};
@@ -19,13 +20,20 @@ pub(crate) struct Taker {
     pub(crate) repository: Arc<dyn Repository>,
     pub(crate) tag: Tag,
     pub(crate) options: SegmentOptions,
+    asked: Arc<AskedStep>,
     seen: Option<Values>,
     checked: bool,
 }
 
 impl Taker {
     pub(crate) fn new(repository: Arc<dyn Repository>, tag: Tag, options: SegmentOptions) -> Self {
-        Self { repository, tag, options, seen: None, checked: false }
+        let asked = Arc::new(AskedStep::new(&options));
+        Self { repository, tag, options, asked, seen: None, checked: false }
+    }
+
+    /// Where calls leave their step for the next segment.
+    pub(crate) fn asked_step(&self) -> Arc<AskedStep> {
+        Arc::clone(&self.asked)
     }
 
     /// Checks the settings against what is stored, and makes the row if there is none.
@@ -33,7 +41,8 @@ impl Taker {
         self.values().await.map(drop)
     }
 
-    /// Takes the next range: one step, but at least `count` numbers. `lasted`: how long the last used-up one did.
+    /// Takes the next range: one step, but at least `count` numbers. `lasted`: how long the last used-up one did, by which the
+    /// stored step is adapted; one that a call brought takes its place.
     pub(crate) async fn take(&mut self, count: u64, lasted: Option<Duration>) -> Result<Range, IssueError> {
         for _ in 0..ATTEMPTS {
             let seen = self.values().await?;
@@ -46,12 +55,16 @@ impl Taker {
                     self.tag, self.options.limit
                 )));
             }
-            let step = self.options.pace().next(seen.step, lasted);
+            let asked = self.asked.get();
+            let step = asked.unwrap_or_else(|| self.options.pace().next(seen.step, lasted));
             let next = Values { start, max: from + step.max(count).min(left), step };
             // Forgotten first: after an error nobody knows what is stored.
             self.seen = None;
             if self.call(self.repository.take(&self.tag, seen.max, next)).await? {
                 self.seen = Some(next);
+                if let Some(asked) = asked {
+                    self.asked.done(asked);
+                }
                 return Ok(Range { first: from + 1, last: next.max });
             }
         }

@@ -183,3 +183,32 @@ async fn a_busy_tag_gets_larger_segments_and_a_quiet_one_smaller() {
     }
     assert!(step().await < 100);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_step_of_a_call_counts_for_the_next_segment_and_adapts_from_there() {
+    let repository = Arc::new(MemoryRepository::new());
+    // One segment waits behind the one in use, and no more.
+    let options = SegmentOptions { step_max: 5_000, reserve: Duration::ZERO, ..small() };
+    let strategy = strategy(&repository, options);
+    strategy.init().await.unwrap();
+    strategy.issue(1).await.unwrap();
+    for wrong in [0, 9, 5_001] {
+        let problem = strategy.ask_step(wrong).unwrap_err();
+        assert!(problem.contains("set 10 to 5000"), "{problem}");
+    }
+    strategy.ask_step(900).unwrap();
+    let stored = async || repository.list().await.unwrap()[0].values;
+    let before = stored().await.max;
+    while stored().await.max == before {
+        strategy.issue(1).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let taken = stored().await;
+    assert_eq!((taken.max - before, taken.step), (900, 900));
+    // Used up within a moment, so the next one is twice as large: the row's step, as ever.
+    for _ in 0..50 {
+        strategy.issue(100).await.unwrap();
+        tokio::time::advance(Duration::from_millis(1)).await;
+    }
+    assert!(stored().await.step > 900, "{:?}", stored().await);
+}

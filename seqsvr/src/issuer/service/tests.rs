@@ -154,6 +154,17 @@ fn never() -> Builder {
 }
 
 #[tokio::test]
+async fn a_step_is_refused_by_tags_without_segments() {
+    let issuer = never().open().await.unwrap();
+    let error = issuer.next_with_step("ticket", 1, 500).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "step = 500 is not possible for ticket: its numbers do not come in segments; leave step out"
+    );
+    assert_eq!(issuer.next_with_step("spare", 2, 500).await.unwrap().first(), 1);
+}
+
+#[tokio::test]
 async fn a_tag_without_numbers_refuses_or_falls_back_as_configured() {
     let refusing = never().rejected("ticket", Arc::new(Refuse)).unwrap().open().await.unwrap();
     let error = refusing.next("ticket", 1).await.unwrap_err();

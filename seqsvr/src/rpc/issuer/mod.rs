@@ -36,9 +36,10 @@ impl Office {
 /// What kind of failure it is, for callers over gRPC.
 fn status(error: &NextError) -> Status {
     let code = match error {
-        NextError::BadTag(_) | NextError::BadCount { .. } | NextError::BadCode { .. } => {
-            Code::InvalidArgument
-        }
+        NextError::BadTag(_)
+        | NextError::BadCount { .. }
+        | NextError::BadStep { .. }
+        | NextError::BadCode { .. } => Code::InvalidArgument,
         NextError::UnknownTag { .. } => Code::NotFound,
         NextError::Vetoed { .. } => Code::PermissionDenied,
         NextError::Issue(IssueError::Retryable(_)) => Code::Unavailable,
@@ -50,8 +51,12 @@ fn status(error: &NextError) -> Status {
 #[tonic::async_trait]
 impl v1::issuer_server::Issuer for Office {
     async fn next(&self, request: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
-        let v1::NextRequest { biz_tag, count } = request.into_inner();
-        let issued = self.issuer.next(&biz_tag, count).await.map_err(|error| status(&error))?;
+        let v1::NextRequest { biz_tag, count, step } = request.into_inner();
+        let issued = match step {
+            Some(step) => self.issuer.next_with_step(&biz_tag, count, step).await,
+            None => self.issuer.next(&biz_tag, count).await,
+        };
+        let issued = issued.map_err(|error| status(&error))?;
         let range = |range: &crate::issuer::Range| v1::Range { first: range.first, last: range.last };
         Ok(Response::new(v1::NextReply {
             ranges: issued.ranges().iter().map(range).collect(),

@@ -3,7 +3,6 @@
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -14,9 +13,10 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Interceptor;
 
 use crate::issuer::{IssueError, Issuer, NextError, TagInfo};
+use crate::rpc::door::problem;
 use crate::rpc::security::Guard;
 
-/// The pages, for callers with the token.
+/// The pages, for callers with the token; and two for who watches over processes, which has none and learns no names.
 pub(crate) fn pages(issuer: Issuer, guard: Guard) -> Router {
     Router::new()
         .route("/v1/ids/{biz_tag}", post(next))
@@ -35,13 +35,35 @@ pub(crate) fn pages(issuer: Issuer, guard: Guard) -> Router {
                 }
             }
         }))
+        .route("/health", get(health))
+        .route("/ready", get(ready))
         .with_state(issuer)
+}
+
+/// The process is there and answers.
+async fn health() -> Response {
+    Json(json!({ "status": "up" })).into_response()
+}
+
+/// Every tag can issue. One that is in trouble and lives on what it has in memory still can.
+async fn ready(State(issuer): State<Issuer>) -> Response {
+    let tags = issuer.tags();
+    let cannot = tags.iter().filter(|tag| tag.status.cannot_issue()).count();
+    if cannot == 0 {
+        return Json(json!({ "status": "ready" })).into_response();
+    }
+    let detail = format!(
+        "{cannot} of {} tags cannot issue numbers now; `seqsvr tags` and the log say why",
+        tags.len()
+    );
+    problem(StatusCode::SERVICE_UNAVAILABLE, "not_ready", &detail, true)
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NextBody {
     count: Option<u32>,
+    step: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -58,14 +80,18 @@ async fn next(State(issuer): State<Issuer>, Path(biz_tag): Path<String>, body: S
         "" => Ok(NextBody::default()),
         text => serde_json::from_str(text),
     };
-    let count = match body {
-        Ok(NextBody { count }) => count.unwrap_or(1),
+    let (count, step) = match body {
+        Ok(NextBody { count, step }) => (count.unwrap_or(1), step),
         Err(error) => {
             let what = format!("the body is wrong ({error}); send {{\"count\": 1}} or nothing");
             return problem(StatusCode::BAD_REQUEST, "bad_body", &what, false);
         }
     };
-    match issuer.next(&biz_tag, count).await {
+    let issued = match step {
+        Some(step) => issuer.next_with_step(&biz_tag, count, step).await,
+        None => issuer.next(&biz_tag, count).await,
+    };
+    match issued {
         Ok(issued) => Json(NextAnswer {
             ids: issued.numbers().map(|number| number.to_string()).collect(),
             codes: issued.codes().to_vec(),
@@ -108,6 +134,7 @@ fn refused(error: &NextError) -> Response {
     let (status, code) = match error {
         NextError::BadTag(_) => (StatusCode::BAD_REQUEST, "bad_tag"),
         NextError::BadCount { .. } => (StatusCode::BAD_REQUEST, "bad_count"),
+        NextError::BadStep { .. } => (StatusCode::BAD_REQUEST, "bad_step"),
         NextError::BadCode { .. } => (StatusCode::BAD_REQUEST, "bad_code"),
         NextError::UnknownTag { .. } => (StatusCode::NOT_FOUND, "unknown_tag"),
         NextError::Vetoed { .. } => (StatusCode::FORBIDDEN, "vetoed"),
@@ -115,16 +142,4 @@ fn refused(error: &NextError) -> Response {
         NextError::Issue(IssueError::Final(_)) => (StatusCode::CONFLICT, "exhausted"),
     };
     problem(status, code, &error.to_string(), error.is_retryable())
-}
-
-fn problem(status: StatusCode, code: &str, detail: &str, retryable: bool) -> Response {
-    let body = json!({
-        "type": "about:blank",
-        "title": status.canonical_reason().unwrap_or_default(),
-        "status": status.as_u16(),
-        "code": code,
-        "detail": detail,
-        "retryable": retryable,
-    });
-    (status, [(CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
 }

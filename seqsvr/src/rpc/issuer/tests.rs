@@ -18,7 +18,8 @@ async fn issuer() -> Issuer {
 #[tokio::test]
 async fn numbers_and_tags_over_grpc() {
     let office = Office::new(issuer().await);
-    let next = |tag: &str, count| Request::new(v1::NextRequest { biz_tag: tag.to_owned(), count });
+    let next =
+        |tag: &str, count| Request::new(v1::NextRequest { biz_tag: tag.to_owned(), count, step: None });
     let reply = office.next(next("order", 3)).await.unwrap().into_inner();
     assert_eq!(reply.ranges, [v1::Range { first: 1, last: 3 }]);
     assert_eq!(reply.biz_tag, "order");
@@ -30,6 +31,10 @@ async fn numbers_and_tags_over_grpc() {
     ] {
         assert_eq!(office.next(next(tag, count)).await.unwrap_err().code(), code);
     }
+    let stepped = v1::NextRequest { biz_tag: "order".to_owned(), count: 1, step: Some(99) };
+    let refused = office.next(Request::new(stepped)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("set 100 to 1000000, the tag's step_min and step_max"), "{refused}");
     let tags = office.tags(Request::new(v1::TagsRequest {})).await.unwrap().into_inner().tags;
     assert_eq!(
         (tags[0].biz_tag.as_str(), tags[0].issued, tags[0].strategy.as_str()),
@@ -72,6 +77,7 @@ async fn numbers_over_http_for_callers_with_the_token() {
     for (path, token, body, status, code) in [
         ("/v1/ids/order", "wrong", "", StatusCode::UNAUTHORIZED, "unauthenticated"),
         ("/v1/ids/order", token, "{", StatusCode::BAD_REQUEST, "bad_body"),
+        ("/v1/ids/order", token, r#"{"step": 1000001}"#, StatusCode::BAD_REQUEST, "bad_step"),
         ("/v1/ids/order", token, r#"{"count": 0}"#, StatusCode::BAD_REQUEST, "bad_count"),
         ("/v1/ids/ORDER", token, "", StatusCode::BAD_REQUEST, "bad_tag"),
         ("/v1/ids/invoice", token, "", StatusCode::NOT_FOUND, "unknown_tag"),

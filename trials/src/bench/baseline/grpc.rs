@@ -117,7 +117,7 @@ impl Sequence for Bare {
 #[tonic::async_trait]
 impl Issuer for Bare {
     async fn next(&self, request: Request<issuer::NextRequest>) -> Answer<issuer::NextReply> {
-        let issuer::NextRequest { biz_tag, count } = request.into_inner();
+        let issuer::NextRequest { biz_tag, count, .. } = request.into_inner();
         let range = issuer::Range { first: NUMBER, last: NUMBER + u64::from(count) - 1 };
         Ok(Response::new(issuer::NextReply { ranges: vec![range], codes: Vec::new(), biz_tag }))
     }

@@ -58,7 +58,7 @@ const STEP: u64 = 100_000_000;
 
 /// `count` numbers.
 async fn next(channel: Channel, count: u32) -> Result<()> {
-    let request = v1::NextRequest { biz_tag: TAG.to_owned(), count };
+    let request = v1::NextRequest { biz_tag: TAG.to_owned(), count, step: None };
     let reply = IssuerClient::new(channel).next(request).await?.into_inner();
     let numbers: u64 = reply.ranges.iter().map(|range| range.last - range.first + 1).sum();
     if numbers == u64::from(count) {
