@@ -21,6 +21,21 @@ mod sync {
     pub(crate) const PAGE_UIDS: usize = 2;
     pub(crate) const LEAF_PAGES: usize = 2;
 
+    /// The distances of a leaf, without huge pages.
+    pub(crate) struct Slots([AtomicU32; PAGE_UIDS * LEAF_PAGES]);
+
+    impl Slots {
+        pub(crate) fn new() -> Self {
+            Self(std::array::from_fn(|_| AtomicU32::new(0)))
+        }
+
+        pub(crate) fn all(&self) -> &[AtomicU32; PAGE_UIDS * LEAF_PAGES] {
+            &self.0
+        }
+
+        pub(crate) fn page_touched(&self) {}
+    }
+
     /// The standard one, whose promise is kept by a lock that the model checker sees.
     #[derive(Debug)]
     pub(crate) struct OnceLock<T> {

@@ -24,6 +24,7 @@ mod runs;
 pub(crate) mod section;
 pub(crate) mod shared;
 pub(crate) mod shell;
+mod slots;
 mod space;
 mod split;
 mod sync;

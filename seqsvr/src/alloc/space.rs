@@ -5,10 +5,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::pages::{Directory, Line, Page, Seen, WIDE};
+use super::pages::{Directory, Line, Seen, WIDE};
 use super::section::{Plan, Rules};
 use super::split::{Places, Split};
-use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, PAGE_UIDS, fence};
+use super::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// What a take came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,16 @@ pub(crate) enum Advance {
     Closed,
 }
 
+/// What lets most takes of a section do without looking at anything else of it. Apart from the rest, so that the gates of busy
+/// sections stay in the nearest cache.
+struct Gate {
+    /// Up to this distance numbers may be handed out without asking: never more than the section's confirmed
+    /// ceiling allows, often less. 0 where nothing was taken yet, and once the section is closed or where it is not here.
+    room: AtomicU32,
+    /// Where the uids stood when their section was loaded.
+    base: u64,
+}
+
 /// The ceiling that adjacent uids share.
 struct Section {
     /// Numbers at or below this may be handed out: confirmed by the store, at most the limit, 0 once closed.
@@ -75,7 +85,12 @@ pub(crate) struct Space {
     split: Split,
     rules: Rules,
     places: Places,
+    /// By place.
     sections: Box<[Section]>,
+    /// The section of the first gate.
+    first_section: usize,
+    /// One for each section from the first to the last that is here, also for those between that are not.
+    gates: Box<[Gate]>,
     directory: Directory,
     /// Numbers passed over without being handed out. Locked while they are, and while all distances are
     /// summed, so that their difference never goes back.
@@ -92,10 +107,20 @@ impl Space {
             closed: AtomicBool::new(false),
             skipped: AtomicU64::new(0),
         };
-        let uids = places.ends().map_or((0, 0), |(first, last)| (split.first(first), split.last(last)));
+        let gate = |section| Gate {
+            room: AtomicU32::new(0),
+            base: places.of(section).map_or(0, |place| bases[place]),
+        };
+        // Without a section there is no gate, and so no uid.
+        let (uids, gates) = match places.ends() {
+            Some((first, last)) => ((split.first(first), split.last(last)), first..last + 1),
+            None => ((0, 0), 0..0),
+        };
         Self {
             split,
             rules,
+            first_section: gates.start,
+            gates: gates.map(gate).collect(),
             sections: bases.into_iter().map(section).collect(),
             places,
             directory: Directory::new(uids.0, uids.1),
@@ -103,13 +128,24 @@ impl Space {
         }
     }
 
-    /// The hot path: takes `count` numbers, 1 or more, for `uid` if its page has room, and answers the last.
+    /// The hot path: takes `count` numbers, 1 or more, for `uid` if it was touched and its section has room, and answers the last.
     #[inline]
     pub(crate) fn take_within_room(&self, uid: u32, count: u32) -> Option<u64> {
-        self.directory.page(uid)?.take(uid, count)
+        // Below the first it wraps around to what is not there.
+        let gate = self.gates.get(self.split.section(uid).wrapping_sub(self.first_section))?;
+        let distance = self.directory.leaf(uid)?.distance(uid);
+        // Relaxed: all that takers share is this one value, and a single atomic has one order of changes.
+        let seen = distance.load(Ordering::Relaxed);
+        let last = u64::from(seen) + u64::from(count);
+        if seen == 0 || last > u64::from(gate.room.load(Ordering::Acquire)) {
+            return None;
+        }
+        // Cannot cut anything off: the room is an u32.
+        let moved = distance.compare_exchange(seen, last as u32, Ordering::Relaxed, Ordering::Relaxed);
+        moved.is_ok().then_some(gate.base + last)
     }
 
-    /// Takes `count` numbers, 1 or more, for `uid`, also where its page gave no room: not touched yet, near the
+    /// Takes `count` numbers, 1 or more, for `uid`, also where there was no room: not touched yet, near the
     /// ceiling, contended, or wide.
     pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
         let Some(section) = self.section(uid) else { return Take::Closed };
@@ -119,7 +155,7 @@ impl Space {
             let seen = line.seen();
             match self.rules.plan(section.base + seen.distance(), count, ceiling) {
                 Plan::Grant { last } if self.step(section, &line, seen, last - section.base) => {
-                    self.widen_room(section, uid, line.page, ceiling);
+                    self.widen_room(section, uid, ceiling);
                     return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
                 }
                 Plan::Grant { .. } => {}
@@ -161,17 +197,16 @@ impl Space {
     /// The last number handed out for `uid`, or where an untouched one stands. `None`: its section is not here.
     pub(crate) fn current(&self, uid: u32) -> Option<u64> {
         let base = self.section(uid)?.base;
-        let line = self.directory.leaf(uid).and_then(|leaf| leaf.line(uid));
-        Some(base + line.map_or(0, |line| line.seen().distance()))
+        let leaf = self.directory.leaf(uid);
+        Some(base + leaf.map_or(0, |leaf| leaf.line(uid).seen().distance()))
     }
 
-    /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched
-    /// pages, of which those that it shares with a neighbour count for the section of their first uid.
+    /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched pages.
     pub(crate) fn allocated_in(&self, place: usize) -> u64 {
         let section = self.places.section(place);
         let (first, last) = (self.split.first(section), self.split.last(section));
         let skipped = self.sections[place].skipped.load(Ordering::Relaxed);
-        self.directory.moved_between(first, last).saturating_sub(skipped)
+        self.directory.moved(first, last).saturating_sub(skipped)
     }
 
     /// The sections that are here, and their places.
@@ -183,7 +218,11 @@ impl Space {
     pub(crate) fn allocated(&self) -> u64 {
         let skipped = self.lock_skipped();
         // Wraps, as the sums do: only the difference is meant.
-        self.directory.moved().wrapping_sub(*skipped)
+        let moved = match self.places.ends() {
+            Some((first, last)) => self.directory.moved(self.split.first(first), self.split.last(last)),
+            None => 0,
+        };
+        moved.wrapping_sub(*skipped)
     }
 
     /// Notes that the ceiling of the section at `place` should be at `to`. True: nobody had asked for as much, so the
@@ -218,9 +257,8 @@ impl Space {
         // Pairs with the fence in `widen_room`: either that sees the section closed, or this comes later.
         fence(Ordering::SeqCst);
         for place in places {
-            let section = self.places.section(place);
-            let (first, last) = (self.split.first(section), self.split.last(section));
-            self.directory.pages(first, last, |page| page.room.store(0, Ordering::Release));
+            let gate = self.places.section(place) - self.first_section;
+            self.gates[gate].room.store(0, Ordering::Release);
         }
     }
 
@@ -234,8 +272,7 @@ impl Space {
 
     /// The line of `uid`, whose section is here.
     fn line(&self, uid: u32) -> Line<'_> {
-        let base = |uid| self.section(uid).map_or(0, |section| section.base);
-        self.directory.touch(uid, base).touch(uid)
+        self.directory.touch(uid).touch(uid)
     }
 
     /// Moves a line, promoting it first if it has to be; false: look again.
@@ -256,20 +293,17 @@ impl Space {
         }
     }
 
-    fn widen_room(&self, section: &Section, uid: u32, page: &Page, ceiling: u64) {
-        let first = uid - uid % PAGE_UIDS as u32;
-        if self.split.section(first) != self.split.section(first + (PAGE_UIDS as u32 - 1)) {
-            return;
-        }
+    fn widen_room(&self, section: &Section, uid: u32, ceiling: u64) {
+        let gate = &self.gates[self.split.section(uid) - self.first_section];
         let distance = self.rules.carefree(ceiling).saturating_sub(section.base);
         let room = distance.min(u64::from(WIDE - 1)) as u32;
-        if room <= page.room.load(Ordering::Relaxed) {
+        if room <= gate.room.load(Ordering::Relaxed) {
             return;
         }
-        page.room.fetch_max(room, Ordering::AcqRel);
+        gate.room.fetch_max(room, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if section.is_closed() {
-            page.room.store(0, Ordering::Release);
+            gate.room.store(0, Ordering::Release);
         }
     }
 }

@@ -53,11 +53,25 @@ impl Measured for Alloc {
     }
 }
 
-/// Takes one number. A window that is not raised yet is waited for, as a caller would.
+/// Takes one number.
+#[inline]
 fn take(sequencer: &Embedded, uid: Uid) {
-    while let Err(error) = sequencer.try_next(uid, 1) {
+    if let Err(error) = sequencer.try_next(uid, 1) {
+        take_later(sequencer, uid, error);
+    }
+}
+
+/// A window that is not raised yet is waited for, as a caller would.
+#[cold]
+#[inline(never)]
+fn take_later(sequencer: &Embedded, uid: Uid, mut error: TryNextError) {
+    loop {
         assert_eq!(error, TryNextError::WouldWait, "numbers must not run out");
         thread::yield_now();
+        match sequencer.try_next(uid, 1) {
+            Ok(_) => return,
+            Err(again) => error = again,
+        }
     }
 }
 

@@ -1,0 +1,64 @@
+//! The memory of a leaf: zeroed 32-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
+//! that scattered uids cost little. Once half of the pages were touched, the kernel is asked to make one huge page of them, so
+//! that a random uid of a dense leaf costs one cache miss and a short walk of the page tables.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use memmap2::{Advice, MmapMut, MmapOptions};
+
+use super::sync::{LEAF_PAGES, PAGE_UIDS};
+
+/// Slots of a leaf.
+const SLOTS: usize = PAGE_UIDS * LEAF_PAGES;
+/// What they fill: exactly a huge page of x86-64 and AArch64 with small pages of 4 KiB.
+const BYTES: usize = SLOTS * size_of::<AtomicU32>();
+/// At so many touched pages a leaf counts as dense: the huge page then at most doubles its memory.
+const DENSE_PAGES: usize = LEAF_PAGES / 2;
+
+/// See the module.
+pub(crate) struct Slots {
+    /// Twice as large as needed, in addresses only, so that a part of it is aligned as a huge page must be.
+    mapping: MmapMut,
+    /// Where that part begins.
+    first: usize,
+    touched_pages: AtomicUsize,
+}
+
+impl Slots {
+    /// All slots, 0.
+    ///
+    /// # Panics
+    ///
+    /// The process may have no more address space: as when any other allocation fails.
+    pub(crate) fn new() -> Self {
+        let mapping = MmapOptions::new().len(2 * BYTES).no_reserve_swap().map_anon();
+        let mapping = mapping.expect("the process has address space for 4 MiB");
+        let first = mapping.as_ptr().align_offset(BYTES);
+        Self { mapping, first, touched_pages: AtomicUsize::new(0) }
+    }
+
+    /// The slots.
+    #[expect(unsafe_code, reason = "a random take is a third faster than with a box for each page")]
+    #[inline]
+    pub(crate) fn all(&self) -> &[AtomicU32; SLOTS] {
+        // SAFETY: `first` is the offset to the next multiple of BYTES, so less than BYTES, in a mapping of twice as many: the slots
+        // lie within it and are aligned. The mapping is anonymous, private, readable, writable and zeroed, any bytes are a
+        // valid AtomicU32, and nobody reaches these bytes but through this reference, which does not outlive `self.mapping`.
+        unsafe { &*self.mapping.as_ptr().add(self.first).cast() }
+    }
+
+    /// Another page of the leaf is about to be written for the first time.
+    pub(crate) fn page_touched(&self) {
+        if self.touched_pages.fetch_add(1, Ordering::Relaxed) + 1 == DENSE_PAGES {
+            self.ask_for_huge_page();
+        }
+    }
+
+    /// Tells the kernel that the leaf is worth a huge page, which it makes in the background. Not from the start: a leaf with one
+    /// uid would take 2 MiB.
+    fn ask_for_huge_page(&self) {
+        if let Err(error) = self.mapping.advise_range(Advice::HugePage, self.first, BYTES) {
+            tracing::debug!(%error, "no huge page for a dense leaf: its numbers cost a little more");
+        }
+    }
+}
