@@ -10,6 +10,27 @@ use std::path::Path;
 use std::process::Command;
 
 use issuer::{Process, get, take};
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+/// Of the process, and of the service, once it is no longer unknown.
+async fn grpc_health(addr: &str) -> [i32; 2] {
+    let channel = Endpoint::from_shared(format!("http://{addr}")).unwrap().connect().await.unwrap();
+    let mut client = HealthClient::new(channel);
+    let mut of = async |service: &str| {
+        let mut answers =
+            client.watch(HealthCheckRequest { service: service.to_owned() }).await.unwrap().into_inner();
+        loop {
+            match answers.message().await.unwrap().unwrap().status {
+                unknown if unknown == ServingStatus::ServiceUnknown as i32 => {}
+                known => return known,
+            }
+        }
+    };
+    [of("").await, of("issuer.v1.Issuer").await]
+}
 
 fn configured(folder: &Path) -> std::path::PathBuf {
     let config = folder.join("issuer.toml");
@@ -105,6 +126,8 @@ fn health_and_readiness_are_true_and_unknown_paths_are_not_there() {
     assert_eq!(get(&process.addr, "/health").unwrap().0, 200);
     let (status, text) = get(&process.addr, "/ready").unwrap();
     assert!(status == 503 && text.contains("1 of 1 tags cannot issue"), "{status} {text}");
+    let health = tokio::runtime::Runtime::new().unwrap().block_on(grpc_health(&process.addr));
+    assert_eq!(health, [ServingStatus::Serving as i32, ServingStatus::NotServing as i32]);
 }
 
 #[test]

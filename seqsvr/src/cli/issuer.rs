@@ -3,11 +3,15 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 use super::{Fault, Signals, load};
 use crate::issuer::clock::Clock;
@@ -17,6 +21,9 @@ use crate::rpc::issuer::v1::issuer_server::IssuerServer;
 use crate::rpc::issuer::{Office, pages};
 use crate::rpc::seats::ConnectionsConfig;
 use crate::rpc::security::{Listen, ListenConfig};
+
+/// How often the health that gRPC shows is brought up to date.
+const HEALTH_EVERY: Duration = Duration::from_secs(1);
 
 const EXAMPLE: &str = "\
 Example:
@@ -66,6 +73,7 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
     let door = door
         .with(InterceptedService::new(office, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
+    let health = door.health();
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
@@ -89,9 +97,25 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
         stop.cancel();
         served
     };
-    let (served, shown, ()) = tokio::join!(serve, page, halt);
+    let watch = show_health(health, running.issuer.clone(), stop.clone());
+    let (served, shown, (), ()) = tokio::join!(serve, page, halt, watch);
     running.shutdown().await;
     served.and(shown).map_err(Fault::failed)
+}
+
+/// Tells who asks for health over gRPC what `/ready` says, at most a second later, until `stop`.
+async fn show_health(reporter: HealthReporter, issuer: Issuer, stop: CancellationToken) {
+    let mut ticks = interval(HEALTH_EVERY);
+    loop {
+        let ready = !issuer.tags().iter().any(|tag| tag.status.cannot_issue());
+        let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        reporter.set_service_status("issuer.v1.Issuer", status).await;
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = ticks.tick() => {}
+        }
+    }
+    reporter.set_service_status("issuer.v1.Issuer", ServingStatus::NotServing).await;
 }
 
 /// The metrics: tags are few and their names need no escapes.

@@ -17,7 +17,9 @@ const SLOT: usize = 64;
 #[derive(Debug, Error)]
 pub enum HorizonError {
     /// Another process of this instance runs.
-    #[error("{path} is in use: stop the other process of this instance, or give this one another name")]
+    #[error(
+        "{path} is in use: stop the other process of this instance, or give this one another id, name or folder"
+    )]
     InUse {
         /// The file.
         path: PathBuf,
