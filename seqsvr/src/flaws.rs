@@ -9,6 +9,8 @@ pub(crate) enum Flaw {
     FenceFromRead,
     /// A table counts once one replica has shown it, not W.
     TableOnOne,
+    /// A read writes a newer table back before the replica has answered about an older one, and takes that answer for the newer.
+    WriteBackUnanswered,
     /// Owners are compared by epoch alone, so that two incarnations under one epoch pass for one.
     EpochOfNode,
     /// A taker serves as soon as its claim stands, without waiting for the end of the old lease.
@@ -62,9 +64,10 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::FenceFromRead,
         Self::TableOnOne,
+        Self::WriteBackUnanswered,
         Self::EpochOfNode,
         Self::NoTakeoverWait,
         Self::LeaseFromAnswer,

@@ -1,9 +1,11 @@
 //! The claim, table, lease and release protocol state by state: every order in which questions and answers can arrive, come late or
 //! never, while an abstract clock goes on, for few replicas and few owners. The rules of the replicas and the rounds are the
 //! real ones; owners are reduced to what the protocol asks of them (`owner`). Breadth first, so what is found is a shortest history.
+//! Of a state that was seen only a fingerprint stays, and how it came about; the histories are told anew from that.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,9 @@ pub(super) const SECTION: SectionId = SectionId::new(0);
 /// What its numbers mean.
 pub(super) const LAYOUT: Layout = Layout { section_size: 8, step: 2 };
 
+/// States that wait to be looked at and are held whole; of more than these only the fingerprints are.
+const WHOLE: usize = 100_000;
+
 /// What is explored.
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
@@ -36,12 +41,15 @@ pub(crate) struct Protocol {
     pub(crate) claimed: usize,
     /// How far the clock goes.
     pub(crate) ticks: u8,
-    /// How many replicas have the second owner's table: with one of them the arbiter ended half-way.
-    pub(crate) written: usize,
+    /// Whose table each replica has; those that are not named have the first owner's. Where fewer than W have the newest, its
+    /// arbiter ended half-way.
+    pub(crate) tables: Vec<usize>,
     /// Whether the first replica may lose its disk, once, and rejoin.
     pub(crate) loses: bool,
-    /// Whether a raise of the first owner has reached the first replica at the beginning.
-    pub(crate) raising: bool,
+    /// Calls that have begun, and whom of the replicas have been asked and have answered.
+    pub(crate) begun: Option<(Lane, &'static [usize])>,
+    /// How often a caller gives up on an answer that may still be on its way.
+    pub(crate) late: u8,
 }
 
 /// What exploring came to.
@@ -67,50 +75,109 @@ struct Wire {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Leg {
-    Out(Question),
-    Back(Answer),
+    Out(Arc<Question>),
+    Back(Arc<Answer>),
+    /// A question that nobody waits for any more.
+    Given(Arc<Question>),
 }
 
+/// What changes seldom is shared between a state and those that come of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct World {
     tick: u8,
-    replicas: Vec<State>,
+    replicas: Vec<Arc<State>>,
     wires: Vec<Wire>,
-    calls: Vec<(Lane, u8, Call)>,
+    calls: Vec<(Lane, u8, Arc<Call>)>,
     owners: Vec<Owning>,
     /// The first replica may still lose its disk.
     loses: bool,
+    /// How often callers may still give up.
+    late: u8,
     /// The largest number handed out, and by whom.
     last: (u64, usize),
     broken: bool,
 }
 
+/// What may come next.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    /// What is on its way comes to its end.
+    Arrive(usize),
+    /// Whoever waits for that gives up.
+    GiveUp(usize),
+    Tick,
+    Begin(Lane),
+    HandOut(usize),
+    /// The first replica loses its disk, and copies this one before the others.
+    Lose(usize),
+}
+
+/// How each state came about: out of which, by which of its moves.
+type Seen = HashMap<u64, (u64, u16), BuildHasherDefault<AsIs>>;
+
 impl Protocol {
-    /// Looks at every state, up to `most` of them.
-    pub(crate) fn explore(&self, most: usize) -> Explored {
+    /// Looks at every state, up to `most` of them, as long as `goes_on` says so of how many were seen.
+    pub(crate) fn explore(&self, most: usize, goes_on: &mut dyn FnMut(usize) -> bool) -> Explored {
         let start = self.start();
-        let mut seen: HashMap<u64, (u64, String)> = HashMap::new();
         let first = fingerprint(&start);
-        let mut next = VecDeque::from([(first, start)]);
-        seen.insert(first, (0, String::new()));
+        let mut seen = Seen::default();
+        seen.insert(first, (first, 0));
+        let mut next = VecDeque::from([(first, Some(start))]);
+        let bounded = |states| Explored { states, whole: false, broken: None };
         while let Some((from, world)) = next.pop_front() {
-            for (label, after) in self.moves(&world) {
+            let world = world.unwrap_or_else(|| self.again(&seen, from));
+            for (index, one) in self.moves(&world).into_iter().enumerate() {
+                let Some(after) = self.after(&world, one) else { continue };
                 let print = fingerprint(&after);
-                if seen.contains_key(&print) {
-                    continue;
-                }
-                seen.insert(print, (from, label));
+                let Entry::Vacant(place) = seen.entry(print) else { continue };
+                place.insert((from, u16::try_from(index).expect("a state has few moves")));
                 if after.broken {
-                    let broken = Some(path(&seen, print));
+                    let broken = Some(self.path(&seen, print));
                     return Explored { states: seen.len(), whole: false, broken };
                 }
                 if seen.len() >= most {
-                    return Explored { states: seen.len(), whole: false, broken: None };
+                    return bounded(seen.len());
                 }
-                next.push_back((print, after));
+                let held = (next.len() < WHOLE).then_some(after);
+                next.push_back((print, held));
+            }
+            if !goes_on(seen.len()) {
+                return bounded(seen.len());
             }
         }
         Explored { states: seen.len(), whole: true, broken: None }
+    }
+
+    /// The moves that lead from the start to this state.
+    fn steps(seen: &Seen, last: u64) -> Vec<u16> {
+        let mut steps = Vec::new();
+        let mut at = last;
+        while let Some(&(from, index)) = seen.get(&at).filter(|(from, _)| *from != at) {
+            steps.push(index);
+            at = from;
+        }
+        steps.reverse();
+        steps
+    }
+
+    fn again(&self, seen: &Seen, last: u64) -> World {
+        let step = |world: World, index: u16| {
+            let one = self.moves(&world)[usize::from(index)];
+            self.after(&world, one).expect("it was possible before")
+        };
+        Self::steps(seen, last).into_iter().fold(self.start(), step)
+    }
+
+    fn path(&self, seen: &Seen, last: u64) -> Vec<String> {
+        let mut world = self.start();
+        let mut told = Vec::new();
+        for index in Self::steps(seen, last) {
+            let one = self.moves(&world)[usize::from(index)];
+            let after = self.after(&world, one).expect("it was possible before");
+            told.push(tell(&world, one, &after));
+            world = after;
+        }
+        told
     }
 
     fn start(&self) -> World {
@@ -135,79 +202,81 @@ impl Protocol {
         }
         let owners = self.owners.iter().enumerate();
         let mut replicas = vec![state; self.sizes.n()];
-        for replica in &mut replicas[..self.written] {
-            replica.ask(now, &Question::Write(Arc::new(table(1))));
+        for (replica, &newest) in replicas.iter_mut().zip(&self.tables) {
+            for of in 1..=newest {
+                replica.ask(now, &Question::Write(Arc::new(table(of))));
+            }
         }
         let mut world = World {
             tick: 0,
-            replicas,
+            replicas: replicas.into_iter().map(Arc::new).collect(),
             wires: Vec::new(),
             calls: Vec::new(),
             owners: owners.map(|(index, &part)| Owning::new(owner(index), part)).collect(),
             loses: self.loses,
+            late: self.late,
             last: (10, 0),
             broken: false,
         };
-        if self.raising {
-            let lane = Lane::Raise(0);
-            if let Some(call) = world.owners[0].begin(lane, 0, self.sizes, self.flaws) {
-                self.begin(&mut world, lane, call);
-            }
-            for leg in ["the question", "its answer"] {
-                let first = world.wires.iter().position(|wire| (wire.lane, wire.replica) == (lane, 0));
-                let arrived = first.and_then(|first| self.arrive(&world, first));
-                world = arrived.expect(leg).1;
+        if let Some((lane, answered)) = self.begun {
+            world = self.after(&world, Move::Begin(lane)).expect("it has a reason to");
+            for (&replica, leg) in
+                answered.iter().flat_map(|one| [(one, "the question"), (one, "its answer")])
+            {
+                let first = world.wires.iter().position(|wire| (wire.lane, wire.replica) == (lane, replica));
+                world = first.and_then(|first| self.after(&world, Move::Arrive(first))).expect(leg);
             }
         }
         world
     }
 
-    fn moves(&self, world: &World) -> Vec<(String, World)> {
-        let mut moves = Vec::new();
-        for index in 0..world.wires.len() {
-            moves.extend(self.arrive(world, index));
+    /// What could come next; some of it may turn out to be impossible.
+    fn moves(&self, world: &World) -> Vec<Move> {
+        let lanes = [Lane::Read, Lane::Claim, Lane::Raise, Lane::Release];
+        let idle = |lane: &Lane| !world.calls.iter().any(|(one, ..)| one == lane);
+        let mut moves: Vec<Move> = (0..world.wires.len()).map(Move::Arrive).collect();
+        if world.late > 0 {
+            moves.extend((0..world.wires.len()).map(Move::GiveUp));
         }
-        if world.tick < self.ticks {
-            let mut after = world.clone();
-            after.tick += 1;
-            moves.push((format!("the clock shows {}", after.tick), after));
-        }
+        moves.extend((world.tick < self.ticks).then_some(Move::Tick));
         for index in 0..world.owners.len() {
-            self.act(world, index, &mut moves);
+            moves.extend(lanes.map(|lane| lane(index)).into_iter().filter(idle).map(Move::Begin));
+            moves.push(Move::HandOut(index));
         }
         if world.loses {
-            moves.extend((1..world.replicas.len()).map(|first| self.lose(world, first)));
+            moves.extend((1..world.replicas.len()).map(Move::Lose));
         }
         moves
     }
 
-    /// What an owner may do by itself.
-    fn act(&self, world: &World, index: usize, moves: &mut Vec<(String, World)>) {
-        let busy = |lane: Lane| world.calls.iter().any(|(one, ..)| *one == lane);
-        let lanes = [Lane::Read, Lane::Claim, Lane::Raise, Lane::Release].map(|lane| lane(index));
-        for lane in lanes.into_iter().filter(|&lane| !busy(lane)) {
-            let mut after = world.clone();
-            if let Some(call) = after.owners[index].begin(lane, after.tick, self.sizes, self.flaws) {
-                self.begin(&mut after, lane, call);
-                moves.push((format!("{lane:?} begins"), after));
-            }
-        }
+    /// What comes of a move, if it is possible.
+    fn after(&self, world: &World, one: Move) -> Option<World> {
         let mut after = world.clone();
-        if let Some((first, last)) = after.owners[index].hand_out(world.tick, self.flaws) {
-            let (largest, by) = world.last;
-            // What is asked for now must be larger than all that was handed out.
-            after.broken = first <= largest && by != index;
-            after.last = world.last.max((last, index));
-            moves.push((format!("owner {index} hands out {first} to {last}"), after));
+        match one {
+            Move::Arrive(index) => self.arrive(&mut after, index)?,
+            Move::GiveUp(index) => self.give_up(&mut after, index)?,
+            Move::Tick => after.tick += 1,
+            Move::Begin(lane) => {
+                let call = after.owners[lane.owner()].begin(lane, after.tick, self.sizes, self.flaws)?;
+                self.begin(&mut after, lane, call);
+            }
+            Move::HandOut(index) => {
+                let (first, last) = after.owners[index].hand_out(world.tick, self.flaws)?;
+                let (largest, by) = world.last;
+                // What is asked for now must be larger than all that was handed out.
+                after.broken = first <= largest && by != index;
+                after.last = world.last.max((last, index));
+            }
+            Move::Lose(first) => self.lose(&mut after, first),
         }
+        Some(after)
     }
 
     /// The first replica lost its disk a while ago, and comes back; of the others it copies `first` before the rest. What it
     /// has not answered since the loss stands for the time between: by the end of that, calls that counted an answer of
     /// the lost life are over.
-    fn lose(&self, world: &World, first: usize) -> (String, World) {
-        let mut after = world.clone();
-        after.loses = false;
+    fn lose(&self, world: &mut World, first: usize) {
+        world.loses = false;
         let now = Moment::default();
         let mut back = Comeback::new(self.sizes, now, Duration::ZERO, None, self.flaws);
         let others = world.replicas.len() - 1;
@@ -215,74 +284,131 @@ impl Protocol {
         for from in order {
             let copy = Some(world.replicas[from + 1].copy());
             if let Ok(Step::Vote(copy)) = back.on(now, Event::Answered { from, copy }) {
-                after.replicas[0] = State::restored(copy, 1, self.flaws);
+                world.replicas[0] = Arc::new(State::restored(copy, 1, self.flaws));
                 break;
             }
         }
+        let World { calls, wires, .. } = world;
         if !self.flaws.has(Flaw::NoSettle) && !self.flaws.has(Flaw::CountLate) {
-            let unanswered = |lane: Lane, serial: u8| {
-                let asks = |wire: &Wire| {
-                    (wire.lane, wire.serial, wire.replica) == (lane, serial, 0)
-                        && matches!(wire.leg, Leg::Out(_))
-                };
-                world.wires.iter().any(asks)
+            let asks = |wire: &Wire, lane, serial| {
+                (wire.lane, wire.serial, wire.replica) == (lane, serial, 0) && matches!(wire.leg, Leg::Out(_))
             };
-            after.calls.retain(|(lane, serial, _)| unanswered(*lane, *serial));
+            calls.retain(|(lane, serial, _)| wires.iter().any(|wire| asks(wire, *lane, *serial)));
         }
-        let calls: Vec<(Lane, u8)> = after.calls.iter().map(|(lane, serial, _)| (*lane, *serial)).collect();
-        after
-            .wires
-            .retain(|wire| matches!(wire.leg, Leg::Out(_)) || calls.contains(&(wire.lane, wire.serial)));
-        (format!("replica 0 lost its disk, and has copied replica {first} first"), after)
+        let waits =
+            |wire: &Wire| calls.iter().any(|(lane, serial, _)| (*lane, *serial) == (wire.lane, wire.serial));
+        wires.retain(|wire| !matches!(wire.leg, Leg::Back(_)) || waits(wire));
     }
 
     fn begin(&self, world: &mut World, lane: Lane, (call, asks): (Call, Vec<Ask>)) {
         let serial = world.owners.iter().map(|owner| owner.serials()).sum::<u8>();
-        world.calls.push((lane, serial, call));
+        world.calls.push((lane, serial, Arc::new(call)));
         send(world, lane, serial, asks);
     }
 
     /// A question reaches its replica, or an answer its caller.
-    fn arrive(&self, world: &World, index: usize) -> Option<(String, World)> {
-        let mut after = world.clone();
-        let Wire { lane, serial, replica, leg } = after.wires.remove(index);
-        let call = after.calls.iter().position(|(one, number, _)| (*one, *number) == (lane, serial));
-        let label;
+    fn arrive(&self, world: &mut World, index: usize) -> Option<()> {
+        let Wire { lane, serial, replica, leg } = world.wires.remove(index);
+        let awaited = matches!(leg, Leg::Out(_)) && position(world, lane, serial).is_some();
         match leg {
-            Leg::Out(question) => {
-                let decision = after.replicas[replica].ask(Moment::default(), &question);
-                label = format!("replica {replica} is asked by {lane:?}: {question:?}");
-                if let (Some(answer), Some(_)) = (decision.answer, call) {
-                    after.wires.push(Wire { lane, serial, replica, leg: Leg::Back(answer) });
+            Leg::Out(question) | Leg::Given(question) => {
+                let state = Arc::make_mut(&mut world.replicas[replica]);
+                let decision = state.ask(Moment::default(), &question);
+                if let (Some(answer), true) = (decision.answer, awaited) {
+                    world.wires.push(Wire { lane, serial, replica, leg: Leg::Back(Arc::new(answer)) });
                 }
             }
             Leg::Back(answer) => {
-                let call = call?;
-                label = format!("replica {replica} answers {lane:?}: {answer:?}");
-                let (asks, done) = after.calls[call].2.on(replica, answer);
-                send(&mut after, lane, serial, asks);
-                if let Some(done) = done {
-                    after.calls.remove(call);
-                    // Nobody listens to its answers any more; its questions may still arrive.
-                    let heard = |wire: &Wire| (wire.lane, wire.serial) == (lane, serial);
-                    let idle = |wire: &Wire| {
-                        matches!(wire.leg, Leg::Back(_) | Leg::Out(Question::Read { .. } | Question::Copy))
-                    };
-                    after.wires.retain(|wire| !(heard(wire) && idle(wire)));
-                    after.owners[lane.owner()].done(done, after.tick, self.flaws);
-                }
+                let call = position(world, lane, serial)?;
+                self.answered(world, call, replica, Ok(Arc::unwrap_or_clone(answer)));
             }
         }
-        after
-            .wires
-            .sort_by_key(|wire| (wire.lane, wire.serial, wire.replica, matches!(wire.leg, Leg::Back(_))));
-        Some((label, after))
+        sort(world);
+        Some(())
+    }
+
+    /// A caller counts no answer to this question any more; it may still reach the replica.
+    fn give_up(&self, world: &mut World, index: usize) -> Option<()> {
+        let Wire { lane, serial, replica, leg } = world.wires.remove(index);
+        let call = position(world, lane, serial)?;
+        match leg {
+            Leg::Out(question) if !idle(&question) => {
+                world.wires.push(Wire { lane, serial, replica, leg: Leg::Given(question) });
+            }
+            Leg::Out(_) | Leg::Back(_) => {}
+            Leg::Given(_) => return None,
+        }
+        world.late -= 1;
+        self.answered(world, call, replica, Err("no answer in time".to_owned()));
+        sort(world);
+        Some(())
+    }
+
+    fn answered(&self, world: &mut World, call: usize, replica: usize, answer: Result<Answer, String>) {
+        let (lane, serial, _) = world.calls[call];
+        let (asks, done) = Arc::make_mut(&mut world.calls[call].2).on(replica, answer);
+        send(world, lane, serial, asks);
+        let Some(done) = done else { return };
+        world.calls.remove(call);
+        // Nobody listens to its answers any more; its questions may still arrive.
+        world.wires.retain(|wire| {
+            (wire.lane, wire.serial) != (lane, serial)
+                || match &wire.leg {
+                    Leg::Back(_) => false,
+                    Leg::Out(question) | Leg::Given(question) => !idle(question),
+                }
+        });
+        world.owners[lane.owner()].done(done, world.tick, self.flaws);
+    }
+}
+
+/// The call of this lane and number, if it is under way.
+fn position(world: &World, lane: Lane, serial: u8) -> Option<usize> {
+    world.calls.iter().position(|(one, number, _)| (*one, *number) == (lane, serial))
+}
+
+/// Whether a question changes nothing where it arrives.
+fn idle(question: &Question) -> bool {
+    matches!(question, Question::Read { .. } | Question::Copy)
+}
+
+fn sort(world: &mut World) {
+    let leg = |wire: &Wire| match wire.leg {
+        Leg::Out(_) => 0,
+        Leg::Back(_) => 1,
+        Leg::Given(_) => 2,
+    };
+    world.wires.sort_by_key(|wire| (wire.lane, wire.serial, wire.replica, leg(wire)));
+}
+
+/// A step of a history, for people.
+fn tell(before: &World, one: Move, after: &World) -> String {
+    match one {
+        Move::Arrive(index) => {
+            let Wire { lane, replica, leg, .. } = &before.wires[index];
+            match leg {
+                Leg::Out(question) | Leg::Given(question) => {
+                    format!("replica {replica} is asked by {lane:?}: {question:?}")
+                }
+                Leg::Back(answer) => format!("replica {replica} answers {lane:?}: {answer:?}"),
+            }
+        }
+        Move::GiveUp(index) => {
+            let Wire { lane, replica, .. } = &before.wires[index];
+            format!("{lane:?} waits no longer for replica {replica}")
+        }
+        Move::Tick => format!("the clock shows {}", after.tick),
+        Move::Begin(lane) => format!("{lane:?} begins"),
+        Move::HandOut(index) => {
+            format!("owner {index} hands out numbers up to {}", after.owners[index].current())
+        }
+        Move::Lose(first) => format!("replica 0 lost its disk, and has copied replica {first} first"),
     }
 }
 
 fn send(world: &mut World, lane: Lane, serial: u8, asks: Vec<Ask>) {
-    let wires =
-        asks.into_iter().map(|(replica, question)| Wire { lane, serial, replica, leg: Leg::Out(question) });
+    let wires = asks.into_iter().map(|(replica, question)| (replica, Leg::Out(Arc::new(question))));
+    let wires = wires.map(|(replica, leg)| Wire { lane, serial, replica, leg });
     world.wires.extend(wires);
 }
 
@@ -319,13 +445,20 @@ fn fingerprint(world: &World) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(world)
 }
 
-fn path(seen: &HashMap<u64, (u64, String)>, last: u64) -> Vec<String> {
-    let mut steps = Vec::new();
-    let mut at = last;
-    while let Some((from, label)) = seen.get(&at).filter(|(_, label)| !label.is_empty()) {
-        steps.push(label.clone());
-        at = *from;
+/// A fingerprint needs no hashing.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are fingerprints");
     }
-    steps.reverse();
-    steps
+
+    fn write_u64(&mut self, print: u64) {
+        self.0 = print;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

@@ -10,14 +10,13 @@ mod client;
 mod clock;
 mod cluster;
 mod disk;
-#[cfg(test)]
+mod explorations;
 mod explore;
 mod faults;
 mod history;
 mod memory;
 mod message;
 mod network;
-#[cfg(test)]
 mod owner;
 mod quorum;
 mod replica;
@@ -31,6 +30,7 @@ mod world;
 
 use std::fmt;
 
+pub use explorations::{Exploration, Found, explorations};
 use trial::Trial;
 
 /// What came of one seed.

@@ -54,20 +54,20 @@ pub(crate) enum Done {
 }
 
 impl Call {
-    pub(crate) fn on(&mut self, replica: usize, answer: Answer) -> (Vec<Ask>, Option<Done>) {
+    pub(crate) fn on(&mut self, replica: usize, answer: Result<Answer, String>) -> (Vec<Ask>, Option<Done>) {
         match self {
-            Self::Read(asked, round) => step(round.on(replica, Ok(answer)), |outcome| match outcome {
+            Self::Read(asked, round) => step(round.on(replica, answer), |outcome| match outcome {
                 Ok(reading) => Done::Read(*asked, reading.table),
                 Err(_) => Done::Nothing,
             }),
             Self::Claim(round) => {
-                step(round.on(replica, Ok(answer)), |outcome| outcome.map_or(Done::Nothing, Done::Claimed))
+                step(round.on(replica, answer), |outcome| outcome.map_or(Done::Nothing, Done::Claimed))
             }
-            Self::Raise(to, round) => step(round.on(replica, Ok(answer)), |outcomes| match outcomes[..] {
+            Self::Raise(to, round) => step(round.on(replica, answer), |outcomes| match outcomes[..] {
                 [Ok(_)] => Done::Raised(*to),
                 _ => Done::Nothing,
             }),
-            Self::Release(round) => step(round.on(replica, Ok(answer)), |_| Done::Nothing),
+            Self::Release(round) => step(round.on(replica, answer), |_| Done::Nothing),
         }
     }
 }
@@ -119,6 +119,11 @@ impl Owning {
     pub(crate) fn new(owner: Owner, is: Part) -> Self {
         let (current, ceiling) = if is.serves { (10, is.base.unwrap_or(10)) } else { (0, 0) };
         Self { owner, is, serials: 0, free: false, current, ceiling }
+    }
+
+    /// The last number that it handed out.
+    pub(crate) fn current(&self) -> u64 {
+        self.current
     }
 
     pub(crate) fn serials(&self) -> u8 {

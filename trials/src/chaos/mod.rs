@@ -6,6 +6,8 @@
 
 mod check;
 mod cluster;
+#[cfg(feature = "simulation")]
+mod exploration;
 mod fault;
 mod person;
 #[cfg(feature = "simulation")]
@@ -17,6 +19,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub use cluster::{ClusterSummary, ClusterTrial, History, Load};
+#[cfg(feature = "simulation")]
+pub use exploration::{ExplorationSummary, ExplorationTrial};
 pub use fault::{Summary, Trial};
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationSummary, SimulationTrial};
@@ -43,6 +47,9 @@ pub enum Run {
     /// The sequence cluster in virtual time.
     #[cfg(feature = "simulation")]
     Simulation,
+    /// The protocol of the sequence cluster, state by state.
+    #[cfg(feature = "simulation")]
+    Exploration,
 }
 
 /// What people type, and what it does.
@@ -64,6 +71,12 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         "sim",
         Run::Simulation,
         "the sequence cluster in virtual time, seed after seed: every fault of docs/SIMULATION.md",
+    ),
+    #[cfg(feature = "simulation")]
+    (
+        "explore",
+        Run::Exploration,
+        "the sequence cluster's protocol state by state: every row of docs/SIMULATION.md",
     ),
 ];
 
@@ -110,6 +123,13 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             #[cfg(feature = "simulation")]
             Run::Simulation => {
                 let trial = SimulationTrial { seed, length, bar: bar.clone() };
+                let folder = data.path().to_owned();
+                let run = tokio::task::spawn_blocking(move || trial.run(&folder));
+                run.await?.map(|summary| summary.to_string())
+            }
+            #[cfg(feature = "simulation")]
+            Run::Exploration => {
+                let trial = ExplorationTrial { length, bar: bar.clone() };
                 let folder = data.path().to_owned();
                 let run = tokio::task::spawn_blocking(move || trial.run(&folder));
                 run.await?.map(|summary| summary.to_string())

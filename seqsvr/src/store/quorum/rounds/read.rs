@@ -19,8 +19,11 @@ use crate::store::tables::{Mark, Reading};
 struct Replica {
     answered: bool,
     table: Option<Arc<Table>>,
-    /// The version that it was asked to take over, if any.
+    /// The newest table that it was asked to take over, if any.
     written_back: Option<Arc<Table>>,
+    /// It has not answered about that one. An answer names no table, so a newer one is written back only after it. A failure may
+    /// be the read's, so it counts as no answer: then a newer table is left to the next read.
+    writing: bool,
 }
 
 /// See the module.
@@ -73,8 +76,10 @@ impl ReadRound {
         let mut asks = Vec::new();
         for (index, one) in self.replicas.iter_mut().enumerate() {
             let holds = one.table.as_ref() == Some(&table);
-            if !holds && one.written_back.as_ref() != Some(&table) {
-                one.written_back = Some(Arc::clone(&table));
+            let tried = one.written_back.as_ref().is_some_and(|tried| tried.version >= table.version);
+            let waits = one.writing && !self.flaws.has(Flaw::WriteBackUnanswered);
+            if !holds && !tried && !waits {
+                (one.written_back, one.writing) = (Some(Arc::clone(&table)), true);
                 asks.push((index, Question::Write(Arc::clone(&table))));
             }
         }
@@ -117,18 +122,104 @@ impl Round for ReadRound {
             Ok(Answer::Written) => {
                 replica.answered = true;
                 replica.table = newer(replica.table.take(), replica.written_back.clone());
+                replica.writing = false;
             }
             Ok(Answer::Outranked(term)) => {
+                replica.writing = false;
                 self.open.failed(
                     from,
                     &format!("term {term} was promised to an arbiter that has written no table yet"),
                 );
             }
             // Its own answer to the read, which is still out or was lost, would tell; the next read will.
-            Ok(Answer::Newer(version)) => self.open.failed(from, &format!("it holds table {version} by now")),
+            Ok(Answer::Newer(version)) => {
+                replica.writing = false;
+                self.open.failed(from, &format!("it holds table {version} by now"));
+            }
             Ok(_) => self.open.wrong(from),
             Err(why) => self.open.failed(from, &why),
         }
         self.next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Epoch;
+
+    fn table(version: u64) -> Option<Arc<Table>> {
+        Some(Arc::new(Table {
+            set: 0,
+            version: Epoch { term: 1, version },
+            section_size: 8,
+            uids: 0..=7,
+            nodes: Vec::new(),
+            assignments: Vec::new(),
+        }))
+    }
+
+    fn shows(version: u64) -> Result<Answer, String> {
+        Ok(Answer::Table { revision: version, table: table(version), promised: 1, acting: None })
+    }
+
+    fn round(flaws: Flaws) -> ReadRound {
+        let sizes = Sizes::majority(3).expect("3 replicas have majorities");
+        let mut round = ReadRound::new(&Mark::default(), Duration::ZERO, sizes, flaws);
+        assert_eq!(round.open().len(), 3);
+        round
+    }
+
+    /// Which replica is asked to take over which version.
+    fn writes(step: Step<Result<Reading, StoreError>>) -> Vec<(usize, u64)> {
+        let Step::Ask(asks) = step else { panic!("answers are out: {step:?}") };
+        let version = |(to, question)| match question {
+            Question::Write(table) => (to, table.version.version),
+            other => panic!("{other:?}"),
+        };
+        asks.into_iter().map(version).collect()
+    }
+
+    fn done(step: Step<Result<Reading, StoreError>>) -> Option<Arc<Table>> {
+        let Step::Done(Ok(reading)) = step else { panic!("W replicas have it: {step:?}") };
+        reading.table
+    }
+
+    /// Of three versions the newest lies on one replica, whose arbiter ended; the middle one counts already.
+    #[test]
+    fn an_answer_about_an_older_table_confirms_no_newer_one() {
+        let mut flawed = round(Flaws::only(Flaw::WriteBackUnanswered));
+        let mut sound = round(Flaws::default());
+        for round in [&mut flawed, &mut sound] {
+            assert_eq!(writes(round.on(0, shows(2))), []);
+            assert_eq!(writes(round.on(1, shows(1))), [(1, 2), (2, 2)]);
+        }
+        assert_eq!(writes(flawed.on(2, shows(3))), [(0, 3), (1, 3)]);
+        assert_eq!(done(flawed.on(1, Ok(Answer::Written))), table(3), "but only one replica has it");
+        assert_eq!(writes(sound.on(2, shows(3))), [(0, 3)]);
+        assert_eq!(writes(sound.on(1, Ok(Answer::Written))), [(1, 3)]);
+        assert_eq!(done(sound.on(1, Ok(Answer::Written))), table(3));
+    }
+
+    /// The failure may be the read's: the answer about the older table could still come.
+    #[test]
+    fn after_a_failure_of_unknown_origin_no_newer_table_is_written_back() {
+        let mut round = round(Flaws::default());
+        assert_eq!(writes(round.on(0, shows(2))), []);
+        assert_eq!(writes(round.on(2, shows(1))), [(1, 2), (2, 2)]);
+        assert_eq!(writes(round.on(1, Err("no answer in time".to_owned()))), []);
+        assert_eq!(writes(round.on(2, Ok(Answer::Newer(Epoch { term: 1, version: 3 })))), []);
+        assert_eq!(done(round.on(1, Ok(Answer::Written))), table(2));
+    }
+
+    #[test]
+    fn an_answer_of_whatever_kind_lets_the_next_table_be_written_back() {
+        for answer in [Answer::Written, Answer::Outranked(2), Answer::Newer(Epoch { term: 1, version: 2 })] {
+            let mut round = round(Flaws::default());
+            assert_eq!(writes(round.on(0, shows(2))), []);
+            assert_eq!(writes(round.on(1, shows(1))), [(1, 2), (2, 2)]);
+            assert_eq!(writes(round.on(2, shows(3))), [(0, 3)]);
+            assert_eq!(writes(round.on(1, Ok(answer))), [(1, 3)]);
+        }
     }
 }
