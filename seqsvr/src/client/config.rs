@@ -87,8 +87,10 @@ pub struct LimitsConfig {
     pub connect_ms: u64,
     /// The pause after a first failed attempt, doubled with each further one,
     pub pause_first_ms: u64,
-    /// up to this one.
+    /// up to this one; longer where the server asks for it, up to `call_ms`. Of all calls for a section one asks again.
     pub pause_longest_ms: u64,
+    /// Retries of a Set in a second, for all of its sections together.
+    pub retries_per_second: u32,
     /// The pause before a lost connection is made again, doubled with each failure,
     pub reconnect_first_ms: u64,
     /// up to this one.
@@ -112,7 +114,8 @@ impl Default for LimitsConfig {
             answer_ms: 500,
             connect_ms: 500,
             pause_first_ms: 2,
-            pause_longest_ms: 20,
+            pause_longest_ms: 50,
+            retries_per_second: 10_000,
             reconnect_first_ms: 20,
             reconnect_longest_ms: 1_000,
             calls_per_node: 65_536,
@@ -294,6 +297,7 @@ impl LimitsConfig {
             ("connect_ms", self.connect_ms, 1, hour),
             ("pause_longest_ms", self.pause_longest_ms, 1, hour),
             ("pause_first_ms", self.pause_first_ms, 1, self.pause_longest_ms),
+            ("retries_per_second", u64::from(self.retries_per_second), 1, 1_000_000),
             ("reconnect_longest_ms", self.reconnect_longest_ms, 1, hour),
             ("reconnect_first_ms", self.reconnect_first_ms, 1, self.reconnect_longest_ms),
             ("calls_per_node", self.calls_per_node as u64, 1, 1 << 24),
@@ -318,6 +322,7 @@ impl LimitsConfig {
             connect: ms(self.connect_ms),
             pause_first: ms(self.pause_first_ms),
             pause_longest: ms(self.pause_longest_ms),
+            retries_per_second: self.retries_per_second,
             reconnect_first: ms(self.reconnect_first_ms),
             reconnect_longest: ms(self.reconnect_longest_ms),
             calls_per_node: self.calls_per_node,
@@ -337,6 +342,7 @@ pub(super) struct Limits {
     pub(super) connect: Duration,
     pub(super) pause_first: Duration,
     pub(super) pause_longest: Duration,
+    pub(super) retries_per_second: u32,
     pub(super) reconnect_first: Duration,
     pub(super) reconnect_longest: Duration,
     pub(super) calls_per_node: usize,

@@ -118,6 +118,14 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// As far as it tells about each of several sections that were asked about together: when to come back is one section's matter.
+    pub(super) fn of_somebody(self) -> Self {
+        match self {
+            Self::Unavailable { reason, .. } => Self::Unavailable { reason, after: Duration::ZERO },
+            other => other,
+        }
+    }
+
     /// The error for the caller, when asking again cannot help.
     pub(super) fn lasting(&self) -> Option<CallError> {
         match self {

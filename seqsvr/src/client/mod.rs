@@ -16,6 +16,7 @@ mod metrics;
 mod operate;
 mod outbox;
 mod peer;
+mod retry;
 mod seen;
 mod sequencer;
 mod set;

@@ -22,6 +22,13 @@ pub(super) enum Ask {
     Advance { uid: u32, at_least: u64 },
 }
 
+impl Ask {
+    /// Whether it is for one number, and may be gathered with others.
+    pub(super) fn is_single(&self) -> bool {
+        matches!(self, Self::Next { count: 1, .. })
+    }
+}
+
 /// Its answer.
 #[derive(Clone, Debug)]
 pub(super) enum Told {

@@ -1,7 +1,7 @@
 //! The calls of one Set: picks the process to ask from the routing table, asks, and asks again elsewhere or later until the
-//! caller's deadline (S9, S12). Owns the connections of the Set; nothing here is shared with other Sets.
+//! caller's deadline (S9, S12). For a section in trouble one call asks again on behalf of all (`retry`). Owns the connections of the Set; nothing here is shared with other Sets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,15 +15,13 @@ use super::locked;
 use super::metrics::{Counters, add};
 use super::outbox::{Ask, Told};
 use super::peer::{Health, Peer, Surroundings};
+use super::retry::{Budget, Gate, Pace, Pauses, Trouble};
 use super::seen::Seen;
 use super::split;
 use crate::ids::{Granted, SectionId, Uid};
 use crate::routing::cache::Cache;
 use crate::routing::{Order, Table};
 use crate::rpc::security::Call;
-
-/// Sections remembered as in trouble.
-const TROUBLED: usize = 4_096;
 
 /// When a call ends, and how long it will have been.
 #[derive(Clone, Copy)]
@@ -40,7 +38,8 @@ pub(super) struct SetClient {
     view: RwLock<Arc<View>>,
     /// The connections, by address.
     peers: Mutex<BTreeMap<String, Arc<Peer>>>,
-    troubled: Troubled,
+    trouble: Trouble,
+    budget: Mutex<Budget>,
     /// Where the next random pick starts.
     turn: AtomicUsize,
 }
@@ -63,8 +62,13 @@ impl SetClient {
     ) -> Self {
         let board = Arc::new(Board::new(config.number, config.uids(), Arc::clone(counters), cache));
         let seen = Arc::new(Mutex::new(Seen::new(limits.remembered_uids)));
-        let (counters, limits, call) = (Arc::clone(counters), limits.clone(), Arc::clone(call));
-        let around = Surroundings { board, seen, counters, limits, call };
+        let around = Surroundings {
+            board,
+            seen,
+            counters: Arc::clone(counters),
+            limits: limits.clone(),
+            call: Arc::clone(call),
+        };
         let view = View { changes: u64::MAX, table: None, peers: Vec::new() };
         Self {
             around,
@@ -73,7 +77,8 @@ impl SetClient {
             policy: config.policy,
             view: RwLock::new(Arc::new(view)),
             peers: Mutex::default(),
-            troubled: Troubled::default(),
+            trouble: Trouble::default(),
+            budget: Mutex::new(Budget::new(limits.retries_per_second)),
             turn: AtomicUsize::new(rand::random_range(0..1 << 16)),
         }
     }
@@ -110,15 +115,7 @@ impl SetClient {
 
     /// Takes `count` numbers for `uid`.
     pub(super) async fn next(&self, uid: u32, count: u32, deadline: Deadline) -> Result<Granted, CallError> {
-        let ask = Ask::Next { uid, count };
-        if count == 1 && !self.troubled.has(self.place(uid)) {
-            let peer = self.pick(uid, 0);
-            return match self.first(peer.single(uid), deadline).await {
-                Ok(granted) => Ok(granted),
-                Err(fault) => granted(self.again(uid, ask, fault, deadline).await?),
-            };
-        }
-        granted(self.insist(uid, ask, deadline).await?)
+        granted(self.insist(uid, Ask::Next { uid, count }, deadline).await?)
     }
 
     /// Makes everything handed out for `uid` from now on larger than `at_least`.
@@ -135,12 +132,12 @@ impl SetClient {
     ) -> Result<Vec<u64>, EachError> {
         let view = self.view();
         let first = view.owner_index(uids[0]);
-        if !self.troubled.any() && uids.iter().all(|&uid| view.owner_index(uid) == first) {
+        if !self.trouble.any() && uids.iter().all(|&uid| view.owner_index(uid) == first) {
             return self.part(uids, make, deadline).await;
         }
         let key = |uid| {
             let place = self.place(uid);
-            (view.owner_index(uid), self.troubled.has(place).then_some(place))
+            (view.owner_index(uid), self.trouble.gate(place).is_some().then_some(place))
         };
         split::ask(&uids, split::by(&uids, key), |_, part| self.part(part, make, deadline)).await
     }
@@ -154,13 +151,16 @@ impl SetClient {
         deadline: Deadline,
     ) -> Result<Vec<u64>, EachError> {
         let uids: Arc<[u32]> = uids.into();
-        let peer = self.pick(uids[0], 0);
-        match self.first(peer.ask(make(Arc::clone(&uids))), deadline).await {
-            Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
-            Err(fault) => match fault.lasting() {
-                None | Some(CallError::Exhausted { .. }) => add(&self.around.counters.retries, 1),
-                Some(error) => return Err(EachError::all(uids.len(), error)),
-            },
+        if self.trouble.gate(self.place(uids[0])).is_none() {
+            let peer = self.pick(uids[0], 0);
+            match self.first(peer.ask(make(Arc::clone(&uids))), deadline).await {
+                Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
+                Err(fault) => match fault.lasting() {
+                    None => self.note(&uids, fault),
+                    Some(CallError::Exhausted { .. }) => add(&self.around.counters.retries, 1),
+                    Some(error) => return Err(EachError::all(uids.len(), error)),
+                },
+            }
         }
         let ask = async |uids: Vec<u32>| {
             let (uid, count) = (uids[0], uids.len());
@@ -186,74 +186,104 @@ impl SetClient {
         if deadline.patience >= self.around.limits.answer {
             return asked.await;
         }
-        let late = || Fault::Lost { addr: "the cluster".into(), why: "no answer came in time".into() };
         timeout_at(deadline.at, asked).await.unwrap_or_else(|_| Err(late()))
     }
 
-    /// Goes on after a first attempt.
-    async fn again(&self, uid: u32, ask: Ask, fault: Fault, deadline: Deadline) -> Result<Told, CallError> {
-        if let Some(error) = fault.lasting() {
-            return Err(error);
-        }
+    /// A question about these uids failed. Which of their sections is meant is not known, unless they are all of one.
+    fn note(&self, uids: &[u32], fault: Fault) {
         add(&self.around.counters.retries, 1);
-        self.insist(uid, ask, deadline).await
+        let sections = split::by(uids, |uid| self.place(uid));
+        let fault = if sections.len() == 1 { fault } else { fault.of_somebody() };
+        for &section in sections.keys() {
+            self.trouble.note(section, || {
+                let limits = &self.around.limits;
+                let pauses =
+                    Pauses { first: limits.pause_first, longest: limits.pause_longest, obeyed: limits.call };
+                let now = Instant::now();
+                let mut pace = Pace::new(now, pauses);
+                // Whoever asks first goes by the newest table.
+                pace.failed(now, fault.clone(), matches!(fault, Fault::NotOwner), rand::random());
+                pace
+            });
+        }
     }
 
     /// Asks about uids of one section until there is an answer, it is refused for good, or the deadline comes.
     async fn insist(&self, uid: u32, ask: Ask, deadline: Deadline) -> Result<Told, CallError> {
-        let limits = &self.around.limits;
-        let mut pause = limits.pause_first;
-        let mut version = self.around.board.changes();
-        let mut elsewhere = false;
-        let mut attempt = 0;
-        let mut why = Fault::NotOwner;
         let place = self.place(uid);
+        let mut waited = false;
         loop {
-            let peer = if elsewhere { self.other(uid, attempt) } else { self.pick(uid, attempt) };
-            attempt += 1;
-            let fault = match timeout_at(deadline.at, peer.ask(ask.clone())).await {
-                Ok(Ok(told)) => {
-                    self.troubled.clear(place);
-                    return Ok(told);
+            if let Some(gate) = self.trouble.gate(place) {
+                match timeout_at(deadline.at, gate.turn()).await {
+                    Ok(Some(_turn)) => return self.again(uid, ask, &gate, deadline).await,
+                    Ok(None) => waited = true,
+                    Err(_) => return Err(CallError::late(deadline.patience, gate.why())),
                 }
-                Ok(Err(fault)) => fault,
-                Err(_) => {
-                    let reason = match why {
-                        Fault::NotOwner => format!("no answer came for uid {uid}"),
-                        said => said.to_string(),
-                    };
-                    return Err(CallError::late(deadline.patience, reason));
-                }
+            }
+            let peer = self.pick(uid, 0);
+            let asked = put(&peer, ask.clone(), true);
+            let told = match waited {
+                false => self.first(asked, deadline).await,
+                true => timeout_at(deadline.at, asked).await.unwrap_or_else(|_| Err(late())),
+            };
+            let fault = match told {
+                Ok(told) => return Ok(told),
+                Err(fault) => fault,
             };
             if let Some(error) = fault.lasting() {
                 return Err(error);
             }
-            self.troubled.note(place);
-            add(&self.around.counters.retries, 1);
-            // A newer table came with the answer: go where it says, at once. Else in turn to the owner and to somebody else,
-            // who may know a newer one.
-            let changes = self.around.board.changes();
-            if changes != version {
-                version = changes;
-                elsewhere = false;
-                continue;
-            }
-            elsewhere = !elsewhere;
-            let wait = match &fault {
-                Fault::Unavailable { after, .. } => pause.max(*after).min(limits.pause_longest),
-                _ => pause,
+            // Numbers for one uid share their frame with others.
+            let fault = if ask.is_single() { fault.of_somebody() } else { fault };
+            self.note(&[uid], fault);
+        }
+    }
+
+    /// Asks again about a section in trouble, on behalf of all who wait.
+    async fn again(
+        &self,
+        uid: u32,
+        ask: Ask,
+        gate: &Arc<Gate>,
+        deadline: Deadline,
+    ) -> Result<Told, CallError> {
+        let late = |why| Err(CallError::late(deadline.patience, why));
+        loop {
+            let (next, elsewhere, attempt) = {
+                let pace = locked(&gate.pace);
+                (pace.next().max(Instant::now()), pace.elsewhere, pace.attempt)
             };
-            // What the owner says tells more than that somebody else is not the owner.
-            if !matches!(fault, Fault::NotOwner) {
-                why = fault;
-            }
-            let until = Instant::now() + wait.mul_f64(rand::random_range(0.5..1.0));
-            if until >= deadline.at {
+            let Some(next) = locked(&self.budget).take(next, deadline.at) else {
                 sleep_until(deadline.at).await;
-                return Err(CallError::late(deadline.patience, why.to_string()));
+                return late(gate.why());
+            };
+            sleep_until(next).await;
+            let changes = self.around.board.changes();
+            let peer = if elsewhere { self.other(uid, attempt) } else { self.pick(uid, attempt) };
+            match timeout_at(deadline.at, put(&peer, ask.clone(), false)).await {
+                Ok(Ok(told)) => {
+                    self.trouble.open(gate);
+                    return Ok(told);
+                }
+                Ok(Err(fault)) => {
+                    if let Some(error) = fault.lasting() {
+                        // It is served: what is wrong is this question.
+                        self.trouble.open(gate);
+                        return Err(error);
+                    }
+                    add(&self.around.counters.retries, 1);
+                    let newer = self.around.board.changes() != changes;
+                    let mut pace = locked(&gate.pace);
+                    pace.attempt += 1;
+                    pace.failed(Instant::now(), fault, newer, rand::random());
+                }
+                Err(_) => {
+                    return late(match locked(&gate.pace).why() {
+                        Fault::NotOwner => format!("no answer came for uid {uid}"),
+                        said => said.to_string(),
+                    });
+                }
             }
-            sleep_until(until).await;
-            pause = (pause * 2).min(limits.pause_longest);
         }
     }
 
@@ -354,37 +384,16 @@ impl View {
     }
 }
 
-/// Sections whose last question failed: calls for them go in frames of their own, so that they take no others down with them.
-#[derive(Default)]
-struct Troubled {
-    count: AtomicUsize,
-    sections: Mutex<HashMap<SectionId, ()>>,
+/// Asks `peer`: a number for one uid in a frame with others if it may share one.
+async fn put(peer: &Peer, ask: Ask, shared: bool) -> Result<Told, Fault> {
+    match ask {
+        Ask::Next { uid, count: 1 } if shared => peer.single(uid).await.map(Told::Granted),
+        ask => peer.ask(ask).await,
+    }
 }
 
-impl Troubled {
-    fn any(&self) -> bool {
-        self.count.load(Ordering::Relaxed) != 0
-    }
-
-    fn has(&self, section: SectionId) -> bool {
-        self.any() && locked(&self.sections).contains_key(&section)
-    }
-
-    fn note(&self, section: SectionId) {
-        let mut sections = locked(&self.sections);
-        if sections.len() < TROUBLED {
-            sections.insert(section, ());
-        }
-        self.count.store(sections.len(), Ordering::Relaxed);
-    }
-
-    fn clear(&self, section: SectionId) {
-        if self.any() {
-            let mut sections = locked(&self.sections);
-            sections.remove(&section);
-            self.count.store(sections.len(), Ordering::Relaxed);
-        }
-    }
+fn late() -> Fault {
+    Fault::Lost { addr: "the cluster".into(), why: "no answer came in time".into() }
 }
 
 fn wrong_answer() -> CallError {

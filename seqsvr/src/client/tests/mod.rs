@@ -135,6 +135,28 @@ async fn a_section_that_waits_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_thousand_callers_of_a_section_that_is_not_served_ask_as_seldom_as_one() {
+    let (world, _a, _b, client) = two().await;
+    client.next(Uid::new(1), 1).await.expect("connected");
+    world.shut(2);
+    let before = client.metrics();
+    let hasty = client.within(Duration::from_secs(2));
+    let uid = |call: u32| Uid::new(2 * SECTION + call % 10);
+    let failed = join_all((0..1_000).map(|call| hasty.next(uid(call), 1))).await;
+    assert!(failed.iter().all(|one| one.as_ref().is_err_and(CallError::is_retryable)));
+    // The server asks for 100 ms between two questions.
+    let frames = client.metrics().frames - before.frames;
+    assert!(frames <= 30, "{frames} frames in two seconds");
+
+    let waiting = join_all((0..1_000).map(|call| client.next(uid(call), 1)));
+    let before = client.metrics();
+    world.open();
+    assert!(waiting.await.iter().all(Result::is_ok));
+    let frames = client.metrics().frames - before.frames;
+    assert!(frames <= 20, "{frames} frames once it is served");
+}
+
+#[tokio::test]
 async fn a_number_that_goes_back_is_never_passed_on() {
     let (_world, mut a, b, client) = two().await;
     let uid = Uid::new(5);
