@@ -64,13 +64,15 @@ impl Reply {
         Self(Answer::Advance(v1::AdvanceReply { outcome: no!(advance_reply, denied), table: None }))
     }
 
-    /// Adds the table of `view` if the caller goes by an older one; a caller that names none wants none.
+    /// Adds the table of `view` if the caller goes by an older one; a caller that names none wants none. Answers whether it did.
     #[inline]
-    pub(super) fn attach(&mut self, view: &View, route: Option<&v1::Route>) {
-        let Some((route, table)) = route.zip(view.table()) else { return };
-        if (Epoch { term: route.term, version: route.version }) < table.version {
+    pub(super) fn attach(&mut self, view: &View, route: Option<&v1::Route>) -> bool {
+        let Some((route, table)) = route.zip(view.table()) else { return false };
+        let older = (Epoch { term: route.term, version: route.version }) < table.version;
+        if older {
             *self.table() = Some(v1::Table::from(&**table));
         }
+        older
     }
 
     fn table(&mut self) -> &mut Option<v1::Table> {
@@ -125,6 +127,16 @@ impl Reply {
     pub(super) fn to(self, id: u64) -> v1::StreamReply {
         v1::StreamReply { id, answer: Some(self.0) }
     }
+}
+
+/// The table in a reply, if it has an answer.
+pub(super) fn table(reply: &mut v1::StreamReply) -> Option<&mut Option<v1::Table>> {
+    Some(match reply.answer.as_mut()? {
+        Answer::Next(reply) => &mut reply.table,
+        Answer::NextEach(reply) => &mut reply.table,
+        Answer::Current(reply) => &mut reply.table,
+        Answer::Advance(reply) => &mut reply.table,
+    })
 }
 
 /// Takes back the answer in a reply that has not left.

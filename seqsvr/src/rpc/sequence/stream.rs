@@ -2,7 +2,7 @@
 //! of what has arrived is carried out, then the clock is compared with the deadline once, then the answers leave. Only
 //! what must wait for a raise is set aside, boundedly.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::Status;
 
-use super::replies::{self, take_back};
+use super::replies::{self, Reply, take_back};
 use super::{Desk, Work};
 use crate::alloc::hall::Hall;
 use crate::alloc::view::{Cause, Denied, View};
 use crate::error::Refusal;
+use crate::ids::Epoch;
 use crate::rpc::v1::stream_request::Call;
 use crate::rpc::v1::{self, StreamReply, StreamRequest};
 
@@ -34,7 +35,9 @@ pub(crate) struct Answers<S> {
     /// Read, for another Set than the batch before it.
     held: Option<(u64, Work, Arc<Hall>)>,
     ready: VecDeque<StreamReply>,
-    waiting: FuturesUnordered<BoxFuture<'static, StreamReply>>,
+    waiting: FuturesUnordered<BoxFuture<'static, (u32, StreamReply)>>,
+    /// The newest table that was sent here, by Set: a caller whose requests were under way meanwhile needs it once.
+    sent: BTreeMap<u32, Epoch>,
     /// No more requests come; with the error that ended them.
     ended: Option<Option<Status>>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -50,6 +53,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
             held: None,
             ready: VecDeque::with_capacity(BATCH),
             waiting: FuturesUnordered::new(),
+            sent: BTreeMap::new(),
             ended: None,
             _permit: permit,
         }
@@ -80,7 +84,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
                 Some(Call::Advance(request)) => Work::Advance(request),
                 None => {
                     let what = Denied::Refused(Refusal::Cluster("the request names no call".to_owned()));
-                    self.ready.push_back(replies::Reply::next_denied(&what).to(id));
+                    self.ready.push_back(Reply::next_denied(&what).to(id));
                     continue;
                 }
             };
@@ -132,20 +136,46 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     fn carry_out(&mut self, id: u64, mut work: Work, hall: &Arc<Hall>, view: &View) {
         let denied = match work.attempt(view) {
             Ok(mut reply) => {
-                reply.attach(view, work.address().0);
+                self.attach(&mut reply, hall, view, &work);
                 return self.ready.push_back(reply.to(id));
             }
             Err(Denied::Later(_)) if self.waiting.len() < self.desk.limits.waiting => {
                 let hall = Arc::clone(hall);
-                return self.waiting.push(async move { work.finish(&hall).await.to(id) }.boxed());
+                let finish = async move { (hall.set, work.finish(&hall).await.to(id)) };
+                return self.waiting.push(finish.boxed());
             }
             Err(Denied::Later(_)) => Denied::Unavailable(Cause::Crowded),
             Err(denied) => denied,
         };
         hall.count(&denied);
         let mut reply = work.denied(&denied);
-        reply.attach(view, work.address().0);
+        self.attach(&mut reply, hall, view, &work);
         self.ready.push_back(reply.to(id));
+    }
+
+    /// Adds the table of `view` if the caller goes by an older one and was not sent it before.
+    #[inline]
+    fn attach(&mut self, reply: &mut Reply, hall: &Hall, view: &View, work: &Work) {
+        let Some(table) = view.table() else { return };
+        if self.sent.get(&hall.set).is_none_or(|sent| *sent < table.version)
+            && reply.attach(view, work.address().0)
+        {
+            self.sent.insert(hall.set, table.version);
+        }
+    }
+
+    /// Takes the table out of a reply if it was sent meanwhile.
+    fn once(&mut self, set: u32, mut reply: StreamReply) -> StreamReply {
+        let Some(table) = replies::table(&mut reply) else { return reply };
+        let Some(version) = table.as_ref().map(|table| table.version.unwrap_or_default().into()) else {
+            return reply;
+        };
+        if self.sent.get(&set).is_some_and(|sent| *sent >= version) {
+            *table = None;
+        } else {
+            self.sent.insert(set, version);
+        }
+        reply
     }
 }
 
@@ -158,8 +188,8 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Stream for Answers
             if let Some(reply) = this.ready.pop_front() {
                 return Poll::Ready(Some(Ok(reply)));
             }
-            if let Poll::Ready(Some(reply)) = this.waiting.poll_next_unpin(cx) {
-                return Poll::Ready(Some(Ok(reply)));
+            if let Poll::Ready(Some((set, reply))) = this.waiting.poll_next_unpin(cx) {
+                return Poll::Ready(Some(Ok(this.once(set, reply))));
             }
             if this.held.is_none() && this.ended.is_some() {
                 if !this.waiting.is_empty() {

@@ -138,6 +138,22 @@ async fn the_table_is_attached_only_for_callers_with_an_older_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_sends_each_table_once_however_many_requests_go_by_an_older_one() {
+    let (desk, _station, _folder) = desk(&[1]).await;
+    let route = Some(v1::Route { set: 0, term: 0, version: 0 });
+    // Some are answered at once, some are refused, some wait for a raise.
+    let uids = (0..300).map(|call| [1, 5 * SIZE, 2 * SIZE][call % 3] + call as u32 / 100);
+    let calls = uids.map(|uid| Call::Next(v1::NextRequest { uid, count: 1, route })).collect();
+    let replies = ask(&desk, calls).await;
+    let tables = |reply: &v1::StreamReply| match &reply.answer {
+        Some(Answer::Next(next)) => usize::from(next.table.is_some()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((replies.len(), replies.iter().map(tables).sum::<usize>()), (300, 1));
+    assert_eq!(tables(&replies[0]), 1, "the first to be sent");
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_the_lease_nothing_leaves_though_memory_would_give_it() {
     let (desk, station, _folder) = desk(&[1, 2]).await;
     station.task.abort();
