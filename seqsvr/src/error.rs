@@ -85,6 +85,12 @@ pub enum OpenError {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// Several processes may use the store at a time, and this allocator has no lease.
+    #[error(
+        "several processes may use this store at a time, and an embedded allocator has no lease, so numbers could go back when \
+         another one begins; run `seqsvr alloc` over a cluster's stores instead, or use a SQLite file"
+    )]
+    Shared,
     /// The store refused the claim or could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqsvr::store::Memory;
 use seqsvr::store::sqlite::SqliteSections;
-use seqsvr::{Embedded, NextError, Options, Refusal, Sequencer, TryNextError, Uid};
+use seqsvr::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, Ranges, SectionStore, StoreError};
+use seqsvr::{Embedded, Epoch, NextError, Options, Refusal, Sequencer, TryNextError, Uid};
 
 const ALICE: Uid = Uid::new(10_001);
 
@@ -72,6 +72,48 @@ async fn a_file_carries_the_numbers_over_a_restart_and_refuses_other_settings() 
     let after = Embedded::open(shared(), Options::default()).await.unwrap();
     let first = after.next(ALICE, 1).await.unwrap().first;
     assert!(last < first && first <= last + 20_000, "{last}, then {first}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_is_refused_to_the_next_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sections.db");
+    let store = Arc::new(SqliteSections::open(&path).await.unwrap());
+    let mine = Embedded::open(store, Options::default()).await.unwrap();
+    let refused = SqliteSections::open(&path).await.expect_err("it is locked");
+    assert!(refused.to_string().contains("another process"), "{refused}");
+    mine.next(ALICE, 1).await.expect("it goes on");
+}
+
+/// A store that says nothing of itself counts as one that others may use.
+struct Shared(Memory);
+
+#[async_trait::async_trait]
+impl SectionStore for Shared {
+    async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
+        self.0.newest_epoch().await
+    }
+
+    async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
+        self.0.claim(sections, owner, layout).await
+    }
+
+    async fn raise(&self, owner: Owner, raises: &[Ceiling]) -> Vec<Result<u64, RaiseError>> {
+        self.0.raise(owner, raises).await
+    }
+
+    async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
+        self.0.release(sections, owner).await
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_others_may_use_is_refused() {
+    let store = Arc::new(Shared(Memory::new()));
+    let refused = Embedded::open(Arc::<Shared>::clone(&store), Options::default()).await.err();
+    let refused = refused.expect("it has no lease").to_string();
+    assert!(refused.contains("no lease") && refused.contains("seqsvr alloc"), "{refused}");
+    assert_eq!(store.newest_epoch().await.unwrap(), Epoch::default(), "nothing was claimed");
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ use crate::store::{Owner, SectionStore};
 
 /// A [`Sequencer`] that serves every uid from this process, over one [`SectionStore`].
 ///
+/// One at a time: opening another one over the same store is a restart, and the first must be shut down or dropped before. The claim
+/// fences its raises, but until its next raise it would go on handing out numbers below its ceilings.
+///
 /// Must be opened within a Tokio runtime. Dropping it stops its task; [`shutdown`](Self::shutdown) also
 /// waits for that.
 pub struct Embedded {
@@ -36,10 +39,13 @@ impl Embedded {
     ///
     /// # Errors
     ///
-    /// [`OpenError::BadOption`]; [`OpenError::Store`] when the store cannot be used, was written with another
+    /// [`OpenError::BadOption`]; [`OpenError::Shared`] for a store that other processes may use too; [`OpenError::Store`] when the store cannot be used, was written with another
     /// `section_size` or `step`, or was claimed by another process in the same moment.
     pub async fn open(store: Arc<dyn SectionStore>, options: Options) -> Result<Self, OpenError> {
         options.check()?;
+        if !store.is_exclusive() {
+            return Err(OpenError::Shared);
+        }
         let epoch = store.newest_epoch().await?.next();
         let owner = Owner { epoch, incarnation: options.incarnation };
         let sections = [Shared::all(&options)];

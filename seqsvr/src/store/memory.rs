@@ -54,6 +54,10 @@ impl Memory {
 
 #[async_trait]
 impl SectionStore for Memory {
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         Ok(self.lock().claims.newest())
     }

@@ -86,6 +86,13 @@ pub struct Claimed {
 /// - What was confirmed survives a power cut.
 #[async_trait]
 pub trait SectionStore: Send + Sync {
+    /// Whether nobody else can use what is stored while this value has it open, by a lock or because it is memory. A store that answers
+    /// `false`, as most do, may be used by several processes at a time: the claims fence an old owner's raises, but only a
+    /// lease keeps it from handing out what it has left. So [`Embedded`](crate::Embedded), which has none, refuses it.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
     /// The newest epoch of any claim so far; the default (0.0) before the first.
     ///
     /// # Errors

@@ -97,6 +97,10 @@ impl SqliteSections {
 
 #[async_trait]
 impl SectionStore for SqliteSections {
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         let (mut slot, mut connection) = self.checked_out().await?;
         let claims = schema::load(&mut connection).await.map_err(|error| self.unavailable(&error))?;

@@ -79,6 +79,10 @@ impl Faulty {
 
 #[async_trait]
 impl SectionStore for Faulty {
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
         self.inner.newest_epoch().await
     }

@@ -24,6 +24,13 @@ async fn two_processes_see_each_other() {
 }
 
 #[tokio::test]
+async fn an_allocator_without_a_lease_is_refused() {
+    let (store, ()) = fresh().await;
+    let refused = crate::Embedded::open(std::sync::Arc::new(store), crate::Options::default()).await.err();
+    assert!(matches!(refused, Some(crate::OpenError::Shared)), "{refused:?}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_kept_is_refused() {
     let (store, ()) = fresh().await;
     store.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
