@@ -34,7 +34,7 @@ use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, Lines, Numbers, Stored, Traces, TracesError};
 use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore, end_invites};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
-use crate::telemetry::{Metrics, QueueDepths, Sequences};
+use crate::telemetry::{Metrics, QueueDepths, Sequences, StoreHealth};
 
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
@@ -105,6 +105,8 @@ pub struct Storage {
     db: Arc<Db>,
     /// Accounts and sessions.
     pub directory: Arc<dyn Directory>,
+    /// The same, over connections that the queues share with nobody.
+    directory_for_queues: Arc<dyn Directory>,
     /// Invitations into groups.
     pub invites: Arc<dyn Invitations>,
 }
@@ -116,7 +118,13 @@ impl Storage {
         let db = Db::open_with(&file, &config.storage.sqlite()).await?;
         info!(path = %file.display(), "the database is open");
         let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        Ok(Storage { db, invites: Arc::clone(&directory) as Arc<dyn Invitations>, directory })
+        let directory_for_queues = Arc::new(directory.for_queues());
+        Ok(Storage {
+            db,
+            directory_for_queues,
+            invites: Arc::clone(&directory) as Arc<dyn Invitations>,
+            directory,
+        })
     }
 
     /// The same for commands that make no sense without an installation: nothing is made.
@@ -322,7 +330,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let parts = Parts {
         numbers: Numbers::new(numbers.sequencer(), config.sequence.section_size),
         store: Arc::clone(&messages),
-        directory: Arc::clone(&storage.directory),
+        directory: Arc::clone(&storage.directory_for_queues),
         notifier: Arc::clone(&notifier),
         watermarks: watermarks.clone(),
         clock: clock.clone(),
@@ -359,8 +367,11 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let stopping = CancellationToken::new();
     let tasks = TaskTracker::new();
     tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
-    let metrics =
-        Metrics::new(vec![Box::new(QueueDepths(queues.clone())), Box::new(Sequences(numbers.clone()))]);
+    let metrics = Metrics::new(vec![
+        Box::new(QueueDepths(queues.clone())),
+        Box::new(Sequences(numbers.clone())),
+        Box::new(StoreHealth(Arc::clone(&messages))),
+    ]);
     let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
     let (metrics_listener, metrics_address) = match config.metrics.address()? {
         Some(own) => {
@@ -371,7 +382,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         None => (None, None),
     };
     let healthy = Arc::clone(&messages);
-    let hooks = Hooks { new_trace, readiness: Arc::new(move || healthy.healthy()) };
+    let hooks = Hooks { new_trace, readiness: Arc::new(move || healthy.health().trouble) };
     let listeners = (listener, metrics_listener);
     let server = Server::new(listeners, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
     let http = tokio::spawn(server.run());

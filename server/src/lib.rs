@@ -18,6 +18,7 @@ pub mod config;
 pub mod domain;
 pub mod http;
 pub mod lifecycle;
+mod log_limit;
 pub mod notify;
 pub mod queue;
 pub mod seq;

@@ -18,6 +18,8 @@ pub struct StorageSection {
     pub database_url: String,
     /// Connections that read at the same time.
     pub readers: u32,
+    /// Reads that may wait for one of them; more are refused.
+    pub waiting_reads: usize,
     /// How long a read waits for a free connection, and a statement for a lock.
     pub busy_seconds: u32,
     /// Page cache of the connection that writes, in KiB.
@@ -61,6 +63,7 @@ impl Default for StorageSection {
             data_dir: PathBuf::from("data"),
             database_url: String::new(),
             readers: sqlite.readers,
+            waiting_reads: sqlite.waiting_reads,
             busy_seconds: sqlite.busy_timeout.as_secs() as u32,
             writer_cache_kib: sqlite.writer_cache_kib,
             reader_cache_kib: sqlite.reader_cache_kib,
@@ -97,6 +100,7 @@ impl StorageSection {
             return Err(ConfigError::Value { section: "storage", key: "journal_page_size", why });
         }
         let check = |key, value: usize| within("storage", key, value, 1..=1 << 34);
+        within("storage", "waiting_reads", self.waiting_reads, 1..=1_000_000)?;
         check("waiting_commits", self.waiting_commits)?;
         check("batch_rows", self.batch_rows)?;
         check("batch_bytes", self.batch_bytes)?;
@@ -114,6 +118,7 @@ impl StorageSection {
     pub fn sqlite(&self) -> SqliteOptions {
         SqliteOptions {
             readers: self.readers,
+            waiting_reads: self.waiting_reads,
             busy_timeout: Duration::from_secs(self.busy_seconds.into()),
             writer_cache_kib: self.writer_cache_kib,
             reader_cache_kib: self.reader_cache_kib,

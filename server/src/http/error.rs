@@ -207,6 +207,10 @@ impl From<StoreError> for Problem {
                 let detail = "storage does not answer right now; try again in a moment";
                 Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             }
+            StoreError::Busy => {
+                let detail = "too many are reading right now; try again in a moment";
+                Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+            }
             StoreError::Corrupt(_) => Problem::internal(),
         }
     }

@@ -20,10 +20,10 @@ pub(super) async fn health() -> Response {
 
 /// It can serve now.
 pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Response, Problem> {
-    if ready() {
+    let Some(trouble) = ready() else {
         return Ok(([(header::CONTENT_TYPE, "application/json")], "{\"status\":\"ready\"}").into_response());
-    }
-    let detail = "it cannot store anything right now; try again in a moment";
+    };
+    let detail = format!("nothing can be stored right now ({trouble}); try again in a moment");
     Err(Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail))
 }
 

@@ -37,8 +37,8 @@ pub struct UseCases {
 /// Names requests (S25).
 pub type NewTrace = Arc<dyn Fn() -> String + Send + std::marker::Sync>;
 
-/// Whether the server could do its work now; asked by `/ready`.
-pub type Readiness = Arc<dyn Fn() -> bool + Send + std::marker::Sync>;
+/// What keeps the server from its work now, if anything; asked by `/ready`.
+pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + std::marker::Sync>;
 
 /// What the composition root answers for the HTTP side.
 pub struct Hooks {

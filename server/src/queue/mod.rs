@@ -2,7 +2,7 @@
 //!
 //! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
 //! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
-//! notice, answer), `plan` decides without I/O, `numbering` asks for the numbers, `outage` knows where there are none, `pipeline` keeps the order of what is refused,
+//! notice, answer), `facts` reads what `plan` decides on without I/O, `numbering` asks for the numbers, `outage` knows where there are none, `pipeline` keeps the order of what is refused,
 //! `recovery` resumes what is owed, `shard` keeps a writer alive.
 
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod error;
+mod facts;
 mod numbering;
 mod outage;
 mod pipeline;

@@ -57,10 +57,10 @@ impl Writer<'_> {
 
     async fn try_to_recover(&mut self, hand_on: bool) -> Result<(), Setback> {
         let unsettled: Vec<_> = self.shard.unsettled.iter().copied().collect();
-        for uid in unsettled {
-            self.parts.watermarks.reload(uid).await?;
-            self.parts.notifier.notify(&[uid]);
-            self.shard.unsettled.remove(&uid);
+        if !unsettled.is_empty() {
+            self.parts.watermarks.reload(&unsettled).await?;
+            self.parts.notifier.notify(&unsettled);
+            self.shard.unsettled.clear();
         }
         if hand_on {
             // All that it holds is owed, and so is found again.

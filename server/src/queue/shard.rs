@@ -17,6 +17,7 @@ use super::recovery::Pass;
 use super::writer::Writer;
 use super::{Ask, Options, Parts};
 use crate::domain::{Content, Uid};
+use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
 
 /// Copies of one acceptance that this queue owes to its receivers.
@@ -46,6 +47,8 @@ pub(super) struct Shard {
     pub(super) pass: Option<Pass>,
     /// Sections that were out are in service again.
     pub(super) ended: watch::Receiver<()>,
+    /// For the lines that every refused batch would repeat.
+    pub(super) log: LogLimit,
     /// Receivers of the commit under way: their watermarks are read again if its outcome is not learnt.
     pub(super) unsettled: HashSet<Uid>,
 }
@@ -83,6 +86,7 @@ pub(super) fn start_all(
             owed: 0,
             pass: None,
             ended: outages.subscribe(),
+            log: LogLimit::default(),
             unsettled: HashSet::new(),
         };
         let around = Around {

@@ -84,11 +84,11 @@ impl Watermarks {
         let _ = slot.loaded.set(());
     }
 
-    /// Reads `uid`'s newest id again, after a commit of unknown outcome.
-    pub async fn reload(&self, uid: Uid) -> Result<MessageId, StoreError> {
-        let newest = self.store.watermark(uid).await?;
-        self.publish(uid, newest);
-        Ok(newest)
+    /// Reads the newest ids of `uids` again, after a commit of unknown outcome.
+    pub async fn reload(&self, uids: &[Uid]) -> Result<(), StoreError> {
+        let newest = self.store.newest(uids).await?;
+        uids.iter().zip(newest).for_each(|(uid, newest)| self.publish(*uid, newest));
+        Ok(())
     }
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {

@@ -12,11 +12,11 @@ use tracing::{error, warn};
 use super::numbering::Numbered;
 use super::outage::Outages;
 use super::pipeline::Place;
-use super::plan::{Decision, Facts, Limits, Planner};
+use super::plan::{Decision, Limits, Planner};
 use super::shard::{Delivery, Shard};
-use super::{Accepted, Ask, GroupAction, Options, Order, Parts, SendError, queue_of};
-use crate::domain::{Conversation, Kind, Uid};
-use crate::store::{Accept, CommitError, Copied, Deliver, Done, Recipient, Row, StoreError, Write};
+use super::{Accepted, Ask, Options, Parts, SendError, queue_of};
+use crate::domain::Uid;
+use crate::store::{Accept, CommitError, Copied, Deliver, Done, Recipient, Row, Write};
 
 /// One writer at work on its queue.
 pub(super) struct Writer<'a> {
@@ -106,15 +106,7 @@ impl Writer<'_> {
     async fn work(&mut self, deliveries: Vec<Delivery>, asks: Vec<Ask>) {
         let (mut asks, late): (Vec<Ask>, _) = asks.into_iter().partition(Ask::is_in_order);
         refuse(late, &SendError::OutOfOrder);
-        let facts = match self.facts(&asks).await {
-            Ok(facts) => facts,
-            Err(error) => {
-                warn!(%error, "orders are refused: storage does not answer");
-                refuse(asks, &SendError::Unavailable);
-                asks = Vec::new();
-                Facts::default()
-            }
-        };
+        let (facts, unread) = self.facts(&asks).await;
         let mut answers: Vec<Option<Result<Accepted, SendError>>> = vec![None; asks.len()];
         let mut same: Vec<(usize, usize)> = Vec::new();
         let (mut places, mut writes) = (Vec::new(), Vec::new());
@@ -128,6 +120,10 @@ impl Writer<'_> {
                 break;
             }
             decided = at + 1;
+            if let Some(refusal) = unread.refusal(ask) {
+                answers[at] = Some(Err(refusal));
+                continue;
+            }
             match planner.decide(at, ask.who, &ask.order) {
                 Decision::Answer(answer) => answers[at] = Some(answer),
                 Decision::SameAs(first) => same.push((at, first)),
@@ -154,7 +150,9 @@ impl Writer<'_> {
                 answer(asks, answers, &same);
             }
             Err(CommitError::Refused(error)) => {
-                warn!(%error, "a commit was refused");
+                if let Some(left_out) = self.shard.log.pass() {
+                    warn!(%error, left_out, "a commit was refused");
+                }
                 for entrant in &entrants {
                     answers[entrant.at] = Some(Err(SendError::Unavailable));
                 }
@@ -172,55 +170,6 @@ impl Writer<'_> {
                 answer(asks, answers, &same);
             }
         }
-    }
-
-    /// Reads what the decisions of a batch rest on.
-    async fn facts(&self, asks: &[Ask]) -> Result<Facts, StoreError> {
-        let Parts { store, directory, .. } = &**self.parts;
-        let mut facts = Facts::default();
-        let (mut names, mut people) = (Vec::new(), Vec::new());
-        for Ask { who, order, .. } in asks {
-            match order {
-                Order::Message { client_id, to, .. } => {
-                    names.push((*who, *client_id));
-                    match to {
-                        Conversation::User(other) => people.push(*other),
-                        Conversation::Group(gid) if !facts.groups.contains_key(gid) => {
-                            facts.groups.extend(store.group(*gid).await?.map(|group| (*gid, group)));
-                        }
-                        Conversation::Group(_) => {}
-                    }
-                }
-                Order::Read { conversation, message_id } => {
-                    let row = store.entry(*who, *message_id).await?;
-                    let row = row.filter(|entry| entry.content.kind != Kind::Receipt);
-                    facts.rows.extend(row.map(|entry| ((*who, *message_id), entry.conversation())));
-                    let mark = store.read_to(*who, *conversation).await?;
-                    facts.read_to.insert((*who, *conversation), mark);
-                }
-                Order::Group { gid, action, .. } => {
-                    people.push(*who);
-                    match action {
-                        GroupAction::Create { members, .. } => people.extend(members),
-                        GroupAction::Add(uid) | GroupAction::Remove(uid) => people.push(*uid),
-                    }
-                    if !facts.groups.contains_key(gid) {
-                        facts.groups.extend(store.group(*gid).await?.map(|group| (*gid, group)));
-                    }
-                }
-            }
-        }
-        people.sort_unstable();
-        people.dedup();
-        if !people.is_empty() {
-            let known = directory.names(&people).await?;
-            facts.people.extend(people.iter().zip(known).filter_map(|(uid, name)| Some((*uid, name?))));
-        }
-        if !names.is_empty() {
-            let records = store.sent(&names).await?;
-            facts.sent.extend(names.iter().zip(records).filter_map(|(name, sent)| Some((*name, sent?))));
-        }
-        Ok(facts)
     }
 
     /// Steps 2 and 3: makes copies and acceptances durable in one transaction, then tells the receivers. Returns the outcomes of

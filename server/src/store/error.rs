@@ -8,6 +8,9 @@ pub enum StoreError {
     /// The database does not answer now: busy, full, gone, closing. Trying again may help.
     #[error("storage is unavailable: {0}")]
     Unavailable(Arc<str>),
+    /// Too many reads wait already. Trying again in a moment helps.
+    #[error("too many reads are waiting")]
+    Busy,
     /// What is stored cannot be read as what it should be. Trying again does not help.
     #[error("storage holds something unreadable: {0}")]
     Corrupt(Arc<str>),
@@ -26,7 +29,7 @@ impl StoreError {
 
     /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, StoreError::Unavailable(_))
+        matches!(self, StoreError::Unavailable(_) | StoreError::Busy)
     }
 }
 

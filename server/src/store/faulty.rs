@@ -39,6 +39,7 @@ pub struct FaultyStore {
     asked: AtomicUsize,
     released: Semaphore,
     stalled: watch::Sender<usize>,
+    unreadable: Mutex<Vec<(Uid, ClientId)>>,
 }
 
 impl FaultyStore {
@@ -52,12 +53,18 @@ impl FaultyStore {
             asked: AtomicUsize::new(0),
             released: Semaphore::new(0),
             stalled,
+            unreadable: Mutex::default(),
         }
     }
 
     /// What becomes of the coming commits, in the order in which they come.
     pub fn script(&self, faults: impl IntoIterator<Item = Fault>) {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
+    }
+
+    /// From now on the idempotency record under this name cannot be read.
+    pub fn spoil(&self, name: (Uid, ClientId)) {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).push(name);
     }
 
     /// From now on no commit returns or stores anything: to what lies below it, the process has died.
@@ -128,11 +135,18 @@ impl MessageStore for FaultyStore {
     }
 
     async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+        if names.iter().any(|name| self.unreadable.lock().is_ok_and(|bad| bad.contains(name))) {
+            return Err(StoreError::corrupt("as the test says"));
+        }
         self.inner().sent(names).await
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
         self.inner().pending(after, limit).await
+    }
+
+    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        self.inner().newest(uids).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
@@ -147,8 +161,8 @@ impl MessageStore for FaultyStore {
         self.inner().range(uid, query).await
     }
 
-    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
-        self.inner().entry(uid, message_id).await
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.inner().entries(rows).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -165,8 +179,8 @@ impl MessageStore for FaultyStore {
         self.inner().conversation(uid, conversation, before, limit).await
     }
 
-    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
-        self.inner().read_to(uid, conversation).await
+    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        self.inner().read_marks(of).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
@@ -181,8 +195,8 @@ impl MessageStore for FaultyStore {
         self.inner().history().await
     }
 
-    fn healthy(&self) -> bool {
-        self.inner().healthy()
+    fn health(&self) -> Health {
+        self.inner().health()
     }
 
     async fn close(&self) {

@@ -5,6 +5,7 @@
 //! suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -162,6 +163,23 @@ impl Page {
     }
 }
 
+/// How a store is doing.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// Why nothing can be stored now; `None`: it can, as far as is known.
+    pub trouble: Option<Arc<str>>,
+    /// How long ago the last commit was; `None` before the first one of this process.
+    pub since_commit: Option<Duration>,
+    /// Commits that were refused or whose outcome was not learnt.
+    pub refused_commits: u64,
+    /// Folds that failed; each is tried again.
+    pub failed_folds: u64,
+    /// Rows that the tables do not take and that lie in `set_aside`, since the first start.
+    pub set_aside: u64,
+    /// What is left on the disk of the database; `None` where that is not known.
+    pub free_bytes: Option<u64>,
+}
+
 /// A line of the conversation list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -196,6 +214,8 @@ impl Summary {
 ///   of that stay in that inbox are `Void` (I13).
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
+/// - **Two ways to read.** `sent`, `pending`, `newest`, `entries`, `read_marks` and `group` are for the queues: no number of other
+///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
     /// Makes `writes` durable, in order. One [`Done`] per write.
@@ -207,6 +227,9 @@ pub trait MessageStore: Send + Sync + 'static {
     /// Acceptances after `after` with copies owed, in acceptance order, at most `limit`.
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
+    /// The newest ids of these inboxes, in order, for a queue that must know what is there.
+    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError>;
+
     /// The newest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
@@ -217,8 +240,13 @@ pub trait MessageStore: Send + Sync + 'static {
     /// Rows of `uid`'s inbox. A page ends at the query's limit or at 4 MB, whichever comes first.
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError>;
 
+    /// These rows of these inboxes, in order.
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError>;
+
     /// The row `message_id` in `uid`'s inbox.
-    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError>;
+    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
+        Ok(self.entries(&[(uid, message_id)]).await?.pop().flatten())
+    }
 
     /// `uid`'s conversations, newest first, at most `limit`.
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError>;
@@ -232,8 +260,13 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Page, StoreError>;
 
+    /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first mark.
+    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;
+
     /// How far `uid` has read in a conversation; [`MessageId::ZERO`] before the first mark.
-    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError>;
+    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
+        Ok(self.read_marks(&[(uid, conversation)]).await?.pop().unwrap_or_default())
+    }
 
     /// A group as last accepted.
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError>;
@@ -244,8 +277,8 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The name of this unbroken life of the data (I14).
     async fn history(&self) -> Result<HistoryId, StoreError>;
 
-    /// Whether the store could commit now; for readiness, not for deciding anything.
-    fn healthy(&self) -> bool;
+    /// How the store is doing; for readiness and metrics, not for deciding anything.
+    fn health(&self) -> Health;
 
     /// Finishes background work and closes the files. Nothing may be asked afterwards.
     async fn close(&self);

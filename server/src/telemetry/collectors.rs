@@ -1,6 +1,7 @@
 //! What other layers count, asked at each scrape: the queues' depths, and the sequence service.
 
 use std::fmt;
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
@@ -12,6 +13,7 @@ use seqsvr::{Embedded, RAISE_BUCKETS};
 
 use crate::queue::Queues;
 use crate::seq::Lines;
+use crate::store::MessageStore;
 
 /// `tidemark_queue_depth{queue}`: orders waiting in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
 /// sections of the uid space that get no numbers now, and the messages that wait for them.
@@ -34,6 +36,44 @@ impl Collector for QueueDepths {
             encoder.encode_descriptor("tidemark_queue_depth", "Orders waiting", None, MetricType::Gauge)?;
         for (queue, depth) in self.0.depths().enumerate() {
             whole(depth).encode(depths.encode_family(&[("queue", queue.to_string())])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_folds_failed`, `tidemark_rows_set_aside`,
+/// `tidemark_seconds_since_commit` (absent before the first one) and `tidemark_storage_free_bytes`.
+pub struct StoreHealth(pub Arc<dyn MessageStore>);
+
+impl fmt::Debug for StoreHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreHealth")
+    }
+}
+
+impl Collector for StoreHealth {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let health = self.0.health();
+        let ready = ConstGauge::<i64>::new(i64::from(health.trouble.is_none()));
+        gauge(&mut encoder, "tidemark_storage_ready", "1: commits are stored; 0: they are refused", ready)?;
+        for (name, help, count) in [
+            ("tidemark_commits_refused", "Commits that were not stored", health.refused_commits),
+            (
+                "tidemark_folds_failed",
+                "Folds into the tables that failed and are tried again",
+                health.failed_folds,
+            ),
+            ("tidemark_rows_set_aside", "Rows that the tables did not take", health.set_aside),
+        ] {
+            counter(&mut encoder, name, help, count)?;
+        }
+        if let Some(since) = health.since_commit {
+            let since = ConstGauge::<f64>::new(since.as_secs_f64());
+            gauge(&mut encoder, "tidemark_seconds_since_commit", "Since the last commit", since)?;
+        }
+        if let Some(free) = health.free_bytes {
+            let free = ConstGauge::<i64>::new(i64::try_from(free).unwrap_or(i64::MAX));
+            gauge(&mut encoder, "tidemark_storage_free_bytes", "Free space beside the database", free)?;
         }
         Ok(())
     }

@@ -115,6 +115,28 @@ async fn a_panicking_writer_is_replaced_and_other_queues_notice_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_refuses_its_own_order_and_no_other() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let (ann, bob) = (person(0), person(1));
+    process.store.spoil((ann, name(3)));
+    process.store.script([Fault::Stall]);
+    let first = tokio::spawn(process.messages.submit(ann, to(bob, 1, "hi")));
+    process.store.until_stalled(1).await;
+    // What comes while the first is written is one batch.
+    let batch: Vec<_> = (2..=5).map(|id| process.messages.submit(ann, to(bob, id, "hi"))).collect();
+    process.store.release();
+    first.await.expect("runs").expect("accepted");
+    let mut answers = Vec::new();
+    for answer in batch {
+        answers.push(answer.await.err());
+    }
+    assert_eq!(answers, [None, Some(SendError::Rejected), None, None]);
+    process.queues.stop().await;
+    assert_eq!(said(&world.inbox(bob).await), [1, 2, 4, 5].map(name));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_at_once() {
     let world = World::new().await;
     let process = world.start(Options { queues: 1, length: 2, batch: 1, ..Options::default() }).await;

@@ -204,7 +204,7 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
             open: TaskTracker::new(),
         },
         clock,
-        readiness: Arc::new(|| true),
+        readiness: Arc::new(|| None),
         settings: Arc::new(Settings::new(&config)),
     };
     let token = Token::random(&mut rand::rng());

@@ -21,7 +21,7 @@ pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
     assert_eq!(store.entry(ANN, id(1)).await.expect("read"), None);
     assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
     assert!(store.group(GroupId(1)).await.expect("read").is_none());
-    assert!(store.healthy());
+    assert_eq!(store.health().trouble, None);
 }
 
 /// Rows, watermarks and conversations of both sides.

@@ -57,6 +57,11 @@ impl MessageStore for MemoryStore {
         Ok(self.state().pending(after, limit))
     }
 
+    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        let state = self.state();
+        Ok(uids.iter().map(|uid| state.newest(*uid)).collect())
+    }
+
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
         Ok(self.state().newest(uid))
     }
@@ -71,9 +76,11 @@ impl MessageStore for MemoryStore {
         Ok(Page::filled(self.state().rows(uid, ids, query.direction()), query.limit()))
     }
 
-    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
-        let ids = (message_id.get(), message_id.get());
-        Ok(self.state().rows(uid, ids, Direction::Forward).next())
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let state = self.state();
+        let one =
+            |&(uid, id): &(Uid, MessageId)| state.rows(uid, (id.get(), id.get()), Direction::Forward).next();
+        Ok(rows.iter().map(one).collect())
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -99,8 +106,9 @@ impl MessageStore for MemoryStore {
         Ok(Page::filled(rows, limit))
     }
 
-    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
-        Ok(self.state().read_to(uid, conversation))
+    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        let state = self.state();
+        Ok(of.iter().map(|(uid, conversation)| state.read_to(*uid, *conversation)).collect())
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
@@ -115,8 +123,8 @@ impl MessageStore for MemoryStore {
         Ok(self.history)
     }
 
-    fn healthy(&self) -> bool {
-        true
+    fn health(&self) -> Health {
+        Health::default()
     }
 
     async fn close(&self) {}

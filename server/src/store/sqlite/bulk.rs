@@ -4,8 +4,6 @@ use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use crate::store::StoreError;
-
 /// A statement before its values are bound.
 pub(super) type Binding<'q> = Query<'q, Sqlite, SqliteArguments>;
 
@@ -29,7 +27,7 @@ impl Bulk {
         connection: &mut SqliteConnection,
         mut items: &[T],
         bind: impl for<'q> Fn(Binding<'q>, &T) -> Binding<'q>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), sqlx::Error> {
         while !items.is_empty() {
             // The largest power of two that fits: nine sizes at most.
             let size = Self::MOST_ROWS.min(1 << items.len().ilog2());

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -20,6 +21,9 @@ use super::memtable::Applied;
 use super::shared::Shared;
 use crate::domain::{Group, GroupId};
 use crate::store::{AcceptanceId, CommitError, Done, Pending, StoreError, Write};
+
+/// Between two trials of storing after a refusal.
+const TRIAL_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
@@ -44,6 +48,8 @@ pub(super) struct Committer {
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
     pub(super) folder: Folder,
+    /// When to try whether something can be stored again, after a refusal.
+    pub(super) trial_at: Option<Instant>,
 }
 
 /// A batch that was judged: what to append, what readers will see of it, what to answer.
@@ -55,9 +61,21 @@ struct Judged {
 }
 
 impl Committer {
+    /// Over what was read at the start.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        asks: mpsc::Receiver<Ask>,
+        journal: Journal,
+        ledger: Ledger,
+        folder: Folder,
+    ) -> Committer {
+        Committer { shared, asks, journal, ledger, folder, trial_at: None }
+    }
+
     /// Works until it is closed or nobody can ask any more.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(&mut self) {
         loop {
+            let trial = self.trial_at;
             let look = self.folder.next_look();
             let dead = self.journal.has_dead(self.folder.folded());
             let flow = tokio::select! {
@@ -69,6 +87,7 @@ impl Committer {
                 },
                 () = async {}, if dead => ControlFlow::Continue(()),
                 () = until(look) => ControlFlow::Continue(()),
+                () = until(trial) => self.try_storing().await,
             };
             if flow.is_break() || self.tend().await.is_break() {
                 return;
@@ -147,17 +166,13 @@ impl Committer {
     async fn commit(&mut self, calls: Vec<Call>) -> ControlFlow<()> {
         while self.folder.is_overfull() {
             if !self.folder.is_running() {
-                refuse(
-                    calls,
-                    &StoreError::unavailable("memory is full and cannot be folded into the tables"),
-                );
-                self.shared.set_healthy(false);
+                self.refuse(calls, &StoreError::unavailable(OVERFULL));
                 return ControlFlow::Continue(());
             }
             self.folder.moved().await;
         }
         if let Err(error) = self.learn(&calls).await {
-            refuse(calls, &error);
+            self.refuse(calls, &error);
             return ControlFlow::Continue(());
         }
         let (replies, writes): (Vec<_>, Vec<_>) =
@@ -166,6 +181,7 @@ impl Committer {
             Ok(judged) => judged,
             Err(error) => {
                 error!(%error, "the ledger is read back from the journal");
+                self.shared.condition.refused(replies.len());
                 answer_all(replies, &CommitError::Refused(error));
                 return self.recover().await;
             }
@@ -173,10 +189,17 @@ impl Committer {
         if !judged.effects.is_empty() {
             let seq = self.journal.last() + 1;
             if let Err(error) = self.journal.append(&judged.effects).await {
-                error!(%error, "a commit failed; the journal is reopened");
-                let flow = self.recover().await;
+                if let Some(left_out) = self.shared.condition.log.pass() {
+                    error!(%error, left_out, "a commit failed; the journal is reopened");
+                }
+                let mut flow = self.reopen().await;
                 // Reopened, the journal tells for certain. Nothing was acknowledged in between.
                 let stored = flow.is_break() || self.journal.last() >= seq;
+                if flow.is_continue() {
+                    self.shared.condition.trouble(&error);
+                    flow = self.try_storing().await;
+                }
+                self.shared.condition.refused(replies.len());
                 let refused = if stored { CommitError::Unknown(error) } else { CommitError::Refused(error) };
                 answer_all(replies, &refused);
                 return flow;
@@ -186,10 +209,37 @@ impl Committer {
         if self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups) {
             self.shared.forget_groups();
         }
-        self.shared.set_healthy(true);
+        self.shared.condition.committed();
+        self.trial_at = None;
         for (reply, done) in replies.into_iter().zip(judged.done) {
             _ = reply.send(Ok(done));
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Refuses calls before anything of them was stored; what is in the way is tried again even if no other call comes.
+    fn refuse(&mut self, calls: Vec<Call>, error: &StoreError) {
+        self.shared.condition.refused(calls.len());
+        self.shared.condition.trouble(error);
+        self.trial_at = Some(Instant::now() + TRIAL_PAUSE);
+        refuse(calls, error);
+    }
+
+    /// Stores a batch in which nothing happens, to learn whether something can be stored: a server that nobody sends to for the
+    /// time being is ready again by itself. If it fails, it is tried again later.
+    pub(super) async fn try_storing(&mut self) -> ControlFlow<()> {
+        self.trial_at = Some(Instant::now() + TRIAL_PAUSE);
+        if self.folder.is_overfull() && !self.folder.is_running() {
+            self.shared.condition.trouble(OVERFULL);
+            return ControlFlow::Continue(());
+        }
+        if let Err(error) = self.journal.append(&[]).await {
+            let flow = self.reopen().await;
+            self.shared.condition.trouble(error);
+            return flow;
+        }
+        self.trial_at = None;
+        self.shared.condition.well();
         ControlFlow::Continue(())
     }
 
@@ -216,13 +266,13 @@ impl Committer {
             }
         }
         if !heads.is_empty() {
-            let stored = lookup::heads(self.shared.db.readers(), heads.iter().copied()).await?;
+            let stored = lookup::heads(self.shared.db.service(), heads.iter().copied()).await?;
             for uid in heads {
                 self.ledger.learn_head(uid, stored.get(&uid).copied().unwrap_or_default());
             }
         }
         if !names.is_empty() {
-            let stored = lookup::sent(self.shared.db.readers(), names).await?;
+            let stored = lookup::sent(self.shared.db.service(), names).await?;
             stored.into_keys().for_each(|name| self.ledger.learn_taken(name));
         }
         for gid in needs.groups {
@@ -237,7 +287,7 @@ impl Committer {
             return Ok(known.group.clone());
         }
         let snapshot = self.shared.memory.snapshot();
-        let mut known = lookup::group(self.shared.db.readers(), gid).await?;
+        let mut known = lookup::group(self.shared.db.service(), gid).await?;
         known.group = snapshot.group(gid).or(known.group);
         for (uid, stay) in snapshot.closed(gid) {
             let last = known.closed.entry(uid).or_default();
@@ -309,6 +359,9 @@ fn weight(call: &Call) -> (usize, usize) {
         Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
     })
 }
+
+/// Why commits wait for a fold that fails.
+const OVERFULL: &str = "memory is full and cannot be folded into the tables";
 
 /// Answers that nothing of these calls is stored.
 pub(super) fn refuse(calls: Vec<Call>, error: &StoreError) {

@@ -71,7 +71,7 @@ impl Reader<'_> {
         .bind(self.uid.0)
         .bind(limit as i64)
         .bind(json!(names).to_string())
-        .fetch_all(self.db.readers())
+        .fetch_all(&mut *self.db.reader().await?)
         .await?;
         let mut lines = HashMap::with_capacity(rows.len() + recent.len());
         for row in rows {

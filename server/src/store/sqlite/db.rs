@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection, SqliteConnection};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use sqlx::{Connection, Sqlite, SqliteConnection};
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::lock::Lock;
 use super::scan::Scanners;
@@ -29,8 +30,15 @@ pub struct Db {
     /// Waiters come in turn.
     writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
+    /// For the queues and the committer alone, so that no number of reads keeps them waiting.
+    service: SqlitePool,
+    /// Places of reads that run or wait.
+    line: Arc<Semaphore>,
     scanners: Scanners,
 }
+
+/// Connections for the queues and for the committer.
+const SERVICE: u32 = 2;
 
 /// Where the writing connection waits.
 struct Slot {
@@ -62,23 +70,29 @@ impl Db {
         let refused = |source| OpenError::Database { path: path.to_owned(), source };
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         migrate(path, &mut writer).await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(options.readers)
-            .acquire_timeout(options.busy_timeout)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .connect_lazy_with(
-                connect_options(path, options)
-                    .read_only(true)
-                    .create_if_missing(false)
-                    .pragma("cache_size", format!("-{}", options.reader_cache_kib)),
-            );
+        let pool = |connections| {
+            SqlitePoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(options.busy_timeout)
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .test_before_acquire(false)
+                .connect_lazy_with(
+                    connect_options(path, options)
+                        .read_only(true)
+                        .create_if_missing(false)
+                        .pragma("cache_size", format!("-{}", options.reader_cache_kib)),
+                )
+        };
+        // The scanners are as many again.
+        let places = (2 * options.readers as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(Db {
             path: path.to_owned(),
             options: connect,
             writer: Arc::new(Mutex::new(Slot { connection: Some(writer), lock: Some(lock) })),
-            readers,
+            readers: pool(options.readers),
+            service: pool(SERVICE),
+            line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             scanners: Scanners::new(path, options),
         }))
     }
@@ -91,6 +105,25 @@ impl Db {
     /// For reading: a bounded pool of connections that cannot write.
     pub fn readers(&self) -> &SqlitePool {
         &self.readers
+    }
+
+    /// For what the queues and the committer must know: a pool that nobody else uses.
+    pub(super) fn service(&self) -> &SqlitePool {
+        &self.service
+    }
+
+    /// A place in the line of those who read on somebody's behalf.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the line is full.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        Arc::clone(&self.line).try_acquire_owned().map_err(|_| StoreError::Busy)
+    }
+
+    /// A connection for reading on somebody's behalf, after those who asked earlier.
+    pub(super) async fn reader(&self) -> Result<ReadConnection, StoreError> {
+        let place = self.place()?;
+        Ok(ReadConnection { connection: self.readers.acquire().await?, _place: place })
     }
 
     /// For reading ranges of entries.
@@ -123,6 +156,7 @@ impl Db {
     /// Moves the write-ahead log into the database, closes it and gives up its lock. Later calls fail.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
+        self.service.close().await;
         self.scanners.close().await;
         let mut slot = self.writer.lock().await;
         let lock = slot.lock.take();
@@ -132,6 +166,26 @@ impl Db {
         }
         drop(lock);
         Ok(())
+    }
+}
+
+/// A connection that reads; use it as one (`&mut *connection`).
+pub(super) struct ReadConnection {
+    connection: PoolConnection<Sqlite>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Deref for ReadConnection {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for ReadConnection {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
     }
 }
 

@@ -4,13 +4,14 @@
 //! queues to learn whether receivers exist.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use quick_cache::sync::Cache;
 use sqlx::{QueryBuilder, Row, Sqlite, sqlite::SqliteRow};
 
 use super::Db;
-use super::db::WriteTx;
+use super::db::{ReadConnection, WriteTx};
 use crate::domain::{Timestamp, Uid};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
@@ -20,47 +21,23 @@ const ASKED_AT_ONCE: usize = 500;
 /// The [`Directory`] of a SQLite database.
 pub struct SqliteDirectory {
     db: Arc<Db>,
-    names: Mutex<Names>,
-}
-
-/// Names seen lately: when `young` is full it becomes `old`, and the old ones are forgotten.
-struct Names {
-    half: usize,
-    young: HashMap<Uid, Arc<str>>,
-    old: HashMap<Uid, Arc<str>>,
-}
-
-impl Names {
-    fn get(&mut self, uid: Uid) -> Option<Arc<str>> {
-        if let Some(name) = self.young.get(&uid) {
-            return Some(Arc::clone(name));
-        }
-        let name = self.old.remove(&uid)?;
-        self.put(uid, Arc::clone(&name));
-        Some(name)
-    }
-
-    fn put(&mut self, uid: Uid, name: Arc<str>) {
-        if self.young.len() >= self.half {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(uid, name);
-    }
+    names: Arc<Cache<Uid, Arc<str>>>,
+    for_queues: bool,
 }
 
 impl SqliteDirectory {
     /// The directory of `db`, which keeps at most about `cached_names` names in memory.
     pub fn new(db: Arc<Db>, cached_names: usize) -> SqliteDirectory {
-        let half = (cached_names / 2).max(1);
-        SqliteDirectory { db, names: Mutex::new(Names { half, young: HashMap::new(), old: HashMap::new() }) }
+        SqliteDirectory { db, names: Arc::new(Cache::new(cached_names)), for_queues: false }
     }
 
-    fn cached(&self) -> MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The same directory for the queues, which do not wait behind everybody's reads.
+    pub fn for_queues(&self) -> SqliteDirectory {
+        SqliteDirectory { db: Arc::clone(&self.db), names: Arc::clone(&self.names), for_queues: true }
     }
 
-    pub(super) fn readers(&self) -> &sqlx::SqlitePool {
-        self.db.readers()
+    pub(super) async fn reader(&self) -> Result<ReadConnection, StoreError> {
+        self.db.reader().await
     }
 
     pub(super) async fn write(&self) -> Result<WriteTx, StoreError> {
@@ -103,13 +80,13 @@ impl Directory for SqliteDirectory {
         .execute(&mut *tx)
         .await?;
         tx.commit().await?;
-        self.cached().put(uid, name.into());
+        self.names.insert(uid, name.into());
         Ok(true)
     }
 
     async fn largest_uid(&self) -> Result<Option<Uid>, StoreError> {
         let largest: Option<i64> =
-            sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(self.db.readers()).await?;
+            sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(&mut *self.reader().await?).await?;
         let uid = |largest| {
             u32::try_from(largest).map(Uid).map_err(|_| StoreError::corrupt("a uid is out of range"))
         };
@@ -119,7 +96,7 @@ impl Directory for SqliteDirectory {
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
         sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE name_key = ?")
             .bind(name.to_lowercase())
-            .fetch_optional(self.db.readers())
+            .fetch_optional(&mut *self.reader().await?)
             .await?
             .map(|row| account(&row))
             .transpose()
@@ -128,7 +105,7 @@ impl Directory for SqliteDirectory {
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
         sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE uid = ?")
             .bind(i64::from(uid.0))
-            .fetch_optional(self.db.readers())
+            .fetch_optional(&mut *self.reader().await?)
             .await?
             .map(|row| account(&row))
             .transpose()
@@ -137,13 +114,10 @@ impl Directory for SqliteDirectory {
     async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
         let mut found: HashMap<Uid, Arc<str>> = HashMap::with_capacity(uids.len());
         let mut missing = Vec::new();
-        {
-            let mut cached = self.cached();
-            for &uid in uids {
-                match cached.get(uid) {
-                    Some(name) => drop(found.insert(uid, name)),
-                    None => missing.push(uid),
-                }
+        for &uid in uids {
+            match self.names.get(&uid) {
+                Some(name) => drop(found.insert(uid, name)),
+                None => missing.push(uid),
             }
         }
         missing.sort_unstable();
@@ -155,9 +129,14 @@ impl Directory for SqliteDirectory {
                 list.push_bind(i64::from(uid.0));
             }
             ask.push(")");
-            for row in ask.build().fetch_all(self.db.readers()).await? {
+            let rows = if self.for_queues {
+                ask.build().fetch_all(self.db.service()).await?
+            } else {
+                ask.build().fetch_all(&mut *self.reader().await?).await?
+            };
+            for row in rows {
                 let (uid, name): (Uid, Arc<str>) = (uid_of(&row)?, row.try_get::<String, _>("name")?.into());
-                self.cached().put(uid, Arc::clone(&name));
+                self.names.insert(uid, Arc::clone(&name));
                 found.insert(uid, name);
             }
         }
@@ -174,7 +153,7 @@ impl Directory for SqliteDirectory {
         .bind(first)
         .bind(beyond)
         .bind(count(limit))
-        .fetch_all(self.db.readers())
+        .fetch_all(&mut *self.reader().await?)
         .await?;
         rows.iter().map(|row| Ok((uid_of(row)?, row.try_get("name")?))).collect()
     }
@@ -185,7 +164,7 @@ impl Directory for SqliteDirectory {
         )
         .bind(i64::from(after.0))
         .bind(count(limit))
-        .fetch_all(self.db.readers())
+        .fetch_all(&mut *self.reader().await?)
         .await?;
         rows.iter().map(account).collect()
     }
@@ -217,7 +196,7 @@ impl Directory for SqliteDirectory {
         )
         .bind(token_hash.to_vec())
         .bind(now.0)
-        .fetch_optional(self.db.readers())
+        .fetch_optional(&mut *self.reader().await?)
         .await?;
         let Some(row) = row else { return Ok(None) };
         let (created_at, expires_at) = (row.try_get("created_at")?, row.try_get("expires_at")?);
@@ -304,7 +283,6 @@ mod tests {
         assert_eq!(names[7].as_deref(), Some("name 7"));
         assert_eq!(names[500], None);
         assert_eq!(names.last().cloned().flatten().as_deref(), Some("name 3"));
-        let cached = directory.cached();
-        assert!(cached.young.len() + cached.old.len() <= 4);
+        assert!(directory.names.len() <= 4);
     }
 }

@@ -4,7 +4,7 @@
 //! fold is a row of short transactions, so that others who write the main database are not kept waiting; the last one
 //! also says how far the journal is folded. Until then everything is still in the journal, and a fold that was cut
 //! off is done again from the start: rows that are there already are passed over by their primary key alone, so
-//! that any other conflict is seen.
+//! that any other conflict is seen. A row that conflicts otherwise can never be folded; it is set apart (`set_aside`).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::db::Db;
 use super::journal::record;
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Generation};
-use super::meta;
+use super::{meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, Sent, StoreError};
 
@@ -42,24 +42,25 @@ pub(super) struct Fold {
     /// The receiver whose rows come next, and how many of them are written.
     next: (usize, usize),
     next_sent: usize,
+    set_aside: u64,
 }
 
-struct EntryRow {
-    key: Arc<str>,
-    receiver: Uid,
-    message_id: MessageId,
-    content: Arc<Content>,
+pub(super) struct EntryRow {
+    pub(super) key: Arc<str>,
+    pub(super) receiver: Uid,
+    pub(super) message_id: MessageId,
+    pub(super) content: Arc<Content>,
 }
 
-struct ConversationRow {
+pub(super) struct ConversationRow {
     key: Arc<str>,
-    owner: Uid,
-    conversation: Conversation,
-    last_id: MessageId,
+    pub(super) owner: Uid,
+    pub(super) conversation: Conversation,
+    pub(super) last_id: MessageId,
     read_to: MessageId,
 }
 
-const ENTRIES: Bulk = Bulk {
+pub(super) const ENTRIES: Bulk = Bulk {
     insert: "INSERT INTO entries
         (partition_key, receiver, message_id, kind, conversation, sender, client_id, body, sent_at) VALUES",
     row: "(?,?,?,?,?,?,?,?,?)",
@@ -89,12 +90,13 @@ impl Fold {
         let mut sent: Vec<_> =
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
-        Fold { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0 }
+        Fold { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, set_aside: 0 }
     }
 
     /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
-    /// that no commit of anybody has to do it. `moved` is told after each step which share is done, 0 to 1.
-    pub(super) async fn run(mut self, db: &Db, moved: impl Fn(f64)) -> Result<(), StoreError> {
+    /// that no commit of anybody has to do it. `moved` is told after each step which share is done, 0 to 1. Says how many rows the
+    /// tables did not take.
+    pub(super) async fn run(mut self, db: &Db, moved: impl Fn(f64)) -> Result<u64, StoreError> {
         let mut checkpointer = db.checkpointer().await?;
         let mut steps = 0;
         loop {
@@ -104,7 +106,7 @@ impl Fold {
                 checkpointer.checkpoint().await?;
             }
             if !more {
-                return Ok(());
+                return Ok(self.set_aside);
             }
             moved(self.share());
         }
@@ -120,8 +122,13 @@ impl Fold {
     pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let (entries, conversations) = self.next_entries();
-            ENTRIES.insert(&mut tx, &entries, bind_entry).await?;
+            let (entries, mut conversations) = self.next_entries();
+            match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
+                Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+                    self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
+                }
+                outcome => outcome?,
+            }
             CONVERSATIONS.insert(&mut tx, &conversations, bind_conversation).await?;
             tx.commit().await?;
             return Ok(true);
@@ -215,10 +222,11 @@ pub(super) async fn write_all(
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
     }
-    SENT.insert(connection, &fold.sent, bind_sent).await
+    SENT.insert(connection, &fold.sent, bind_sent).await?;
+    Ok(())
 }
 
-fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
+pub(super) fn bind_entry<'q>(query: Binding<'q>, row: &EntryRow) -> Binding<'q> {
     let content = &row.content;
     query
         .bind(row.key.clone())

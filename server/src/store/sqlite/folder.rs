@@ -23,7 +23,8 @@ enum Work {
 
 struct Running {
     frozen: Arc<Frozen>,
-    task: AbortOnDropHandle<Result<(), StoreError>>,
+    /// Says how many rows were set aside.
+    task: AbortOnDropHandle<Result<u64, StoreError>>,
     /// How much of it is done, 0 to 1.
     share: watch::Receiver<f64>,
 }
@@ -143,7 +144,8 @@ impl Folder {
             Err(panic) => Err(StoreError::unavailable(panic)),
         };
         match result {
-            Ok(()) => {
+            Ok(set_aside) => {
+                self.shared.condition.set_aside(set_aside);
                 self.folded = frozen.through;
                 debug!(rows = frozen.generation.rows(), through = self.folded, "journal folded");
                 self.shared.memory.folded();
@@ -151,6 +153,7 @@ impl Folder {
                 self.work = Work::Idle;
             }
             Err(error) => {
+                self.shared.condition.fold_failed();
                 error!(%error, again_in = ?self.pause, "a fold failed; everything stays in the journal");
                 self.work = Work::Failed(frozen.clone(), Instant::now() + self.pause);
                 self.pause = (self.pause * 2).min(LONGEST_PAUSE);

@@ -36,15 +36,16 @@ impl Invites for SqliteDirectory {
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError> {
         sqlx::query("SELECT gid, made_by, made_at, expires_at, uses_left FROM invites WHERE number = ?")
             .bind(number.cast_signed())
-            .fetch_optional(self.readers())
+            .fetch_optional(&mut *self.reader().await?)
             .await?
             .map(|row| invite(number, &row))
             .transpose()
     }
 
     async fn largest_invite(&self) -> Result<u64, StoreError> {
-        let largest: Option<i64> =
-            sqlx::query_scalar("SELECT max(number) FROM invites").fetch_one(self.readers()).await?;
+        let largest: Option<i64> = sqlx::query_scalar("SELECT max(number) FROM invites")
+            .fetch_one(&mut *self.reader().await?)
+            .await?;
         Ok(largest.map_or(0, i64::cast_unsigned))
     }
 
@@ -93,7 +94,7 @@ impl Invites for SqliteDirectory {
         sqlx::query("SELECT name FROM invite_claims WHERE number = ? AND uid = ?")
             .bind(number.cast_signed())
             .bind(i64::from(guest.0))
-            .fetch_optional(self.readers())
+            .fetch_optional(&mut *self.reader().await?)
             .await?
             .map(|row| claimed(&row))
             .transpose()

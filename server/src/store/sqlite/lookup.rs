@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteExecutor};
+use sqlx::{AssertSqlSafe, Row as _, SqliteExecutor};
 use uuid::Uuid;
 
 use super::ledger::Known;
@@ -42,6 +42,50 @@ pub(super) async fn heads(
         }
     }
     Ok(heads)
+}
+
+/// These rows of these inboxes, as far as they are there.
+pub(super) async fn entries(
+    executor: impl SqliteExecutor<'_>,
+    wanted: &[(Uid, MessageId)],
+) -> Result<HashMap<(Uid, MessageId), Entry>, StoreError> {
+    let key = |(uid, id): &(Uid, MessageId)| json!([uid.partition_key().as_str(), uid.0, id.get()]);
+    let keys: Vec<_> = wanted.iter().map(key).collect();
+    let sql = format!(
+        "SELECT {ENTRY}, receiver FROM json_each(?) CROSS JOIN entries
+         WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND message_id = value ->> 2"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql)).bind(json!(keys).to_string()).fetch_all(executor).await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let entry = entry(uid(&row, 7)?, &row)?;
+        found.insert((entry.receiver, entry.message_id), entry);
+    }
+    Ok(found)
+}
+
+/// How far these users have read in these conversations, in order.
+pub(super) async fn read_marks(
+    executor: impl SqliteExecutor<'_>,
+    of: &[(Uid, Conversation)],
+) -> Result<Vec<MessageId>, StoreError> {
+    let key = |(uid, conversation): &(Uid, Conversation)| {
+        json!([uid.partition_key().as_str(), uid.0, conversation.to_string()])
+    };
+    let keys: Vec<_> = of.iter().map(key).collect();
+    let rows = sqlx::query(
+        "SELECT (SELECT read_to FROM conversations
+             WHERE partition_key = value ->> 0 AND owner = value ->> 1 AND conversation = value ->> 2)
+         FROM json_each(?) ORDER BY key",
+    )
+    .bind(json!(keys).to_string())
+    .fetch_all(executor)
+    .await?;
+    let mark = |row: &SqliteRow| match row.try_get::<Option<i64>, _>(0)? {
+        Some(read_to) => message_id(read_to),
+        None => Ok(MessageId::ZERO),
+    };
+    rows.iter().map(mark).collect()
 }
 
 /// The idempotency records under these names; names that are free are absent.

@@ -16,20 +16,22 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::domain::{ClientId, Conversation, Entry, Group, GroupId, HistoryId, MessageId, RangeQuery, Uid};
 use crate::store::{
-    AcceptanceId, CommitError, Done, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
+    AcceptanceId, CommitError, Done, Health, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
 };
 
 mod append;
 mod bulk;
 mod committer;
+mod condition;
 mod conversations;
 mod db;
 mod directory;
 mod error;
+mod facts;
 mod fold;
 mod folder;
 mod invites;
@@ -46,6 +48,7 @@ mod recovery;
 mod replay;
 mod restore;
 mod scan;
+mod set_aside;
 mod shared;
 mod snapshot;
 
@@ -109,10 +112,13 @@ impl SqliteStore {
         ledger.settle(options.known_heads, options.known_groups);
 
         let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
+        let set_aside: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let shared = Arc::new(Shared::new(db, Memory::new(generation), options));
+        shared.condition.set_aside(set_aside.cast_unsigned());
         let folder = Folder::new(shared.clone(), folded);
-        let committer = Committer { shared: shared.clone(), asks: waiting, journal, ledger, folder };
-        let committer = AbortOnDropHandle::new(tokio::spawn(committer.run()));
+        let committer = Committer::new(shared.clone(), waiting, journal, ledger, folder);
+        let committer = AbortOnDropHandle::new(tokio::spawn(committer.live()));
         Ok(SqliteStore { shared, asks, history, _committer: committer })
     }
 
@@ -121,6 +127,17 @@ impl SqliteStore {
         let (reply, answer) = oneshot::channel();
         self.asks.send(ask(reply)).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
+    }
+
+    /// Waits until the committer, which has died, knows again what is there, or the store is closed.
+    async fn until_reopened(&self) {
+        while let Err(error) = self.ask(|reply| Ask::Pending(AcceptanceId::default(), 0, reply)).await {
+            if self.asks.is_closed() {
+                return;
+            }
+            debug!(%error, "what is there is not known yet");
+            tokio::time::sleep(recovery::FIRST_PAUSE).await;
+        }
     }
 
     fn reader(&self, uid: Uid) -> Reader<'_> {
@@ -148,7 +165,15 @@ impl MessageStore for SqliteStore {
         let (reply, answer) = oneshot::channel();
         let sent = self.asks.send(Ask::Commit(Call { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
-        answer.await.map_err(|_| CommitError::Unknown(closed()))?
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.until_reopened().await;
+                Err(CommitError::Unknown(StoreError::unavailable(
+                    "the task that commits died with it in hand",
+                )))
+            }
+        }
     }
 
     async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
@@ -157,6 +182,10 @@ impl MessageStore for SqliteStore {
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
         self.ask(|reply| Ask::Pending(after, limit, reply)).await
+    }
+
+    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        self.shared.newest(uids).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
@@ -171,8 +200,8 @@ impl MessageStore for SqliteStore {
         self.reader(uid).range(query).await
     }
 
-    async fn entry(&self, uid: Uid, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
-        self.reader(uid).entry(message_id).await
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.shared.entries(rows).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -189,8 +218,8 @@ impl MessageStore for SqliteStore {
         self.reader(uid).conversation(conversation, before, limit).await
     }
 
-    async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
-        self.reader(uid).read_to(conversation).await
+    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        self.shared.read_marks(of).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
@@ -213,8 +242,12 @@ impl MessageStore for SqliteStore {
         Ok(self.history)
     }
 
-    fn healthy(&self) -> bool {
-        self.shared.healthy() && !self.asks.is_closed()
+    fn health(&self) -> Health {
+        let mut health = self.shared.condition.health(self.shared.db.path());
+        if self.asks.is_closed() {
+            health.trouble.get_or_insert_with(|| closed().to_string().into());
+        }
+        health
     }
 
     async fn close(&self) {

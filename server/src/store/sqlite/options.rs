@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct SqliteOptions {
     /// Connections that read the main database, 1 or more. Each has a thread of its own.
     pub readers: u32,
+    /// Reads that may wait for one of them; more are refused at once. The queues and the committer have connections of their own.
+    pub waiting_reads: usize,
     /// How long a read waits for a free connection, and a statement for a lock that another one holds.
     pub busy_timeout: Duration,
     /// Page cache of the connection that writes the main database, in KiB.
@@ -48,6 +50,7 @@ impl Default for SqliteOptions {
     fn default() -> SqliteOptions {
         SqliteOptions {
             readers: 4,
+            waiting_reads: 4_096,
             busy_timeout: Duration::from_secs(5),
             writer_cache_kib: 64 * 1024,
             reader_cache_kib: 8 * 1024,

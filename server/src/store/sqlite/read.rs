@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         match self.snapshot.newest(self.uid) {
             Some(newest) => Ok(newest),
             None => {
-                let heads = lookup::heads(self.db.readers(), [self.uid]).await?;
+                let heads = lookup::heads(&mut *self.db.reader().await?, [self.uid]).await?;
                 Ok(heads.get(&self.uid).copied().unwrap_or_default())
             }
         }
@@ -79,6 +79,7 @@ impl<'a> Reader<'a> {
             return Ok(Vec::new());
         }
         let scan = Scan { uid: self.uid, ids: (low, high), direction, limit };
+        let _place = self.db.place()?;
         self.db.scanners().rows(scan).await
     }
 
@@ -86,7 +87,8 @@ impl<'a> Reader<'a> {
     async fn collect(&self, query: super::bulk::Binding<'_>) -> Result<Vec<Entry>, StoreError> {
         let mut entries = Vec::new();
         let mut bytes = 0;
-        let mut rows = query.fetch(self.db.readers());
+        let mut connection = self.db.reader().await?;
+        let mut rows = query.fetch(&mut *connection);
         while let Some(row) = rows.try_next().await? {
             let entry = lookup::entry(self.uid, &row)?;
             bytes += entry.weight();
@@ -96,16 +98,6 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(entries)
-    }
-
-    /// One row.
-    pub(super) async fn entry(&self, message_id: MessageId) -> Result<Option<Entry>, StoreError> {
-        let id = message_id.get();
-        let recent = self.snapshot.rows(self.uid, id, id, Direction::Forward, 1).pop();
-        if recent.is_some() || id > self.base {
-            return Ok(recent);
-        }
-        Ok(self.stored((id, id), Direction::Forward, 1).await?.pop())
     }
 
     /// A page of one conversation, newest first, without its receipts.
@@ -139,20 +131,6 @@ impl<'a> Reader<'a> {
         Ok(Page::filled(rows, limit))
     }
 
-    /// How far the user has read.
-    pub(super) async fn read_to(&self, conversation: Conversation) -> Result<MessageId, StoreError> {
-        let recent = self.snapshot.mark(self.uid, conversation).unwrap_or_default();
-        let stored = sqlx::query_scalar(
-            "SELECT read_to FROM conversations WHERE partition_key = ? AND owner = ? AND conversation = ?",
-        )
-        .bind(self.uid.partition_key().as_str())
-        .bind(self.uid.0)
-        .bind(conversation.to_string())
-        .fetch_optional(self.db.readers())
-        .await?;
-        Ok(stored.map(lookup::message_id).transpose()?.unwrap_or_default().max(recent))
-    }
-
     /// Rows of the tables by id.
     pub(super) async fn entries(&self, ids: &[MessageId]) -> Result<Vec<Entry>, StoreError> {
         if ids.is_empty() {
@@ -167,7 +145,7 @@ impl<'a> Reader<'a> {
             .bind(json!(ids).to_string())
             .bind(self.uid.partition_key().as_str())
             .bind(self.uid.0)
-            .fetch_all(self.db.readers())
+            .fetch_all(&mut *self.db.reader().await?)
             .await?;
         rows.iter().map(|row| lookup::entry(self.uid, row)).collect()
     }
@@ -194,7 +172,7 @@ impl<'a> Reader<'a> {
         .bind(self.uid.0)
         .bind(most)
         .bind(json!(marks).to_string())
-        .fetch_all(self.db.readers())
+        .fetch_all(&mut *self.db.reader().await?)
         .await?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }

@@ -1,34 +1,64 @@
 //! When the journal failed, and when the store closes: the committer's way back, and its way out.
 
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
-use tracing::{info, warn};
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, error, warn};
 
 use super::committer::{Ask, Committer, refuse};
 use super::meta;
 use super::replay::replay;
 use crate::store::StoreError;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Committer {
+    /// Works until it is closed or nobody can ask any more. When the work panics, everything in memory is read back from the files
+    /// and it goes on: what was in hand is unknown to its callers, what waits is done.
+    pub(super) async fn live(mut self) {
+        let mut pause = FIRST_PAUSE;
+        for life in 0_u64.. {
+            let began = Instant::now();
+            let work = async {
+                if life == 0 || self.recover().await.is_continue() {
+                    self.run().await;
+                }
+            };
+            let Err(_) = AssertUnwindSafe(work).catch_unwind().await else { return };
+            self.shared.condition.trouble("the task that commits has died and begins anew");
+            if began.elapsed() > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+            }
+            error!(again_in = ?pause, "the committer panicked; everything is read back from the files");
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Reopens the journal and tries to store something.
+    pub(super) async fn recover(&mut self) -> ControlFlow<()> {
+        self.reopen().await?;
+        self.try_storing().await
+    }
+
     /// Reopens the journal and reads everything in memory back from the files, however long that takes. Meanwhile what
     /// is asked is refused; nothing is acknowledged. Breaks off only when the store is closed.
-    pub(super) async fn recover(&mut self) -> ControlFlow<()> {
-        self.shared.set_healthy(false);
+    pub(super) async fn reopen(&mut self) -> ControlFlow<()> {
+        self.shared.condition.trouble("the journal is being reopened");
         self.folder.abandon().await;
         let mut pause = FIRST_PAUSE;
         loop {
             match self.read_back().await {
                 Ok(()) => {
-                    info!(last = self.journal.last(), "the journal is open again");
-                    self.shared.set_healthy(true);
+                    debug!(last = self.journal.last(), "the journal is open again");
                     return ControlFlow::Continue(());
                 }
                 Err(error) => {
+                    self.shared.condition.trouble(&error);
                     warn!(%error, again_in = ?pause, "the journal cannot be reopened");
                     self.refuse_until(Instant::now() + pause, &error).await?;
                     pause = (pause * 2).min(LONGEST_PAUSE);
@@ -39,7 +69,7 @@ impl Committer {
 
     async fn read_back(&mut self) -> Result<(), StoreError> {
         let known = self.journal.last();
-        let folded = meta::number(self.shared.db.readers(), meta::FOLDED).await?;
+        let folded = meta::number(self.shared.db.service(), meta::FOLDED).await?;
         self.journal.reopen(folded).await?;
         if self.journal.last() > known {
             // The failed batch is there. That its pages read well says nothing about the disk.
@@ -63,7 +93,10 @@ impl Committer {
             };
             match ask {
                 None => return ControlFlow::Break(()),
-                Some(Ask::Commit(call)) => refuse(vec![call], error),
+                Some(Ask::Commit(call)) => {
+                    self.shared.condition.refused(1);
+                    refuse(vec![call], error);
+                }
                 Some(Ask::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
                 Some(Ask::Group(_, reply)) => _ = reply.send(Err(error.clone())),
                 Some(Ask::Close(reply)) => {

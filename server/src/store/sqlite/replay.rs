@@ -18,13 +18,13 @@ pub(super) async fn replay(
     journal: &mut Journal,
     folded: u64,
 ) -> Result<(Ledger, Generation), StoreError> {
-    let accepted = AcceptanceId(meta::number(db.readers(), meta::ACCEPTED).await?);
-    let mut ledger = Ledger::new(accepted, stored_open(db.readers()).await?);
+    let accepted = AcceptanceId(meta::number(db.service(), meta::ACCEPTED).await?);
+    let mut ledger = Ledger::new(accepted, stored_open(db.service()).await?);
     let generation = Generation::default();
     for seq in folded + 1..=journal.last() {
         for effect in journal.read(seq).await? {
             if let Some(gid) = ledger.group_of(&effect) {
-                ledger.learn_group(gid, lookup::group(db.readers(), gid).await?);
+                ledger.learn_group(gid, lookup::group(db.service(), gid).await?);
             }
             let contradiction = |error| StoreError::corrupt(format!("batch {seq}: {error}"));
             generation.apply(ledger.apply(&effect).map_err(contradiction)?);

@@ -1,9 +1,9 @@
 //! What the store's handle and its committer share.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::condition::Condition;
 use super::db::Db;
 use super::memtable::Memory;
 use super::{SqliteOptions, lookup};
@@ -19,7 +19,7 @@ pub(super) struct Shared {
     groups: RwLock<HashMap<GroupId, Arc<Group>>>,
     /// Names that are in no table, and in memory only if a commit is just putting them there.
     new_names: Mutex<HashSet<(Uid, ClientId)>>,
-    healthy: AtomicBool,
+    pub(super) condition: Condition,
 }
 
 impl Shared {
@@ -31,7 +31,7 @@ impl Shared {
             options,
             groups: RwLock::default(),
             new_names: Mutex::default(),
-            healthy: AtomicBool::new(true),
+            condition: Condition::default(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Shared {
         if missing.is_empty() {
             return Ok(found);
         }
-        let stored = lookup::sent(self.db.readers(), missing.iter().copied()).await?;
+        let stored = lookup::sent(self.db.service(), missing.iter().copied()).await?;
         for (name, sent) in names.iter().zip(&mut found) {
             if sent.is_none() {
                 *sent = stored.get(name).copied();
@@ -102,15 +102,5 @@ impl Shared {
     /// Forgets which names are new.
     pub(super) fn forget_new_names(&self) {
         self.new_names.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// Whether commits are taken.
-    pub(super) fn healthy(&self) -> bool {
-        self.healthy.load(Ordering::Relaxed)
-    }
-
-    /// Says whether commits are taken.
-    pub(super) fn set_healthy(&self, healthy: bool) {
-        self.healthy.store(healthy, Ordering::Relaxed);
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct Journal {
     stored: VecDeque<(u64, usize)>,
     #[cfg(test)]
     loses_next_answer: bool,
+    /// Before (`false`) or after the next append is stored.
+    #[cfg(test)]
+    panics: Option<bool>,
 }
 
 impl Journal {
@@ -53,6 +56,8 @@ impl Journal {
             stored: VecDeque::new(),
             #[cfg(test)]
             loses_next_answer: false,
+            #[cfg(test)]
+            panics: None,
         };
         journal.reopen(folded).await?;
         Ok(journal)
@@ -98,11 +103,15 @@ impl Journal {
         let seq = self.last + 1;
         let blob = record::encode(effects);
         let size = blob.len();
+        #[cfg(test)]
+        assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
         sqlx::query("INSERT INTO journal (seq, batch) VALUES (?, ?)")
             .bind(seq.cast_signed())
             .bind(blob)
             .execute(self.connection()?)
             .await?;
+        #[cfg(test)]
+        assert!(self.panics.take().is_none(), "as the test says");
         #[cfg(test)]
         if std::mem::take(&mut self.loses_next_answer) {
             return Err(StoreError::unavailable("the answer was lost"));
@@ -181,6 +190,11 @@ impl Journal {
         let sql = format!("PRAGMA max_page_count = {pages}");
         let connection = self.connection().expect("open");
         sqlx::query(sqlx::AssertSqlSafe(sql)).execute(connection).await.expect("limited");
+    }
+
+    /// The next append panics, before it is stored or after it.
+    pub(super) fn panic_next(&mut self, after: bool) {
+        self.panics = Some(after);
     }
 
     /// The next append is stored and reported as failed.

@@ -1,6 +1,7 @@
 //! Disks that are full, journals that are not what they were.
 
 use super::*;
+use crate::store::Directory as _;
 use crate::store::conformance::{accept, row, said};
 
 /// A store whose journal is given by the caller.
@@ -25,7 +26,7 @@ async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
     // Reopened, the journal has no limit any more: the disk has room again.
-    assert!(store.healthy());
+    assert_eq!(store.health().trouble, None);
     let done = store.commit(vec![long_message(2, 2)]).await.expect("there is room");
     assert!(matches!(done[..], [Done::Accepted(AcceptanceId(2), _)]), "{done:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1, 2]);
@@ -91,16 +92,9 @@ async fn a_fold_that_cannot_go_on_stops_commits_before_memory_overflows() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = SqliteOptions { fold_rows: 4, ..SqliteOptions::default() };
     let store = open(directory.path(), options).await;
-    // A row that is in the way of the unique index: the fold must see it, not pass over it.
-    let mut tx = store.shared.db.write().await.expect("begun");
-    sqlx::query(
-        "INSERT INTO entries VALUES (?, 2, 9, 1, 'u:1', 1, unhex('00000000000000000000000000000001'), '{}', 0)",
-    )
-    .bind(Uid(2).partition_key().as_str().to_owned())
-    .execute(&mut *tx)
-    .await
-    .expect("put");
-    tx.commit().await.expect("committed");
+    // Nothing comes into the tables; what refuses it is no property of a row.
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    change_database(&store, refuse).await;
     let mut stored = 0;
     let refused = loop {
         stored += 1;
@@ -112,6 +106,103 @@ async fn a_fold_that_cannot_go_on_stops_commits_before_memory_overflows() {
     };
     assert!(matches!(refused, CommitError::Refused(StoreError::Unavailable(_))), "{refused}");
     assert!((4..=8).contains(&stored), "refused after {stored}");
-    assert!(!store.healthy());
+    let health = store.health();
+    assert!(health.trouble.is_some_and(|trouble| trouble.contains("memory is full")));
+    assert!(health.refused_commits == 1 && health.failed_folds > 0);
     assert_eq!(ids(&store, Uid(1)).await.len() as u64, stored - 1);
+    // It heals by itself, also when nobody sends any more.
+    change_database(&store, "DROP TRIGGER refuse").await;
+    while store.health().trouble.is_some() {
+        tokio::task::yield_now().await;
+    }
+    let content = said(Uid(1), Conversation::User(Uid(2)), 99, "hi");
+    let write = accept(content, vec![row(Uid(1), stored), row(Uid(2), 10 + stored)], vec![]);
+    store.commit(vec![Write::Accept(write)]).await.expect("stored again");
+}
+
+async fn change_database(store: &SqliteStore, sql: &'static str) {
+    let mut tx = store.shared.db.write().await.expect("begun");
+    sqlx::query(sql).execute(&mut *tx).await.expect("changed");
+    tx.commit().await.expect("committed");
+}
+
+/// A copy for user 2 is owed; then the same message comes into the inbox another way, as by an import.
+#[tokio::test]
+async fn a_row_that_can_never_be_folded_is_set_aside_and_all_else_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(directory.path(), unfolded()).await;
+    let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
+    let owed = crate::store::Recipient { uid: Uid(2), generation: crate::domain::Generation(0) };
+    let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
+    store.commit(vec![Write::Accept(write)]).await.expect("committed");
+    store.close().await;
+    drop(store);
+
+    let db = Db::open(&directory.path().join("tidemark.db")).await.expect("opened");
+    let mut inbox = SqliteAppend::open(Arc::clone(&db), &unfolded()).await.expect("opened");
+    let entry = Entry { receiver: Uid(2), message_id: id(9), content: content.clone() };
+    crate::store::archive::Append::append(&mut inbox, vec![entry], vec![]).await.expect("appended");
+    drop(inbox);
+    db.close().await.expect("closed");
+    drop(db);
+
+    let store = open(directory.path(), unfolded()).await;
+    let rows = vec![row(Uid(2), 10)];
+    let owed = Write::Deliver(crate::store::Deliver { acceptance: AcceptanceId(1), content, rows });
+    store.commit(vec![owed]).await.expect("committed");
+    told(&store, (Uid(1), 2), (Uid(2), 11), 2).await;
+    told(&store, (Uid(3), 1), (Uid(2), 12), 3).await;
+    store.close().await;
+    drop(store);
+
+    let store = open(directory.path(), unfolded()).await;
+    assert_eq!(store.health().set_aside, 1);
+    assert_eq!(store.shared.memory.snapshot().newest(Uid(2)), None, "all is folded");
+    assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
+    assert_eq!(store.conversations(Uid(2), 10).await.expect("read").len(), 2);
+    assert!(store.pending(AcceptanceId::default(), 1).await.expect("read").is_empty());
+}
+
+#[tokio::test]
+async fn a_committer_that_panics_reads_everything_back_and_goes_on() {
+    for after in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = over(directory.path(), async |journal| journal.panic_next(after)).await;
+        let unknown = store.commit(vec![long_message(1, 1)]).await;
+        assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
+        assert_eq!(store.health().trouble, None, "what is there is known again");
+        let there = ids(&store, Uid(1)).await;
+        assert_eq!(there, if after { vec![1] } else { vec![] });
+        store.commit(vec![long_message(2, 2)]).await.expect("committed");
+        assert_eq!(ids(&store, Uid(1)).await.last(), Some(&2));
+    }
+}
+
+#[tokio::test]
+async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = SqliteOptions { readers: 2, waiting_reads: 1, ..SqliteOptions::default() };
+    let store = open(directory.path(), options.clone()).await;
+    told(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
+    store.close().await;
+    drop(store);
+    let store = open(directory.path(), options).await;
+    let db = &store.shared.db;
+    // All that readers may hold, and all that may wait: four connections' places and one in line.
+    let held = (db.reader().await.expect("free"), db.reader().await.expect("free"));
+    let places: Vec<_> = (0..3).map(|_| db.place().expect("room")).collect();
+    let refused = store.watermark(Uid(1)).await;
+    assert!(matches!(refused, Err(StoreError::Busy)), "{refused:?}");
+    // Everything that a queue asks and does goes on, with nothing of it in memory.
+    let (own, to_other) = (Uid(1), Conversation::User(Uid(2)));
+    let names = SqliteDirectory::new(Arc::clone(db), 1).for_queues();
+    assert_eq!(names.names(&[own]).await.expect("read"), [None]);
+    assert_eq!(store.newest(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
+    assert!(store.sent(&[(own, crate::store::conformance::client_id(1))]).await.expect("read")[0].is_some());
+    assert!(store.entries(&[(own, id(1)), (own, id(2))]).await.expect("read")[0].is_some());
+    assert_eq!(store.read_marks(&[(own, to_other)]).await.expect("read"), [MessageId::ZERO]);
+    assert!(store.group(GroupId(1)).await.expect("read").is_none());
+    told(&store, (Uid(1), 2), (Uid(2), 2), 2).await;
+    drop((held, places));
+    assert_eq!(store.watermark(Uid(1)).await.expect("read"), id(2));
 }

@@ -1,0 +1,163 @@
+//! What the decisions of a batch rest on, asked for all its orders at once.
+//!
+//! Owns nothing; the writer calls it first. What cannot be read refuses the orders that need it, and no others.
+
+use std::collections::HashMap;
+
+use futures_util::future::BoxFuture;
+use tracing::{error, warn};
+
+use super::plan::Facts;
+use super::writer::Writer;
+use super::{Ask, GroupAction, Order, SendError};
+use crate::domain::{ClientId, Conversation, GroupId, Kind, MessageId, Uid};
+use crate::store::StoreError;
+
+/// One fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Fact {
+    Sent(Uid, ClientId),
+    Person(Uid),
+    Group(GroupId),
+    Row(Uid, MessageId),
+    Mark(Uid, Conversation),
+}
+
+/// Facts that could not be read, and what that means for an order which needs one.
+#[derive(Debug, Default)]
+pub(super) struct Unread(HashMap<Fact, SendError>);
+
+impl Unread {
+    /// Why the order cannot be decided, if it cannot.
+    pub(super) fn refusal(&self, ask: &Ask) -> Option<SendError> {
+        if self.0.is_empty() {
+            return None;
+        }
+        needs(ask).find_map(|fact| self.0.get(&fact).cloned())
+    }
+}
+
+/// The facts that an order needs.
+fn needs(ask: &Ask) -> impl Iterator<Item = Fact> + '_ {
+    let who = ask.who;
+    let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(3), &[]);
+    match &ask.order {
+        Order::Message { client_id, to, .. } => {
+            facts.push(Fact::Sent(who, *client_id));
+            facts.push(match to {
+                Conversation::User(other) => Fact::Person(*other),
+                Conversation::Group(gid) => Fact::Group(*gid),
+            });
+        }
+        Order::Read { conversation, message_id } => {
+            facts.extend([Fact::Row(who, *message_id), Fact::Mark(who, *conversation)]);
+        }
+        Order::Group { gid, action, .. } => {
+            facts.extend([Fact::Group(*gid), Fact::Person(who)]);
+            match action {
+                GroupAction::Create { members, .. } => people = members,
+                GroupAction::Add(uid) | GroupAction::Remove(uid) => facts.push(Fact::Person(*uid)),
+            }
+        }
+    }
+    facts.into_iter().chain(people.iter().map(|uid| Fact::Person(*uid)))
+}
+
+impl Writer<'_> {
+    /// Reads what the decisions of a batch rest on.
+    pub(super) async fn facts(&self, asks: &[Ask]) -> (Facts, Unread) {
+        let (mut names, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut marks) = (Vec::new(), Vec::new());
+        for fact in asks.iter().flat_map(needs) {
+            match fact {
+                Fact::Sent(who, client_id) => names.push((who, client_id)),
+                Fact::Person(uid) => people.push(uid),
+                Fact::Group(gid) => groups.push(gid),
+                Fact::Row(who, id) => rows.push((who, id)),
+                Fact::Mark(who, conversation) => marks.push((who, conversation)),
+            }
+        }
+        people.sort_unstable();
+        people.dedup();
+        groups.sort_unstable();
+        groups.dedup();
+
+        let (store, directory) = (&self.parts.store, &self.parts.directory);
+        let (mut facts, mut unread) = (Facts::default(), Unread::default());
+        for gid in groups {
+            match store.group(gid).await {
+                Ok(group) => facts.groups.extend(group.map(|group| (gid, group))),
+                Err(error) => self.unread(&mut unread, Fact::Group(gid), &error),
+            }
+        }
+        let read = all_or_each(&people, |uids| directory.names(uids)).await;
+        for (&uid, name) in people.iter().zip(read) {
+            match name {
+                Ok(name) => facts.people.extend(name.map(|name| (uid, name))),
+                Err(error) => self.unread(&mut unread, Fact::Person(uid), &error),
+            }
+        }
+        let read = all_or_each(&names, |names| store.sent(names)).await;
+        for (&(who, client_id), sent) in names.iter().zip(read) {
+            match sent {
+                Ok(sent) => facts.sent.extend(sent.map(|sent| ((who, client_id), sent))),
+                Err(error) => self.unread(&mut unread, Fact::Sent(who, client_id), &error),
+            }
+        }
+        let read = all_or_each(&rows, |rows| store.entries(rows)).await;
+        for (&(who, id), row) in rows.iter().zip(read) {
+            match row {
+                Ok(row) => {
+                    let row = row.filter(|entry| entry.content.kind != Kind::Receipt);
+                    facts.rows.extend(row.map(|entry| ((who, id), entry.conversation())));
+                }
+                Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
+            }
+        }
+        let read = all_or_each(&marks, |marks| store.read_marks(marks)).await;
+        for (&(who, conversation), mark) in marks.iter().zip(read) {
+            match mark {
+                Ok(mark) => drop(facts.read_to.insert((who, conversation), mark)),
+                Err(error) => self.unread(&mut unread, Fact::Mark(who, conversation), &error),
+            }
+        }
+        (facts, unread)
+    }
+
+    fn unread(&self, unread: &mut Unread, fact: Fact, error: &StoreError) {
+        let refusal = if error.is_retryable() {
+            if let Some(left_out) = self.shard.log.pass() {
+                warn!(%error, left_out, "orders are refused: storage does not answer");
+            }
+            SendError::Unavailable
+        } else {
+            error!(%error, ?fact, "orders are refused for good: what they rest on cannot be read");
+            SendError::Rejected
+        };
+        unread.0.insert(fact, refusal);
+    }
+}
+
+/// Asks for all keys at once; where something among them is unreadable, for each by itself.
+async fn all_or_each<'k, K, V>(
+    keys: &'k [K],
+    ask: impl Fn(&'k [K]) -> BoxFuture<'k, Result<Vec<V>, StoreError>>,
+) -> Vec<Result<V, StoreError>> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    match ask(keys).await {
+        Ok(values) => values.into_iter().map(Ok).collect(),
+        Err(error) if error.is_retryable() || keys.len() == 1 => {
+            keys.iter().map(|_| Err(error.clone())).collect()
+        }
+        Err(_) => {
+            let mut values = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = ask(std::slice::from_ref(key)).await;
+                values.push(value.map(|mut value| value.pop().expect("one for each key")));
+            }
+            values
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How the store is doing, as readiness and metrics tell it. Decides nothing.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::log_limit::LogLimit;
+use crate::store::Health;
+
+/// Kept up by the committer.
+#[derive(Debug, Default)]
+pub(super) struct Condition {
+    state: Mutex<State>,
+    refused: AtomicU64,
+    failed_folds: AtomicU64,
+    set_aside: AtomicU64,
+    /// For the lines that a full disk would repeat with every commit.
+    pub(super) log: LogLimit,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    trouble: Option<Arc<str>>,
+    last_commit: Option<Instant>,
+}
+
+impl Condition {
+    /// Nothing can be stored, for this reason.
+    pub(super) fn trouble(&self, why: impl std::fmt::Display) {
+        self.state().trouble = Some(why.to_string().into());
+    }
+
+    /// Something was stored.
+    pub(super) fn committed(&self) {
+        *self.state() = State { trouble: None, last_commit: Some(Instant::now()) };
+    }
+
+    /// A trial of storing went well.
+    pub(super) fn well(&self) {
+        self.state().trouble = None;
+    }
+
+    /// So many commits were refused.
+    pub(super) fn refused(&self, commits: usize) {
+        self.refused.fetch_add(commits as u64, Ordering::Relaxed);
+    }
+
+    /// A fold failed.
+    pub(super) fn fold_failed(&self) {
+        self.failed_folds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many rows were set aside.
+    pub(super) fn set_aside(&self, rows: u64) {
+        self.set_aside.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// All of it; `database` lies on the disk whose room is told.
+    pub(super) fn health(&self, database: &Path) -> Health {
+        let state = self.state();
+        Health {
+            trouble: state.trouble.clone(),
+            since_commit: state.last_commit.map(|last| last.elapsed()),
+            refused_commits: self.refused.load(Ordering::Relaxed),
+            failed_folds: self.failed_folds.load(Ordering::Relaxed),
+            set_aside: self.set_aside.load(Ordering::Relaxed),
+            free_bytes: free_bytes(database),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is left for others than the superuser on the disk of `file`; `None` where the system does not say.
+fn free_bytes(file: &Path) -> Option<u64> {
+    let room = rustix::fs::statvfs(file).ok()?;
+    Some(room.f_bavail.saturating_mul(room.f_frsize))
+}

@@ -1,0 +1,61 @@
+//! What the queues ask before they decide, for a whole batch at once: memory first, then one statement on connections of their own.
+
+use super::lookup;
+use super::shared::Shared;
+use crate::domain::{Conversation, Direction, Entry, MessageId, Uid};
+use crate::store::StoreError;
+
+impl Shared {
+    /// The newest ids of these users, in order.
+    pub(super) async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        let snapshot = self.memory.snapshot();
+        let recent: Vec<Option<MessageId>> = uids.iter().map(|uid| snapshot.newest(*uid)).collect();
+        let missing: Vec<Uid> = missing(uids, &recent);
+        if missing.is_empty() {
+            return Ok(recent.into_iter().flatten().collect());
+        }
+        let stored = lookup::heads(self.db.service(), missing).await?;
+        let newest = |(uid, recent): (&Uid, Option<MessageId>)| {
+            recent.or_else(|| stored.get(uid).copied()).unwrap_or_default()
+        };
+        Ok(uids.iter().zip(recent).map(newest).collect())
+    }
+
+    /// These rows, in order.
+    pub(super) async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let snapshot = self.memory.snapshot();
+        let recent = |&(uid, id): &(Uid, MessageId)| {
+            snapshot.rows(uid, id.get(), id.get(), Direction::Forward, 1).pop()
+        };
+        let mut found: Vec<Option<Entry>> = rows.iter().map(recent).collect();
+        let mut missing = missing(rows, &found);
+        missing.retain(|(uid, id)| snapshot.base(*uid).is_none_or(|base| *id <= base));
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let stored = lookup::entries(self.db.service(), &missing).await?;
+        for (row, found) in rows.iter().zip(&mut found) {
+            if found.is_none() {
+                *found = stored.get(row).cloned();
+            }
+        }
+        Ok(found)
+    }
+
+    /// How far these users have read, in order.
+    pub(super) async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        if of.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Memory holds the marks of some time only, so the tables are always asked.
+        let snapshot = self.memory.snapshot();
+        let stored = lookup::read_marks(self.db.service(), of).await?;
+        let recent = |(uid, conversation): &(Uid, Conversation)| snapshot.mark(*uid, *conversation);
+        Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
+    }
+}
+
+/// The keys for which nothing was found.
+fn missing<K: Copy, V>(keys: &[K], found: &[Option<V>]) -> Vec<K> {
+    keys.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(key, _)| *key).collect()
+}

@@ -1,0 +1,123 @@
+//! A disk that is really full, under the real program: it says so, loses nothing, and goes on when there is room.
+//!
+//! The data directory is a small file system in a mount namespace of its own, which ends with the program. Needs to be root.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tidemark_client::{Draft, Http, Recipient};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Server {
+    process: Child,
+    address: String,
+    log: PathBuf,
+    /// The data directory as the program sees it.
+    data: PathBuf,
+    _place: tempfile::TempDir,
+}
+
+impl Server {
+    async fn start() -> Server {
+        let place = tempfile::tempdir().expect("a directory");
+        let (data, log) = (place.path().join("data"), place.path().join("log"));
+        fs::create_dir(&data).expect("made");
+        let script = "mount -t tmpfs -o size=32m,mode=700 none \"$2\" && \
+            exec \"$1\" serve --listen 127.0.0.1:0 --data-dir \"$2\"";
+        let mut process = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_tidemark")])
+            .arg(&data)
+            .env("TIDEMARK_LIMITS__SENDS_PER_ACCOUNT_PER_SECOND", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log).expect("made"))
+            .kill_on_drop(true)
+            .spawn()
+            .expect("unshare starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let listening = async {
+            while let Some(line) = lines.next_line().await.expect("text") {
+                if let Some((_, address)) = line.split_once("listening on ") {
+                    return address.trim().to_owned();
+                }
+            }
+            panic!("it ended before it listened: {}", fs::read_to_string(&log).unwrap_or_default());
+        };
+        let address = timeout(PATIENCE, listening).await.expect("it listens in time");
+        // `exec` all the way: the process that was spawned is the server.
+        let seen = format!("/proc/{}/root{}", process.id().expect("alive"), data.display());
+        Server { process, address, log, data: seen.into(), _place: place }
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let answer = reqwest::get(format!("{}{path}", self.address)).await.expect("an answer");
+        (answer.status().as_u16(), answer.text().await.expect("a text"))
+    }
+
+    async fn metric(&self, name: &str) -> f64 {
+        let (_, text) = self.get("/metrics").await;
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name));
+        let value = line.and_then(|line| line.rsplit(' ').next()).and_then(|value| value.parse().ok());
+        value.unwrap_or_else(|| panic!("{name} is missing in:\n{text}"))
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_by_ready_and_metrics_and_heals_by_itself() {
+    let mut server = Server::start().await;
+    let http = Http::new(&server.address).expect("an address");
+    let ann = http.sign_up("ann", "correct horse battery").await.expect("signed up");
+    let http = http.with_token(&ann.token);
+    let send = |text: &str| {
+        let (http, draft) = (http.clone(), Draft::text(Recipient::User(ann.uid), text));
+        async move { http.send(&draft).await }
+    };
+    send("before").await.expect("sent");
+    assert_eq!(server.get("/ready").await.0, 200);
+    assert!(server.metric("tidemark_storage_free_bytes").await > 1e6);
+
+    let mut fill = fs::File::create(server.data.join("fill")).expect("made");
+    while fill.write_all(&[7; 4_096]).is_ok() {}
+    // What was free in files that are there already is used up first.
+    let long = "x".repeat(7_000);
+    let began = Instant::now();
+    let mut stored = 0;
+    while send(&long).await.is_ok() {
+        stored += 1;
+        assert!(began.elapsed() < PATIENCE, "the disk never fills");
+    }
+    let refused = server.metric("tidemark_commits_refused_total").await;
+    assert!(refused >= 1.0);
+    let (status, text) = server.get("/ready").await;
+    assert_eq!(status, 503, "{text}");
+    assert!(text.contains("not_ready") && text.contains("full"), "{text}");
+    assert_eq!(server.metric("tidemark_storage_ready").await, 0.0);
+    assert!(server.metric("tidemark_storage_free_bytes").await < 1e6);
+    for _ in 0..50 {
+        send(&long).await.expect_err("full");
+    }
+    let log = fs::read_to_string(&server.log).expect("readable");
+    let told =
+        log.lines().filter(|line| line.contains("commit failed") || line.contains("was refused")).count();
+    assert!((1..=12).contains(&told), "{told} lines:\n{log}");
+
+    // An open file keeps its room.
+    drop(fill);
+    fs::remove_file(server.data.join("fill")).expect("removed");
+    let began = Instant::now();
+    while server.get("/ready").await.0 != 200 {
+        assert!(began.elapsed() < PATIENCE, "it never gets ready again");
+    }
+    send("after").await.expect("sent");
+    assert_eq!(server.metric("tidemark_storage_ready").await, 1.0);
+    let rows = http.range(&tidemark_client::RangeQuery::after(0)).await.expect("a page").rows;
+    assert_eq!(rows.len(), 2 + stored);
+    server.process.kill().await.expect("killed");
+}
