@@ -66,6 +66,27 @@ async fn a_tag_increases_across_issuers_that_share_redis() {
 }
 
 #[tokio::test]
+async fn the_step_of_a_call_counts_for_the_next_segment() {
+    let (redis, database) = (Redis::start(), Arc::new(MemoryRepository::new()));
+    let mut options = options(vec![redis.url()]);
+    options.segment.step_max = 500;
+    let strategy = open(&database, options).await;
+    one(&strategy).await.unwrap();
+    assert!(strategy.ask_step(501).unwrap_err().contains("set 10 to 500"));
+    strategy.ask_step(333).unwrap();
+    // One segment waits behind the first, at most.
+    let mut sizes = vec![];
+    let mut max = database.list().await.unwrap()[0].values.max;
+    until("a segment of that size was taken", async || {
+        one(&strategy).await.unwrap();
+        let now = database.list().await.unwrap()[0].values.max;
+        sizes.push(now - std::mem::replace(&mut max, now));
+        sizes.contains(&333)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn callers_at_once_get_different_numbers() {
     let (redis, database) = (Redis::start(), Arc::new(MemoryRepository::new()));
     let strategy = Arc::new(open(&database, options(vec![redis.url()])).await);
