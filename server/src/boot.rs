@@ -3,17 +3,14 @@
 //! [`Storage`] is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
 //! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqsvr::Embedded;
-use seqsvr::client::{Client, ClientConfig, ClientConfigError, ClusterSequencer};
-use seqsvr::store::sqlite::SqliteSections;
+use seqsvr::client::ClientConfigError;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -26,15 +23,24 @@ use crate::app::sync::PullLimits;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, Sync,
 };
-use crate::config::{Config, ConfigError, Listen, SequenceSource};
-use crate::domain::{Clock, HistoryId, MessageId};
+use crate::config::{Config, ConfigError, Listen};
+use crate::domain::{Clock, HistoryId};
 use crate::http::{Hooks, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
-use crate::seq::{Ids, Lines, Numbers, Stored, Traces, TracesError};
-use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore, end_invites};
+use crate::seq::{Ids, Lines, Traces, TracesError};
+use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
-use crate::telemetry::{Metrics, QueueDepths, Sequences, StoreHealth};
+use crate::telemetry::{Metrics, Overtaken, QueueDepths, Sequences, StoreHealth};
+
+mod issued;
+mod lines;
+
+pub use issued::{renew_numbers, renew_stored_numbers};
+pub use lines::sequencer;
+
+use issued::numbers_of_all_else;
+use lines::compared_sequencer;
 
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
@@ -192,111 +198,6 @@ pub fn new_history() -> HistoryId {
     HistoryId(random_uuid())
 }
 
-/// The number lines of the installation.
-pub async fn sequencer(config: &Config) -> Result<Lines, BootError> {
-    match config.sequence.source {
-        SequenceSource::Embedded => Ok(Lines::Embedded(embedded(config).await?)),
-        SequenceSource::Cluster => {
-            let client = Client::new(&ClientConfig::read(Path::new(&config.sequence.client_config))?)?;
-            Ok(Lines::Cluster(Arc::new(ClusterSequencer::new(client))))
-        }
-    }
-}
-
-/// The number lines in this process, with their ceilings in a file beside the database.
-async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
-    let file = config.storage.file()?.with_file_name("sequence.db");
-    let sections = SqliteSections::open(&file).await?;
-    let options = seqsvr::Options {
-        section_size: config.sequence.section_size,
-        step: config.sequence.step,
-        limit: MessageId::MAX.get(),
-        ..seqsvr::Options::default()
-    };
-    Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
-}
-
-/// Where the segments of all other numbers are kept, and the secret of the codes of invitations.
-fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
-    let file = config.storage.file()?.with_file_name("ids.db");
-    let secret = file.with_file_name("invites.key");
-    Ok((file, secret))
-}
-
-/// The largest numbers that are stored.
-async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<Stored, BootError> {
-    Ok(Stored {
-        uid: storage.directory.largest_uid().await?.map_or(0, |uid| uid.0),
-        gid: messages.largest_group_id().await?.0,
-        invite: storage.invites.largest_invite().await?,
-    })
-}
-
-/// The numbers of users, groups and invitations, with their segments in a file beside the database.
-async fn numbers_of_all_else(
-    config: &Config,
-    storage: &Storage,
-    messages: &dyn MessageStore,
-) -> Result<Ids, BootError> {
-    let stored = stored_numbers(storage, messages).await?;
-    let (file, secret) = issuer_files(config)?;
-    let secret = secret_in(&secret)?;
-    Ok(Ids::open(&file, stored, &secret).await?)
-}
-
-/// After data came from a copy: lets the numbers of users, groups and invitations go on `ahead` beyond all that are known, ends all
-/// invitations and makes a new secret for the codes of later ones. So nobody gets a number that was given after the copy was made,
-/// and no link of that time leads anywhere. `known`: the largest numbers that are about to be stored.
-///
-/// # Errors
-/// When a file cannot be written. Done again, it skips as many again.
-pub async fn renew_numbers(
-    config: &Config,
-    storage: &Storage,
-    known: Stored,
-    ahead: u32,
-) -> Result<(), BootError> {
-    let (file, secret) = issuer_files(config)?;
-    let invite = storage.invites.largest_invite().await?;
-    let stored = Stored { invite: known.invite.max(invite), ..known };
-    Ids::skip(&file, stored, u64::from(ahead)).await?;
-    end_invites(storage.db()).await?;
-    replace_secret(&secret)
-}
-
-/// The same, with the numbers that are stored already.
-pub async fn renew_stored_numbers(
-    config: &Config,
-    storage: &Storage,
-    messages: &dyn MessageStore,
-    ahead: u32,
-) -> Result<(), BootError> {
-    let known = stored_numbers(storage, messages).await?;
-    renew_numbers(config, storage, known, ahead).await
-}
-
-/// The secret in this file, which is made if it is not there.
-fn secret_in(path: &Path) -> Result<String, BootError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text.trim().to_owned()),
-        Err(why) if why.kind() == ErrorKind::NotFound => replace_secret(path).and_then(|()| secret_in(path)),
-        Err(why) => Err(BootError::File { path: path.to_owned(), why }),
-    }
-}
-
-/// Writes a new secret into this file, whole or not at all.
-fn replace_secret(path: &Path) -> Result<(), BootError> {
-    let fresh = path.with_extension("key.new");
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(format!("{:032x}", rand::random::<u128>()).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(directory_of(path))?.sync_all()
-    };
-    write().map_err(|why| BootError::File { path: path.to_owned(), why })
-}
-
 /// A server at work.
 pub struct Running {
     address: SocketAddr,
@@ -305,7 +206,7 @@ pub struct Running {
     http: JoinHandle<()>,
     tasks: TaskTracker,
     queues: Queues,
-    numbers: Lines,
+    lines: Lines,
     ids: Ids,
     messages: Arc<dyn MessageStore>,
     storage: Storage,
@@ -318,8 +219,8 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let history = messages.history().await?;
     info!(%history, "the rows are there");
 
-    let numbers = sequencer(config).await?;
-    match &numbers {
+    let (lines, numbers) = compared_sequencer(config, &storage, &*messages).await?;
+    match &lines {
         Lines::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the number lines are served"),
         Lines::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
     }
@@ -328,7 +229,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(random_uuid);
     let parts = Parts {
-        numbers: Numbers::new(numbers.sequencer(), config.sequence.section_size),
+        numbers: numbers.clone(),
         store: Arc::clone(&messages),
         directory: Arc::clone(&storage.directory_for_queues),
         notifier: Arc::clone(&notifier),
@@ -369,7 +270,8 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
     let metrics = Metrics::new(vec![
         Box::new(QueueDepths(queues.clone())),
-        Box::new(Sequences(numbers.clone())),
+        Box::new(Sequences(lines.clone())),
+        Box::new(Overtaken(numbers)),
         Box::new(StoreHealth(Arc::clone(&messages))),
     ]);
     let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
@@ -387,7 +289,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let server = Server::new(listeners, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
-    Ok(Running { address, metrics_address, stopping, http, tasks, queues, numbers, ids, messages, storage })
+    Ok(Running { address, metrics_address, stopping, http, tasks, queues, lines, ids, messages, storage })
 }
 
 /// Listens on `wanted`; where that fails, `otherwise` says what to do.
@@ -428,7 +330,7 @@ impl Running {
             self.tasks.wait().await;
             info!("stopping: finishing what was accepted");
             self.queues.stop().await;
-            self.numbers.shutdown().await;
+            self.lines.shutdown().await;
             self.ids.shutdown().await;
             self.messages.close().await;
             if let Err(error) = self.storage.close().await {

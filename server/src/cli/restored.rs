@@ -1,11 +1,12 @@
 //! `tidemark restored`: to be run after files or a database were put back, before serving.
 
 use clap::Args;
+use seqsvr::Sequencer;
 
 use super::Fault;
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
-use crate::store::MessageStore as _;
+use crate::store::MessageStore;
 use crate::store::sqlite::rename_history;
 use crate::transfer;
 
@@ -30,7 +31,7 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), Fault> {
 async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, Fault> {
     let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;
-    let raised = transfer::raise_all(&*numbers, config.sequence.section_size).await;
+    let raised = raise(storage, config, &messages, &*numbers).await;
     numbers.shutdown().await;
     let raised = raised.map_err(Fault::failed)?;
     boot::renew_stored_numbers(config, storage, &messages, ahead).await?;
@@ -42,4 +43,16 @@ async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String,
          links of earlier invitations have ended; the history is {history}",
         transfer::MARGIN
     ))
+}
+
+/// The margin counts from the newest rows, should the sequence be behind them.
+async fn raise(
+    storage: &Storage,
+    config: &Config,
+    messages: &dyn MessageStore,
+    numbers: &dyn Sequencer,
+) -> Result<usize, transfer::TransferError> {
+    let adjacent = config.sequence.section_size;
+    transfer::overtake_rows(numbers, messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+    transfer::raise_all(numbers, adjacent).await
 }

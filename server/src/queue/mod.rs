@@ -22,6 +22,7 @@ mod error;
 mod facts;
 mod numbering;
 mod outage;
+mod overtaken;
 mod pipeline;
 mod plan;
 mod recovery;

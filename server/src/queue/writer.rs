@@ -11,6 +11,7 @@ use tracing::{error, warn};
 
 use super::numbering::Numbered;
 use super::outage::Outages;
+use super::overtaken;
 use super::pipeline::Place;
 use super::plan::{Decision, Limits, Planner};
 use super::shard::{Delivery, Shard};
@@ -139,9 +140,9 @@ impl Writer<'_> {
         let Numbered { copies, accepts, behind, owed } =
             self.number(&self.shard.behind, deliveries, writes).await;
         let has_copies = !copies.is_empty();
-        let entrants = in_order(&asks, places.into_iter().zip(accepts), &mut answers);
+        let mut entrants = in_order(&asks, places.into_iter().zip(accepts), &mut answers);
 
-        match self.commit(copies, &entrants).await {
+        match self.commit(copies, &mut entrants).await {
             Ok(outcomes) => {
                 self.leave_behind(behind, owed);
                 for (entrant, outcome) in entrants.into_iter().zip(outcomes) {
@@ -149,7 +150,7 @@ impl Writer<'_> {
                 }
                 answer(asks, answers, &same);
             }
-            Err(CommitError::Refused(error)) => {
+            Err(error @ (CommitError::Refused(_) | CommitError::Behind(_))) => {
                 if let Some(left_out) = self.shard.log.pass() {
                     warn!(%error, left_out, "a commit was refused");
                 }
@@ -174,17 +175,34 @@ impl Writer<'_> {
 
     /// Steps 2 and 3: makes copies and acceptances durable in one transaction, then tells the receivers. Returns the outcomes of
     /// the acceptances.
-    async fn commit(&mut self, copies: Vec<Deliver>, entrants: &[Entrant]) -> Result<Vec<Done>, CommitError> {
+    async fn commit(
+        &mut self,
+        copies: Vec<Deliver>,
+        entrants: &mut [Entrant],
+    ) -> Result<Vec<Done>, CommitError> {
         if copies.is_empty() && entrants.is_empty() {
             return Ok(Vec::new());
         }
         let count = copies.len();
         let mut writes: Vec<Write> = copies.into_iter().map(Write::Deliver).collect();
         writes.extend(entrants.iter().map(|entrant| Write::Accept(entrant.accept.clone())));
-        let rows: Vec<Vec<Row>> = writes.iter().map(|write| rows_of(write).to_vec()).collect();
+        let mut rows: Vec<Vec<Row>> = writes.iter().map(|write| rows_of(write).to_vec()).collect();
         self.shard.unsettled.extend(rows.iter().flatten().map(|row| row.receiver));
 
-        let mut outcomes = self.parts.store.commit(writes).await?;
+        let mut tries = 0..overtaken::TIMES;
+        let mut outcomes = loop {
+            match self.parts.store.commit(writes).await {
+                Err(CommitError::Behind(behind)) if tries.next().is_some() => {
+                    writes = self.renumbered(*behind).await?;
+                    rows = writes.iter().map(|write| rows_of(write).to_vec()).collect();
+                    // The answers name the ids under which the rows are stored.
+                    for (entrant, rows) in entrants.iter_mut().zip(&rows[count..]) {
+                        entrant.accept.rows.clone_from(rows);
+                    }
+                }
+                done => break done?,
+            }
+        };
 
         let mut woken = Vec::new();
         for (rows, outcome) in rows.iter().zip(&outcomes) {
@@ -205,7 +223,7 @@ impl Writer<'_> {
 
     /// Copies alone, as recovery writes them.
     pub(super) async fn deliver(&mut self, copies: Vec<Deliver>) -> Result<(), CommitError> {
-        self.commit(copies, &[]).await.map(drop)
+        self.commit(copies, &mut []).await.map(drop)
     }
 
     /// What an acceptance's outcome comes to; what others are owed goes to the outbox.

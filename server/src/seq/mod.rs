@@ -8,11 +8,18 @@ mod lines;
 mod traces;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use seqsvr::{NextError, Refusal, Sequencer};
 
+use tracing::warn;
+
 use crate::domain::{MessageId, Uid};
+
+/// Lines that are advanced at the same time.
+const AT_ONCE: usize = 1_000;
 
 pub use ids::{Ids, OpenError, Stored};
 pub use lines::Lines;
@@ -44,13 +51,14 @@ impl std::fmt::Display for Section {
 pub struct Numbers {
     sequencer: Arc<dyn Sequencer>,
     section_size: u32,
+    overtaken: Arc<AtomicU64>,
 }
 
 impl Numbers {
     /// Numbers from `sequencer`, whose limit must be [`MessageId::MAX`] or less and whose sections have `section_size` uids. (With
     /// another size than the sequencer's, an outage is taken to be smaller or larger than it is.)
     pub fn new(sequencer: Arc<dyn Sequencer>, section_size: u32) -> Numbers {
-        Numbers { sequencer, section_size: section_size.max(1) }
+        Numbers { sequencer, section_size: section_size.max(1), overtaken: Arc::default() }
     }
 
     /// The section that `uid` belongs to.
@@ -64,6 +72,39 @@ impl Numbers {
         let lines: Vec<_> = uids.iter().map(|uid| seqsvr::Uid::new(uid.0)).collect();
         let numbers = self.sequencer.next_each(&lines, patience).await;
         numbers.into_iter().map(|number| MessageId::new(number?).ok_or(NumberError::Exhausted)).collect()
+    }
+}
+
+impl Numbers {
+    /// Lets these lines go on above the newest rows of their inboxes: for a sequence that is behind them, because its file was lost or
+    /// is older, or another one is the source now.
+    ///
+    /// # Errors
+    /// When a ceiling cannot be raised now; other lines may have been advanced.
+    pub async fn overtake(&self, newest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
+        let advance =
+            |&(uid, id): &(Uid, MessageId)| self.sequencer.advance(seqsvr::Uid::new(uid.0), id.get());
+        for some in newest.chunks(AT_ONCE) {
+            try_join_all(some.iter().map(advance)).await?;
+            self.note_overtaken(some.len());
+        }
+        if let Some((uid, id)) = newest.first() {
+            warn!(
+                inboxes = newest.len(), %uid, newest = %id,
+                "the sequence was behind the rows of inboxes, one of them this; it goes on above them"
+            );
+        }
+        Ok(())
+    }
+
+    /// Counts lines that were advanced elsewhere.
+    pub fn note_overtaken(&self, lines: usize) {
+        self.overtaken.fetch_add(lines as u64, Ordering::Relaxed);
+    }
+
+    /// How many lines were found behind the rows and advanced.
+    pub fn overtaken(&self) -> u64 {
+        self.overtaken.load(Ordering::Relaxed)
     }
 }
 

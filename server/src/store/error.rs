@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Write;
+use crate::domain::{MessageId, Uid};
+
 /// A read, or a small write outside the queues, failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -39,7 +42,19 @@ pub enum CommitError {
     /// Nothing of it is stored, and nothing will be.
     #[error("nothing was stored: {0}")]
     Refused(StoreError),
+    /// Nothing of it is stored: ids are not larger than the newest in their inboxes, so the sequence is behind the rows.
+    #[error("nothing was stored: the sequence is behind the rows of {} users", .0.newest.len())]
+    Behind(Box<Behind>),
     /// It may or may not be stored. The store has reopened; look before you write again.
     #[error("the outcome of a commit is unknown: {0}")]
     Unknown(StoreError),
+}
+
+/// A commit whose numbers came from a sequence that is behind the rows.
+#[derive(Clone, Debug)]
+pub struct Behind {
+    /// What was to be stored, to be numbered again.
+    pub writes: Vec<Write>,
+    /// The newest id of each inbox that the numbers must come after.
+    pub newest: Vec<(Uid, MessageId)>,
 }

@@ -26,7 +26,7 @@ pub mod memory;
 pub mod sqlite;
 
 pub use directory::{Account, Directory, NewAccount, Session};
-pub use error::{CommitError, StoreError};
+pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
 
 /// The number of an acceptance: the order in which the store accepted, over all senders.
@@ -205,8 +205,9 @@ impl Summary {
 /// - **Durable first.** [`commit`](Self::commit) returns `Ok` only when the writes survive a power cut (I3).
 ///   Readers see a write when it is durable, not before, and then whole.
 /// - **One writer per receiver.** Callers guarantee that two commits with rows of one receiver never overlap,
-///   and that ids of one receiver grow from commit to commit. The store relies on it and refuses a smaller id
-///   (`Rejected`).
+///   and that ids of one receiver grow from commit to commit. The store relies on it and refuses a smaller id: the whole
+///   call, if the inbox held a newer row before it (`CommitError::Behind`), so that the caller can number it again in order;
+///   that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
 ///   write, the store retries the others without it; the order of a receiver's rows is kept.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`).

@@ -12,7 +12,7 @@ use seqsvr::client::{Client, ClientMetrics};
 use seqsvr::{Embedded, RAISE_BUCKETS};
 
 use crate::queue::Queues;
-use crate::seq::Lines;
+use crate::seq::{Lines, Numbers};
 use crate::store::MessageStore;
 
 /// `tidemark_queue_depth{queue}`: orders waiting in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
@@ -76,6 +76,22 @@ impl Collector for StoreHealth {
             gauge(&mut encoder, "tidemark_storage_free_bytes", "Free space beside the database", free)?;
         }
         Ok(())
+    }
+}
+
+/// `tidemark_sequence_overtaken_total`: number lines that were found behind the rows of their inboxes, and advanced.
+pub struct Overtaken(pub Numbers);
+
+impl fmt::Debug for Overtaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Overtaken")
+    }
+}
+
+impl Collector for Overtaken {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Number lines found behind the rows of their inboxes, and advanced";
+        counter(&mut encoder, "tidemark_sequence_overtaken", help, self.0.overtaken())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Data in and out of an installation: export, import, and what to do after files were put back.
+//! Data in and out of an installation: export, import, what to do after files were put back, and whether the sequence is ahead of the rows.
 //!
 //! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line` and `record` know how a line is written, `reader` how
 //! a file ends, `check` what a good one holds; `export` and `import` move records between it and the contracts of
 //! `store::archive`. Owns no state; the commands of the same names call it.
 
 mod check;
+mod compare;
 mod error;
 mod export;
 mod import;
@@ -15,6 +16,7 @@ mod record;
 mod restored;
 
 pub use check::{Checked, check};
+pub use compare::{Look, overtake_rows};
 pub use error::TransferError;
 pub use export::{Begin, export};
 pub use import::{begin, import};

@@ -73,9 +73,10 @@ impl World {
         let uuids = self.uuids.clone();
         let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
             Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
+        // Every user is a section.
+        let numbers = Numbers::new(lines.clone(), 1);
         let parts = Parts {
-            // Every user is a section.
-            numbers: Numbers::new(lines.clone(), 1),
+            numbers: numbers.clone(),
             store: store.clone(),
             directory: self.directory.clone(),
             notifier: notifier.clone(),
@@ -104,6 +105,7 @@ impl World {
             queues,
             store,
             lines,
+            numbers,
             questions,
             refused,
         }
@@ -125,6 +127,7 @@ pub(crate) struct Process {
     pub(crate) queues: Queues,
     pub(crate) store: Arc<FaultyStore>,
     pub(crate) lines: Arc<dyn Sequencer>,
+    numbers: Numbers,
     /// How many numbers each call for some of them asked for.
     pub(crate) questions: Questions,
     /// For whom there are no numbers.
@@ -179,6 +182,11 @@ impl Sequencer for Listening {
 }
 
 impl Process {
+    /// Lines that were found behind the rows.
+    pub(crate) fn overtaken(&self) -> u64 {
+        self.numbers.overtaken()
+    }
+
     /// A device that starts at nothing and follows `uid`'s line by cursor until it has `rows` of them.
     pub(crate) fn follow(&self, uid: Uid, rows: usize) -> JoinHandle<Vec<MessageId>> {
         let sync = self.sync.clone();

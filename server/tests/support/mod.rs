@@ -147,6 +147,11 @@ impl TestApp {
         running.stop(limit).await.expect("stopped in time");
     }
 
+    /// Starts it again after a stop, over the same files.
+    pub(crate) async fn start_again(&mut self) {
+        self.boot().await;
+    }
+
     /// Stops it in good order and starts it again over the same files, on another port.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;

@@ -59,21 +59,42 @@ pub async fn a_refused_write_takes_no_other_with_it(store: &dyn MessageStore) {
         let content = said(ANN, TO_BOB, name, "hi");
         Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
     };
-    let done = store.commit(vec![say(2, 6, 10), say(3, 7, 8), say(4, 8, 11)]).await.expect("committed");
+    let done = store.commit(vec![say(2, 6, 10), say(3, 7, 10), say(4, 8, 11)]).await.expect("committed");
     assert!(matches!(done[..], [Done::Accepted(..), Done::Rejected(_), Done::Accepted(..)]), "{done:?}");
     assert_eq!(ids(store, ANN).await, [5, 6, 8]);
     assert_eq!(ids(store, BOB).await, [9, 10, 11]);
     assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
 }
 
-/// I1, I6.
+/// I1, I6: nothing of the call is stored, also what would be in order, so that it can be numbered again as a whole.
 pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
     told(store, (ANN, 5), (BOB, 9), 1).await;
-    for bob in [8, 9] {
-        let write = accept(said(ANN, TO_BOB, 2, "hi"), vec![row(ANN, 6), row(BOB, bob)], vec![]);
-        assert!(matches!(one(store, Write::Accept(write)).await, Done::Rejected(_)));
+    let say = |name, ann, bob| {
+        let content = said(ANN, TO_BOB, name, "hi");
+        Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
+    };
+    for (ann, bob, newest) in
+        [(6, 8, vec![(BOB, id(9))]), (6, 9, vec![(BOB, id(9))]), (2, 3, vec![(ANN, id(5)), (BOB, id(9))])]
+    {
+        let refused = store.commit(vec![say(2, 7, 10), say(3, ann, bob)]).await;
+        let Err(CommitError::Behind(behind)) = refused else { panic!("{refused:?}") };
+        assert_eq!((behind.writes.len(), behind.newest), (2, newest));
     }
-    assert_eq!(ids(store, ANN).await, [5]);
+    assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![5], vec![9]));
+    assert_eq!(store.sent(&[(ANN, client_id(2)), (ANN, client_id(3))]).await.expect("read"), [None, None]);
+    let done = store.commit(vec![say(2, 6, 10), say(3, 7, 11)]).await.expect("committed");
+    assert!(matches!(done[..], [Done::Accepted(..), Done::Accepted(..)]), "{done:?}");
+}
+
+/// What owes nothing is not looked at: a copy that was delivered is `Already`, whatever its number.
+pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn MessageStore) {
+    let content = said(ANN, TO_BOB, 1, "hi");
+    let acceptance = accepted(store, accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB)])).await;
+    let deliver =
+        |n| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, n)] });
+    assert_eq!(one(store, deliver(5)).await, Done::Delivered(vec![Copied::Stored]));
+    assert_eq!(one(store, deliver(4)).await, Done::Delivered(vec![Copied::Already]));
+    assert_eq!(ids(store, BOB).await, [5]);
 }
 
 /// An acceptance without the sender's copy has no id to answer with.

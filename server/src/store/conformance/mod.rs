@@ -45,6 +45,7 @@ macro_rules! message_store_conformance {
         $crate::message_store_conformance! { $make:
             messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_name_is_refused_and_known,
                 a_refused_write_takes_no_other_with_it, an_id_must_be_larger_than_the_newest,
+                an_old_number_of_a_copy_that_is_there_is_no_matter,
                 the_senders_copy_comes_first, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;

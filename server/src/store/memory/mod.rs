@@ -45,6 +45,10 @@ impl MemoryStore {
 impl MessageStore for MemoryStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
         let mut state = self.state();
+        let newest = state.behind(&writes);
+        if !newest.is_empty() {
+            return Err(CommitError::Behind(Box::new(Behind { writes, newest })));
+        }
         Ok(writes.into_iter().map(|write| state.write(write)).collect())
     }
 

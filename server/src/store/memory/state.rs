@@ -30,6 +30,22 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The newest ids of inboxes that these writes would not come after.
+    pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
+        let mut behind = BTreeMap::new();
+        for write in writes {
+            let rows = match write {
+                Write::Accept(accept) => &accept.rows,
+                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => &deliver.rows,
+                Write::Deliver(_) => continue,
+            };
+            let newest = rows.iter().map(|row| (row, self.newest(row.receiver)));
+            let late = newest.filter(|(row, newest)| row.message_id <= *newest);
+            behind.extend(late.map(|(row, newest)| (row.receiver, newest)));
+        }
+        behind.into_iter().collect()
+    }
+
     /// Does `write` whole or not at all.
     pub(super) fn write(&mut self, write: Write) -> Done {
         match write {

@@ -20,7 +20,7 @@ use super::lookup;
 use super::memtable::Applied;
 use super::shared::Shared;
 use crate::domain::{Group, GroupId};
-use crate::store::{AcceptanceId, CommitError, Done, Pending, StoreError, Write};
+use crate::store::{AcceptanceId, Behind, CommitError, Done, Pending, StoreError, Write};
 
 /// Between two trials of storing after a refusal.
 const TRIAL_PAUSE: Duration = Duration::from_secs(1);
@@ -176,7 +176,7 @@ impl Committer {
             return ControlFlow::Continue(());
         }
         let (replies, writes): (Vec<_>, Vec<_>) =
-            calls.into_iter().map(|call| (call.reply, call.writes)).unzip();
+            self.in_order(calls).into_iter().map(|call| (call.reply, call.writes)).unzip();
         let judged = match self.judge(writes) {
             Ok(judged) => judged,
             Err(error) => {
@@ -241,6 +241,16 @@ impl Committer {
         self.trial_at = None;
         self.shared.condition.well();
         ControlFlow::Continue(())
+    }
+
+    /// Those calls whose ids come after what is stored; the others are given back to be numbered again.
+    fn in_order(&self, mut calls: Vec<Call>) -> Vec<Call> {
+        let late = calls.extract_if(.., |call| !self.ledger.behind(&call.writes).is_empty());
+        for Call { writes, reply } in late {
+            let newest = self.ledger.behind(&writes);
+            _ = reply.send(Err(CommitError::Behind(Box::new(Behind { writes, newest }))));
+        }
+        calls
     }
 
     /// Teaches the ledger what it must know to judge these calls.

@@ -164,6 +164,26 @@ impl Ledger {
         }
     }
 
+    /// The newest ids of inboxes that these writes would not come after, each once. The ledger must have learnt what they need.
+    pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
+        let mut behind = BTreeMap::new();
+        for write in writes {
+            let rows = match write {
+                Write::Accept(accept) => &accept.rows,
+                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => &deliver.rows,
+                Write::Deliver(_) => continue,
+            };
+            for row in rows {
+                if let Some(&newest) = self.heads.get(&row.receiver)
+                    && row.message_id <= newest
+                {
+                    behind.insert(row.receiver, newest);
+                }
+            }
+        }
+        behind.into_iter().collect()
+    }
+
     /// Decides about `write`: what to store and what became of its copies, or the answer if there is nothing to
     /// store. The ledger must have learnt what the write needs.
     pub(super) fn judge(&self, write: Write) -> Result<(Effect, Vec<Copied>), Done> {

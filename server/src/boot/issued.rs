@@ -1,0 +1,93 @@
+//! The numbers of users, groups and invitations, and the secret of the latter's codes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{BootError, Storage, directory_of};
+use crate::config::Config;
+use crate::seq::{Ids, Stored};
+use crate::store::MessageStore;
+use crate::store::sqlite::end_invites;
+
+/// Where the segments of all other numbers are kept, and the secret of the codes of invitations.
+fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
+    let file = config.storage.file()?.with_file_name("ids.db");
+    let secret = file.with_file_name("invites.key");
+    Ok((file, secret))
+}
+
+/// The largest numbers that are stored.
+async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Result<Stored, BootError> {
+    Ok(Stored {
+        uid: storage.directory.largest_uid().await?.map_or(0, |uid| uid.0),
+        gid: messages.largest_group_id().await?.0,
+        invite: storage.invites.largest_invite().await?,
+    })
+}
+
+/// The numbers of users, groups and invitations, with their segments in a file beside the database.
+pub(super) async fn numbers_of_all_else(
+    config: &Config,
+    storage: &Storage,
+    messages: &dyn MessageStore,
+) -> Result<Ids, BootError> {
+    let stored = stored_numbers(storage, messages).await?;
+    let (file, secret) = issuer_files(config)?;
+    let secret = secret_in(&secret)?;
+    Ok(Ids::open(&file, stored, &secret).await?)
+}
+
+/// After data came from a copy: lets the numbers of users, groups and invitations go on `ahead` beyond all that are known, ends all
+/// invitations and makes a new secret for the codes of later ones. So nobody gets a number that was given after the copy was made,
+/// and no link of that time leads anywhere. `known`: the largest numbers that are about to be stored.
+///
+/// # Errors
+/// When a file cannot be written. Done again, it skips as many again.
+pub async fn renew_numbers(
+    config: &Config,
+    storage: &Storage,
+    known: Stored,
+    ahead: u32,
+) -> Result<(), BootError> {
+    let (file, secret) = issuer_files(config)?;
+    let invite = storage.invites.largest_invite().await?;
+    let stored = Stored { invite: known.invite.max(invite), ..known };
+    Ids::skip(&file, stored, u64::from(ahead)).await?;
+    end_invites(storage.db()).await?;
+    replace_secret(&secret)
+}
+
+/// The same, with the numbers that are stored already.
+pub async fn renew_stored_numbers(
+    config: &Config,
+    storage: &Storage,
+    messages: &dyn MessageStore,
+    ahead: u32,
+) -> Result<(), BootError> {
+    let known = stored_numbers(storage, messages).await?;
+    renew_numbers(config, storage, known, ahead).await
+}
+
+/// The secret in this file, which is made if it is not there.
+fn secret_in(path: &Path) -> Result<String, BootError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(why) if why.kind() == ErrorKind::NotFound => replace_secret(path).and_then(|()| secret_in(path)),
+        Err(why) => Err(BootError::File { path: path.to_owned(), why }),
+    }
+}
+
+/// Writes a new secret into this file, whole or not at all.
+fn replace_secret(path: &Path) -> Result<(), BootError> {
+    let fresh = path.with_extension("key.new");
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        file.write_all(format!("{:032x}", rand::random::<u128>()).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(directory_of(path))?.sync_all()
+    };
+    write().map_err(|why| BootError::File { path: path.to_owned(), why })
+}
