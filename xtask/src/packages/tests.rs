@@ -21,8 +21,8 @@ fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
     assert!(found("/proc/self/status"));
 }
 
-/// What every Debian has, what brings this program, and what only measurements start, which say so themselves.
-const GIVEN: [&str; 5] = ["/bin/sh", "sh", "apt-get", "cargo", "redis-benchmark"];
+/// What every Debian and its shell have, what brings this program, and what only measurements start, which say so themselves.
+const GIVEN: [&str; 6] = ["/bin/sh", "sh", "ulimit", "apt-get", "cargo", "redis-benchmark"];
 
 /// What stands before the name of a program where one is started.
 const STARTS: [&str; 4] = ["Command::new(\"", "command(\"/", "binary(\"", "let line = format!(\""];
