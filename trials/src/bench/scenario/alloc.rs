@@ -1,6 +1,7 @@
 //! `alloc`: the next number for random uids among ten million touched ones, and how often a ceiling is raised.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use seqsvr::store::Memory;
@@ -16,6 +17,8 @@ use crate::{Failure, Result};
 const EACH: usize = 8_000_000;
 /// Numbers taken by one uid to count the raises.
 const OF_ONE: u64 = 1_000_000;
+/// Bytes that the processor fetches at a time.
+const CACHE_LINE: usize = 64;
 
 pub(super) struct Alloc {
     uids: u32,
@@ -40,17 +43,44 @@ impl Measured for Alloc {
         let each = context.scaled(EACH) as u32;
         let mut samples = Vec::new();
         for threads in [1, 2] {
-            let bare = rate(threads, each, self.uids, |uid| self.bare.next(uid));
-            let ours = rate(threads, each, self.uids, |uid| take(&self.sequencer, Uid::new(uid)));
-            samples.push(
-                Sample::new(format!("random uids, threads: {threads}"), ours, "numbers/s")
-                    .against("random fetch_add", bare)
-                    .target(Target::RatioAtLeast(0.7)),
-            );
+            samples.push(self.numbers(threads, each, format!("random uids, threads: {threads}")));
         }
+        samples.push(beside_a_walk(context, || {
+            self.numbers(1, each, "random uids, beside a walk of 512 MiB".into())
+        }));
         samples.push(raises_of_one_uid().await?);
         Ok(samples)
     }
+}
+
+impl Alloc {
+    fn numbers(&self, threads: u32, each: u32, metric: String) -> Sample {
+        let bare = rate(threads, each, self.uids, |uid| self.bare.next(uid));
+        let ours = rate(threads, each, self.uids, |uid| take(&self.sequencer, Uid::new(uid)));
+        Sample::new(metric, ours, "numbers/s")
+            .against("random fetch_add", bare)
+            .target(Target::RatioAtLeast(0.7))
+    }
+}
+
+/// Measures while another thread writes to a large array from end to end, again and again: what other programs of a busy host do
+/// to the shared cache.
+fn beside_a_walk(context: &Context, measure: impl FnOnce() -> Sample) -> Sample {
+    let mut walked = vec![0_u8; context.scaled(512 << 20)];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for byte in walked.iter_mut().step_by(CACHE_LINE) {
+                    *byte = byte.wrapping_add(1);
+                }
+                std::hint::black_box(&mut walked);
+            }
+        });
+        let sample = measure();
+        done.store(true, Ordering::Relaxed);
+        sample
+    })
 }
 
 /// Takes one number.
