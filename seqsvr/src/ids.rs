@@ -54,7 +54,7 @@ impl fmt::Display for Epoch {
 }
 
 /// The numbers `first..=last`, now the caller's alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Granted {
     /// The smallest of them.
     pub first: u64,

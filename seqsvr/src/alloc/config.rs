@@ -151,6 +151,14 @@ pub(crate) enum ConfigError {
 }
 
 impl AllocConfig {
+    /// What the least that must be written down comes to: the simulation runs on it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn shipped() -> Self {
+        let text = "cluster = \"c\"\nname = \"a1\"\ndirectory = \"d\"\n[[sets]]\n\
+                    [sets.stores]\nreplicas = [\"http://127.0.0.1:1\"]\n";
+        toml::from_str(text).expect("nothing else is needed")
+    }
+
     /// What each Set is served by, in the life `incarnation` of this node.
     ///
     /// # Errors

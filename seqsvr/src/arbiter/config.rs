@@ -150,7 +150,7 @@ impl Default for TimingConfig {
             probe_every_ms: 200,
             probe_patience_ms: None,
             dead_after: health.dead_after,
-            back_after: 15,
+            back_after: health.back_after,
             back_most: health.back_most,
             calm_s: health.calm.as_secs(),
             restarts: health.restarts,
@@ -219,6 +219,14 @@ pub(crate) enum ConfigError {
 }
 
 impl ArbiterConfig {
+    /// What the least that must be written down comes to: the simulation runs on it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn shipped() -> Self {
+        let text = "cluster = \"c\"\nnumber = 0\n[set]\n[[allocators]]\nname = \"a\"\naddr = \"http://127.0.0.1:1\"\n\
+                    [stores]\nreplicas = [\"http://127.0.0.1:2\"]\n";
+        toml::from_str(text).expect("nothing else is needed")
+    }
+
     /// The rules of the core.
     ///
     /// # Errors
@@ -351,7 +359,7 @@ mod tests {
     #[test]
     fn what_is_left_out_has_a_default() {
         let rules = read(SOUND).unwrap();
-        assert_eq!(rules.health, HealthRules { back_after: 15, ..HealthRules::default() });
+        assert_eq!(rules.health, HealthRules::default());
         assert_eq!(rules.policy, Policy::Spread(Balance::default()));
         assert_eq!(rules.seed.uids, 0..=u32::MAX);
     }

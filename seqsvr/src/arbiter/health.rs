@@ -12,7 +12,8 @@ use crate::clock::Moment;
 pub(crate) struct HealthRules {
     /// Probes missed in a row until a node is dead.
     pub(crate) dead_after: u32,
-    /// Answers in a row until it is trusted again after a first death.
+    /// Answers in a row until it is trusted again after a first death. By default 15, which is 3 s: longer than others need to take
+    /// over from a node, so that no section goes home while its taker still waits, and must be waited for anew.
     pub(crate) back_after: u32,
     /// The most answers in a row that are ever asked for; the number doubles with each death in uneasy times.
     pub(crate) back_most: u32,
@@ -24,7 +25,7 @@ pub(crate) struct HealthRules {
 
 impl Default for HealthRules {
     fn default() -> Self {
-        Self { dead_after: 3, back_after: 5, back_most: 80, calm: Duration::from_secs(60), restarts: 4 }
+        Self { dead_after: 3, back_after: 15, back_most: 80, calm: Duration::from_secs(60), restarts: 4 }
     }
 }
 

@@ -278,10 +278,15 @@ impl SetClient {
                     pace.failed(Instant::now(), fault, newer, rand::random());
                 }
                 Err(_) => {
-                    return late(match locked(&gate.pace).why() {
+                    let mut pace = locked(&gate.pace);
+                    let why = match pace.why() {
                         Fault::NotOwner => format!("no answer came for uid {uid}"),
                         said => said.to_string(),
-                    });
+                    };
+                    // Whoever asks next keeps to the pause.
+                    pace.attempt += 1;
+                    pace.failed(Instant::now(), Fault::NotOwner, false, rand::random());
+                    return late(why);
                 }
             }
         }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::chance::Chance;
-use super::memory::{Memory, Take};
-use super::message::{Input, Packet, Tick, Told, Want};
+use super::memory::Memory;
+use super::message::{Input, Packet, Tick, Told};
 use super::quorum::{Access, Outcome, Quorum};
+use super::request::{Rates, Request};
 use super::world::Cx;
 use super::{MICRO, MILLI, Place};
 use crate::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
@@ -28,6 +29,8 @@ pub(crate) struct AllocSetup {
     pub(crate) lease: Duration,
     pub(crate) poll: Duration,
     pub(crate) retry: Duration,
+    /// How long the arbiter has to move the sections elsewhere before a stop ends them.
+    pub(crate) leave_wait: Duration,
     pub(crate) rules: Rules,
     pub(crate) access: Access,
 }
@@ -65,15 +68,9 @@ struct Life {
     raising: BTreeSet<Epoch>,
     /// Since the core asked to be told.
     drain_asked: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Request {
-    from: Place,
-    id: u64,
-    uid: u32,
-    want: Want,
-    known: Option<Epoch>,
+    /// It was told to stop, and whether it stops by now.
+    leaving_on: Option<bool>,
+    rates: Rates,
 }
 
 #[derive(Clone, Debug)]
@@ -104,9 +101,16 @@ impl Alloc {
             Input::Start => self.start(cx),
             Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
             Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
-            Input::Packet(from, Packet::Ask { id, uid, want, known }) => {
-                self.ask(cx, Request { from, id, uid, want, known });
+            Input::Packet(from, Packet::Ask { id, uids, want, known }) => {
+                self.ask(cx, Request { from, id, uids, want, known, taken: Vec::new() });
             }
+            Input::Packet(from, Packet::Cancel { id }) => {
+                if let Some(life) = &mut self.life {
+                    life.waiting.retain(|_, request| (request.from, request.id) != (from, id));
+                }
+            }
+            Input::Packet(_, Packet::Leave) => self.leave_all(cx),
+            Input::Tick(Tick::LeaveBy) => self.stop(cx),
             Input::Packet(from, Packet::Probe { id }) => self.probe(cx, from, id),
             Input::Tick(Tick::Wake) => {
                 let now = cx.now;
@@ -147,7 +151,7 @@ impl Alloc {
     }
 
     fn start(&mut self, cx: &mut Cx<'_>) {
-        let AllocSetup { name, lease, poll, retry, rules, access } = self.setup.clone();
+        let AllocSetup { name, lease, poll, retry, rules, access, .. } = self.setup.clone();
         let incarnation = cx.chance.number();
         let node =
             NodeRules { name, incarnation, lease, poll, retry, layout: access.layout, flaws: access.flaws };
@@ -165,6 +169,8 @@ impl Alloc {
             waiting: BTreeMap::new(),
             raising: BTreeSet::new(),
             drain_asked: false,
+            leaving_on: None,
+            rates: Rates::since(cx.now),
         });
         self.feed(cx, Event::Start);
     }
@@ -205,6 +211,36 @@ impl Alloc {
         }
         self.set_wake(cx);
         self.drained(cx);
+        self.left(cx);
+    }
+
+    /// It is told to stop: it says so to whoever probes it, and serves on until its sections have moved.
+    fn leave_all(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.leaving_on.is_some() {
+            return;
+        }
+        life.leaving_on = Some(false);
+        cx.tick(cx.now + self.setup.leave_wait, Tick::LeaveBy);
+        self.left(cx);
+    }
+
+    /// Nothing is served any more, or has been given to it: it stops, and ends once that is told.
+    fn left(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &self.life else { return };
+        match life.leaving_on {
+            Some(false) if life.memory.is_empty() => self.stop(cx),
+            Some(true) if life.node.is_stopped() => self.life = None,
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.leaving_on == Some(false) {
+            life.leaving_on = Some(true);
+            self.feed(cx, Event::Stop);
+        }
     }
 
     fn set_wake(&mut self, cx: &mut Cx<'_>) {
@@ -232,12 +268,14 @@ impl Alloc {
             Action::Unload { owner, sections } => {
                 life.memory.unload(owner, &sections);
                 let size = self.setup.access.layout.section_size;
-                let gone = |uid: u32| {
-                    let section = SectionId::new(uid / size);
-                    sections.iter().any(|range| range.contains(&section))
+                let gone = |uids: &[u32]| {
+                    uids.iter().any(|uid| {
+                        let section = SectionId::new(uid / size);
+                        sections.iter().any(|range| range.contains(&section))
+                    })
                 };
                 for (number, leaving) in &mut life.leaving {
-                    if gone(leaving.request.uid) && leaving.until.is_none() {
+                    if gone(&leaving.request.uids) && leaving.until.is_none() {
                         leaving.until = Some(before);
                         life.draining.insert(*number);
                     }
@@ -246,7 +284,7 @@ impl Alloc {
                 let refused: Vec<u64> = life
                     .waiting
                     .iter()
-                    .filter(|(_, request)| gone(request.uid))
+                    .filter(|(_, request)| gone(&request.uids))
                     .map(|(number, _)| *number)
                     .collect();
                 for number in refused {
@@ -275,29 +313,20 @@ impl Alloc {
         life.node.lease_until().is_some_and(|until| now < until)
     }
 
-    fn ask(&mut self, cx: &mut Cx<'_>, request: Request) {
+    fn ask(&mut self, cx: &mut Cx<'_>, mut request: Request) {
         if !self.has_lease(cx.now) {
             self.tell(cx, &request, Told::Unavailable);
             return;
         }
         let Some(life) = &mut self.life else { return };
-        let told = match request.want {
-            Want::Current => match life.memory.bound(request.uid) {
-                Some((_, bound)) => Told::Bound(bound),
-                None => Told::NotOwner,
-            },
-            Want::Next(count) => match life.memory.take(request.uid, count) {
-                Take::Granted(granted) => granted.into(),
-                Take::NotServed => Told::NotOwner,
-                Take::Raise(_) => {
-                    life.next += 1;
-                    life.waiting.insert(life.next, request);
-                    cx.tick(cx.now + PATIENCE, Tick::GiveUp(life.next));
-                    self.raise(cx);
-                    return;
-                }
-            },
+        let Some(told) = request.take(&mut life.memory) else {
+            life.next += 1;
+            life.waiting.insert(life.next, request);
+            cx.tick(cx.now + PATIENCE, Tick::GiveUp(life.next));
+            self.raise(cx);
+            return;
         };
+        life.rates.count(self.setup.access.layout.section_size, &request, &told);
         life.next += 1;
         life.leaving.insert(life.next, Leaving { request, told, until: None });
         let takes = if cx.chance.permille(30) { 20 * MILLI } else { 200 * MICRO };
@@ -375,14 +404,17 @@ impl Alloc {
     }
 
     fn probe(&mut self, cx: &mut Cx<'_>, from: Place, id: u64) {
+        let now = cx.now;
+        let Some(life) = &mut self.life else { return };
+        let rates = life.rates.at(now);
         let Some(life) = &self.life else { return };
         let probe = Probe {
             node: self.setup.name.clone(),
             incarnation: life.incarnation,
             version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
             lapsed: !self.has_lease(cx.now),
-            leaving: false,
-            rates: Vec::new(),
+            leaving: life.leaving_on.is_some(),
+            rates,
         };
         cx.send(from, Packet::Probed { id, probe });
     }

@@ -8,7 +8,7 @@ use super::checker::Floor;
 use super::message::{Input, Packet, Tick, Told, Want};
 use super::world::Cx;
 use super::{At, MILLI, Place};
-use crate::ids::{Granted, Uid};
+use crate::ids::Uid;
 use crate::routing::Table;
 
 /// How a caller is set up.
@@ -37,11 +37,13 @@ pub(crate) struct Client {
     asking: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Attempt {
-    uid: u32,
+    uids: Vec<u32>,
     want: Want,
-    floor: Floor,
+    /// What had been answered for each uid.
+    floors: Vec<Floor>,
+    to: Place,
     left: u32,
     /// No retry has been made for it yet.
     open: bool,
@@ -83,7 +85,10 @@ impl Client {
                     && attempt.open
                 {
                     attempt.open = false;
-                    let attempt = *attempt;
+                    let attempt = attempt.clone();
+                    if attempt.left == 0 {
+                        cx.send(attempt.to, Packet::Cancel { id });
+                    }
                     self.again(cx, attempt);
                 }
             }
@@ -99,22 +104,37 @@ impl Client {
             let uid = if hot { *cx.chance.pick(&self.setup.hot) } else { any };
             let few = if cx.chance.permille(800) { 1 } else { self.setup.count };
             let count = cx.chance.between(1..u64::from(few) + 1) as u32;
-            let want = if cx.chance.permille(100) { Want::Current } else { Want::Next(count) };
-            self.attempt(cx, uid, want, 8);
+            let (want, uids) = match cx.chance.index(10) {
+                0 => (Want::Current, vec![uid]),
+                1 | 2 => (Want::Each, self.several(cx, uid)),
+                _ => (Want::Next(count), vec![uid]),
+            };
+            self.attempt(cx, uids, want, 8);
         } else if !self.owed.is_empty() {
             let uid = *cx.chance.pick(&self.owed);
-            self.attempt(cx, uid, Want::Next(1), 1);
+            self.attempt(cx, vec![uid], Want::Next(1), 1);
         }
     }
 
-    fn attempt(&mut self, cx: &mut Cx<'_>, uid: u32, want: Want, left: u32) {
-        let places = self.places(cx, uid);
+    /// `uid` and a few more near it, now and then any, perhaps one of them twice.
+    fn several(&self, cx: &mut Cx<'_>, uid: u32) -> Vec<u32> {
+        let any = cx.chance.permille(200);
+        let near = if any { u64::from(self.setup.uids) } else { 4 };
+        let more = (0..1 + cx.chance.index(3)).map(|_| cx.chance.between(0..near) as u32);
+        let mut uids = vec![uid];
+        uids.extend(more.map(|other| if any { other } else { uid / 4 * 4 + other }));
+        uids
+    }
+
+    fn attempt(&mut self, cx: &mut Cx<'_>, uids: Vec<u32>, want: Want, left: u32) {
+        let places = self.places(cx, uids[0]);
         let to = *cx.chance.pick(&places);
         self.next += 1;
-        let attempt = Attempt { uid, want, floor: cx.checker.asks(uid), left, open: true };
+        let floors = uids.iter().map(|&uid| cx.checker.asks(uid)).collect();
+        let attempt = Attempt { uids: uids.clone(), want, floors, to, left, open: true };
         self.attempts.insert(self.next, attempt);
         let known = self.table.as_ref().map(|table| table.version);
-        cx.send(to, Packet::Ask { id: self.next, uid, want, known });
+        cx.send(to, Packet::Ask { id: self.next, uids, want, known });
         cx.tick_in(200 * MILLI..800 * MILLI, Tick::Late(self.next));
     }
 
@@ -134,19 +154,23 @@ impl Client {
 
     fn again(&mut self, cx: &mut Cx<'_>, attempt: Attempt) {
         if attempt.left > 0 {
-            self.attempt(cx, attempt.uid, attempt.want, attempt.left - 1);
+            self.attempt(cx, attempt.uids, attempt.want, attempt.left - 1);
         }
     }
 
     fn told(&mut self, cx: &mut Cx<'_>, id: u64, told: &Told) {
         let Some(attempt) = self.attempts.remove(&id) else { return };
-        let Attempt { uid, floor, .. } = attempt;
-        match *told {
-            Told::Granted { first, last, epoch } => {
-                cx.checker.granted(cx.at, uid, floor, Granted { first, last, epoch });
-                self.owed.retain(|owed| *owed != uid);
+        match told {
+            Told::Granted { .. } | Told::Each(_) => {
+                let asked = attempt.uids.iter().zip(&attempt.floors);
+                for ((&uid, &floor), granted) in asked.zip(told.granted()) {
+                    cx.checker.granted(cx.at, uid, floor, granted);
+                    self.owed.retain(|owed| *owed != uid);
+                }
             }
-            Told::Bound(bound) => cx.checker.bounded(cx.at, uid, floor, bound),
+            &Told::Bound(bound) => {
+                cx.checker.bounded(cx.at, attempt.uids[0], attempt.floors[0], bound);
+            }
             Told::NotOwner | Told::Unavailable => {
                 // It may go round in a few milliseconds: a table came with the refusal, or the next node knows better.
                 if attempt.open && (attempt.left > 4 || cx.chance.permille(300)) {

@@ -16,11 +16,14 @@ use super::role::Role;
 use super::wild::{Wild, WildSetup, empty_table};
 use super::world::World;
 use super::{At, MILLI, Place, SECOND};
+use crate::alloc::config::AllocConfig;
 use crate::alloc::section::Rules;
+use crate::arbiter::config::ArbiterConfig;
 use crate::arbiter::core::{ArbiterRules, Seed};
 use crate::arbiter::health::HealthRules;
 use crate::arbiter::plan::{Balance, Policy};
 use crate::flaws::{Flaw, Flaws};
+use crate::routing::Order;
 use crate::store::quorum::Sizes;
 use crate::store::quorum::rounds::settled;
 use crate::store::{Layout, MAX_CEILING};
@@ -51,6 +54,8 @@ pub(crate) struct Shape {
     /// Small, so that ceilings are raised often.
     pub(crate) step: u32,
     pub(crate) lease: Duration,
+    /// Who gets what, where arbiters are real.
+    pub(crate) policy: Policy,
     /// How long a question to a replica may take.
     pub(crate) patience: Duration,
     /// The most numbers in one request.
@@ -71,7 +76,18 @@ impl Shape {
         if flaws.has(Flaw::SmallQuorum) {
             sizes = Sizes::unsound(4, 2);
         }
-        let lease = Duration::from_millis(1_000);
+        let shipped = AllocConfig::shipped();
+        let (whole, patience) = (shipped.sets[0].lease_ms, shipped.sets[0].stores.patience_ms);
+        // Half of the clusters are as shipped; in the others everything is twice as fast, and balance moves are often.
+        let mut other = chance.clone();
+        let quick = other.permille(500);
+        let lease = Duration::from_millis(if quick { whole / 2 } else { whole });
+        let policy = match other.index(6) {
+            0 => Policy::Standby(Order::List),
+            1 => Policy::Standby(Order::Hash),
+            2 => ArbiterConfig::shipped().rules().expect("as shipped").policy,
+            _ => Policy::Spread(Balance { every: lease * 3, least: 5, ..Balance::default() }),
+        };
         let mut shape = Self {
             sizes,
             allocs: 2 + chance.index(2),
@@ -83,7 +99,8 @@ impl Shape {
             sections: 1 + chance.index(4) as u32,
             step: *chance.pick(&[2, 6, 40]),
             lease,
-            patience: lease / 3,
+            policy,
+            patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
             count: 0,
             clocks: Shows::Boot,
             flaws,
@@ -198,15 +215,21 @@ impl Cluster {
         }
     }
 
+    /// How much faster than as shipped everything is.
+    fn speed(&self) -> u32 {
+        (AllocConfig::shipped().sets[0].lease_ms / self.shape.lease.as_millis() as u64) as u32
+    }
+
     fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
+        let (shipped, speed) = (ArbiterConfig::shipped().rules().expect("as shipped"), self.speed());
         ArbiterRules {
             number,
-            takeover: self.shape.lease,
-            retry: self.shape.lease / 20,
-            probe_every: self.shape.lease / 10,
+            takeover: shipped.takeover / speed,
+            retry: shipped.retry / speed,
+            probe_every: shipped.probe_every / speed,
             // A run is short: calm times are, too.
-            health: HealthRules { calm: self.shape.lease * 5, ..HealthRules::default() },
-            policy: Policy::Spread(Balance { every: Duration::ZERO, ..Balance::default() }),
+            health: HealthRules { calm: self.shape.lease * 5, ..shipped.health },
+            policy: self.shape.policy.clone(),
             seed: Seed {
                 set: 0,
                 uids: 0..=self.shape.sections * SECTION_SIZE - 1,
@@ -218,14 +241,17 @@ impl Cluster {
 
     fn add_allocs(&mut self) -> Vec<(String, Vec<Place>)> {
         let mut nodes: Vec<(String, Vec<Place>)> = Vec::new();
+        let shipped = AllocConfig::shipped().settings(1).expect("as shipped").swap_remove(0);
+        let speed = self.speed();
         let twins = usize::from(self.shape.twin);
         for number in 0..self.shape.allocs + twins {
             let number = number % self.shape.allocs;
             let setup = AllocSetup {
                 name: format!("a{number}"),
                 lease: self.shape.lease,
-                poll: self.shape.lease / 4,
-                retry: self.shape.lease / 20,
+                poll: shipped.rules.poll / speed,
+                retry: shipped.rules.retry / speed,
+                leave_wait: shipped.leave_wait / speed,
                 rules: Rules { step: u64::from(self.shape.step), limit: MAX_CEILING },
                 access: self.access(),
             };

@@ -37,8 +37,11 @@ pub enum Found {
 
 impl fmt::Display for Exploration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Protocol { sizes, .. } = &self.protocol;
+        let Protocol { sizes, late, .. } = &self.protocol;
         write!(f, "{} ({}/{}", self.start, sizes.n(), sizes.w())?;
+        if *late > 0 {
+            write!(f, ", callers give up up to {late} times")?;
+        }
         match self.flaw {
             Some(flaw) => write!(f, ", {flaw:?} broken)"),
             None => write!(f, ")"),
@@ -72,6 +75,7 @@ pub fn explorations() -> Vec<Exploration> {
     let (three, none) = (sizes(3, 2), Flaws::default());
     vec![
         holds(FENCE, fence(three, none), 2_000),
+        holds(FENCE, hasty(2, fence(three, none)), 10_000),
         holds(FENCE, fence(sizes(5, 3), none), 5_000),
         holds(FENCE, fence(sizes(5, 4), none), 5_000),
         holds(LOSS, loss(three, none), 20_000),
@@ -79,6 +83,7 @@ pub fn explorations() -> Vec<Exploration> {
         holds(HALF, half(none), 10_000),
         holds(THREE, versions(none), 10_000),
         holds(MEANWHILE, reading(none), 10_000),
+        holds(MEANWHILE, hasty(1, reading(none)), 10_000),
         holds(RELEASE, release(three, none), 5_000),
         holds(RELEASE, release(sizes(5, 3), none), 5_000),
         holds(LATE_RELEASE, late_release(none), 20_000),
@@ -140,6 +145,11 @@ fn fence(sizes: Sizes, flaws: Flaws) -> Protocol {
 
 fn loss(sizes: Sizes, flaws: Flaws) -> Protocol {
     Protocol { loses: true, ..fence(sizes, flaws) }
+}
+
+/// So often a caller gives up on an answer that may still come.
+fn hasty(late: u8, protocol: Protocol) -> Protocol {
+    Protocol { late, ..protocol }
 }
 
 /// The arbiter ended when one replica had the second owner's table; either reads, when it likes.

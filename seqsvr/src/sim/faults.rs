@@ -16,6 +16,8 @@ pub(crate) struct Mix {
     pub(crate) gap: At,
     /// A process ends and comes back in a new life, now and then on a machine that has started anew.
     pub(crate) crash: u64,
+    /// An AllocSvr is told to stop, and is there again some seconds later.
+    pub(crate) leave: u64,
     /// A replica's disk is lost, or put back from an older copy; it rejoins.
     pub(crate) lose: u64,
     /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
@@ -48,6 +50,7 @@ impl Mix {
         Self {
             gap: 400 * MILLI,
             crash: 4,
+            leave: 2,
             lose: 1,
             halve: 1,
             pause: 6,
@@ -70,12 +73,13 @@ impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
         let packets = (0, 0, 0);
-        let (crash, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim) =
-            Default::default();
+        let (crash, leave, lose, halve, pause, part) = Default::default();
+        let (one_way, callers, drift, jump, storm, whim) = Default::default();
         let (gap, late) = (400 * MILLI, 100 * MILLI);
         Self {
             gap,
             crash,
+            leave,
             lose,
             halve,
             pause,
@@ -104,6 +108,11 @@ impl Mix {
     /// Replicas lose their disks again and again.
     pub(crate) fn losses() -> Self {
         Self { gap: 300 * MILLI, lose: 6, drift: 1, ..Self::none() }
+    }
+
+    /// AllocSvrs are restarted in good order, again and again, while packets are late.
+    pub(crate) fn leaves() -> Self {
+        Self { leave: 6, ..Self::late() }
     }
 
     /// Arbiters end half-way through writing a table.
@@ -208,10 +217,12 @@ impl Faults {
     }
 
     fn one(&mut self, cluster: &mut Cluster) {
-        let Mix { crash, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim, .. } =
-            self.mix;
-        let kinds: [(u64, Fault); 11] = [
+        let Mix {
+            crash, leave, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim, ..
+        } = self.mix;
+        let kinds: [(u64, Fault); 12] = [
             (crash, Self::crash),
+            (leave, Self::leave),
             (lose, Self::lose),
             (halve, Self::halve),
             (pause, Self::pause),
@@ -262,6 +273,18 @@ impl Faults {
         }
         let longest = if cluster.world.chance.permille(500) { 200 * MILLI } else { 4 * SECOND };
         self.later(cluster, longest, Next::Start(place));
+    }
+
+    /// In half of the cases it is killed before it has left.
+    fn leave(&mut self, cluster: &mut Cluster) {
+        let place = *cluster.world.chance.pick(&cluster.allocs.clone());
+        if cluster.world.run_of(place) == Run::Down {
+            return;
+        }
+        cluster.world.note("leave", place);
+        cluster.world.post(place, Packet::Leave);
+        let longest = if cluster.world.chance.permille(500) { SECOND } else { 6 * SECOND };
+        self.later(cluster, longest, Next::Restart(place));
     }
 
     /// Often while an AllocSvr's questions to the other replicas are late or lost, and this one's answers count.

@@ -93,6 +93,11 @@ impl Memory {
         Some((section.owner.epoch, section.uids.get(&uid).copied().unwrap_or(section.base)))
     }
 
+    /// Whether nothing is served.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sections.is_empty()
+    }
+
     /// Owners of sections whose ceilings should be raised.
     pub(crate) fn owners_due(&self) -> Vec<Owner> {
         let due = self.sections.values().filter(|section| section.wanted > section.ceiling);

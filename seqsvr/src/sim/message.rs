@@ -27,8 +27,12 @@ pub(crate) enum Packet {
     Question { id: u64, question: Question },
     /// From a replica.
     Answer { id: u64, answer: Answer },
-    /// From a caller to an AllocSvr.
-    Ask { id: u64, uid: u32, want: Want, known: Option<Epoch> },
+    /// From a caller to an AllocSvr: of one uid, or one number for each of several.
+    Ask { id: u64, uids: Vec<u32>, want: Want, known: Option<Epoch> },
+    /// From a caller whose deadline has come: it waits no longer.
+    Cancel { id: u64 },
+    /// From people to an AllocSvr: stop in good order.
+    Leave,
     /// From an AllocSvr to a caller, with the table when the caller's is older.
     Told { id: u64, told: Told, table: Option<Arc<Table>> },
     /// From an arbiter to an AllocSvr.
@@ -44,6 +48,8 @@ pub(crate) enum Packet {
 pub(crate) enum Want {
     /// So many numbers.
     Next(u32),
+    /// One number for each of the uids.
+    Each,
     /// An upper bound of what was handed out.
     Current,
 }
@@ -53,12 +59,25 @@ pub(crate) enum Want {
 pub(crate) enum Told {
     /// Numbers.
     Granted { first: u64, last: u64, epoch: Epoch },
+    /// One number for each uid, in the order of the question.
+    Each(Vec<Granted>),
     /// An upper bound.
     Bound(u64),
     /// Somebody else owns the uid.
     NotOwner,
     /// Not now: no lease, a gained section still waits, or the ceiling cannot be raised.
     Unavailable,
+}
+
+impl Told {
+    /// The numbers in it, by uid of the question.
+    pub(crate) fn granted(&self) -> Vec<Granted> {
+        match self {
+            &Self::Granted { first, last, epoch } => vec![Granted { first, last, epoch }],
+            Self::Each(each) => each.clone(),
+            Self::Bound(_) | Self::NotOwner | Self::Unavailable => Vec::new(),
+        }
+    }
 }
 
 impl From<Granted> for Told {
@@ -86,6 +105,8 @@ pub(crate) enum Tick {
     GiveUp(u64),
     /// An AllocSvr: raise again what was not confirmed.
     Raise(Owner),
+    /// An AllocSvr that was told to stop: nobody took its sections in time.
+    LeaveBy,
     /// An AllocSvr: the timer that a flawed one relies on.
     LeaseOver,
     /// A caller: ask for something.

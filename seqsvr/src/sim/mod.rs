@@ -20,6 +20,7 @@ mod network;
 mod owner;
 mod quorum;
 mod replica;
+mod request;
 mod returning;
 mod role;
 #[cfg(test)]

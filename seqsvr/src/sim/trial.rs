@@ -10,7 +10,7 @@ use super::{At, SECOND};
 use crate::flaws::Flaws;
 
 /// How long after the last fault every section must be served at the latest: an arbiter's takeover, a damped node's return and a lease.
-const QUIET: At = 30 * SECOND;
+const QUIET: At = 45 * SECOND;
 
 /// What to run.
 #[derive(Clone, Debug)]

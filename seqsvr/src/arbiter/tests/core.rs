@@ -43,7 +43,7 @@ fn rules(number: u8) -> ArbiterRules {
         takeover: Duration::from_secs(2),
         retry: Duration::from_millis(100),
         probe_every: Duration::from_millis(200),
-        health: HealthRules::default(),
+        health: HealthRules { back_after: 5, ..HealthRules::default() },
         policy: Policy::Spread(Balance { every: Duration::from_secs(10), ..Balance::default() }),
         seed: Seed { set: 1, uids: 0..=30 * SIZE - 1, section_size: SIZE, nodes: nodes.collect() },
     }

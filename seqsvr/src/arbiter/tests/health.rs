@@ -52,10 +52,10 @@ fn a_node_that_dies_again_and_again_must_prove_itself_ever_longer() {
             answers_needed(&mut health, &rules, death * 10_000)
         })
         .collect();
-    assert_eq!(needed, [5, 10, 20, 40, 80, 80, 80]);
+    assert_eq!(needed, [15, 30, 60, 80, 80, 80, 80]);
     let calm = 60_000 + rules.calm.as_millis() as u64;
     die(&mut health, &rules, calm);
-    assert_eq!(answers_needed(&mut health, &rules, calm), 5, "after a calm time all is forgotten");
+    assert_eq!(answers_needed(&mut health, &rules, calm), 15, "after a calm time all is forgotten");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn one_miss_on_the_way_back_begins_the_count_anew() {
     assert_eq!(health.status(), Status::Answering(1));
     health.missed(at(3), &rules);
     assert_eq!(health.status(), Status::Answering(1), "what it serves stays with it");
-    assert_eq!(answers_needed(&mut health, &rules, 4), 5);
+    assert_eq!(answers_needed(&mut health, &rules, 4), 15);
 }
 
 #[test]

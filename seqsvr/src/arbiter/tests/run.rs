@@ -73,7 +73,7 @@ fn rules(number: u8, nodes: &[&Process]) -> ArbiterRules {
         takeover: Duration::from_millis(400),
         retry: Duration::from_millis(10),
         probe_every: Duration::from_millis(20),
-        health: HealthRules::default(),
+        health: HealthRules { back_after: 5, ..HealthRules::default() },
         policy: Policy::Spread(Balance::default()),
         seed: Seed { set: 1, uids: 0..=30 * SIZE - 1, section_size: SIZE, nodes: nodes.collect() },
     }
