@@ -51,10 +51,25 @@ impl Server {
         binary: &Path,
         data: &Path,
     ) -> Result<Server> {
+        Server::launch(LIFTED, settings, port, binary, data).await
+    }
+
+    /// The same with the limits that the program has by itself.
+    pub async fn start_as_shipped(binary: &Path, data: &Path) -> Result<Server> {
+        Server::launch(&[], &[], 0, binary, data).await
+    }
+
+    async fn launch(
+        lifted: &[(&str, &str)],
+        settings: &[(&str, String)],
+        port: u16,
+        binary: &Path,
+        data: &Path,
+    ) -> Result<Server> {
         let log = std::fs::File::options().create(true).append(true).open(data.join("trial.log"))?;
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(data);
-        command.envs(LIFTED.iter().copied()).envs(settings.iter().map(|(name, value)| (name, value)));
+        command.envs(lifted.iter().copied()).envs(settings.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).kill_on_drop(true);
         let began = Instant::now();
         let mut process =

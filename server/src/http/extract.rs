@@ -134,6 +134,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// The variable parts of an address, as texts.
+pub(super) struct Segments<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segments<T>, Problem> {
+        let Path(texts) = Path::<T>::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| Problem::invalid_query(rejection.body_text()))?;
+        Ok(Segments(texts))
+    }
+}
+
 /// The one variable part of an address, such as a conversation.
 pub(super) struct Segment<T>(pub(super) T);
 
@@ -141,9 +155,7 @@ impl<T: FromStr<Err: std::fmt::Display>, S: Send + Sync> FromRequestParts<S> for
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Segment<T>, Problem> {
-        let Path(text) = Path::<String>::from_request_parts(parts, state)
-            .await
-            .map_err(|rejection| Problem::invalid_query(rejection.body_text()))?;
+        let Segments(text) = Segments::<String>::from_request_parts(parts, state).await?;
         text.parse().map(Segment).map_err(|error: T::Err| Problem::invalid_query(format!("{text}: {error}")))
     }
 }

@@ -107,6 +107,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "/groups/{gid}/invite",         post(guests::make)),
         route("get",    "/login",                       get(pages::sign_in)),
         route("get",    "/docs",                        get(openapi::page)),
+        route("get",    "/docs/websocket",              get(openapi::websocket)),
         route("get",    "/static/{*path}",              get(pages::asset)),
         // Operators.
         route("get",    "/health",                      get(health::health)),

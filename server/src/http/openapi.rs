@@ -20,25 +20,38 @@ pub(super) async fn page() -> Html<&'static str> {
     Html(PAGE.as_str())
 }
 
+/// `GET /docs/websocket`
+pub(super) async fn websocket() -> Response {
+    const TEXT: &str = include_str!("../../../docs/WEBSOCKET.md");
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], TEXT).into_response()
+}
+
 fn parsed() -> Value {
     serde_json::from_str(DOCUMENT).expect("a test reads it")
 }
 
-/// Every call with its method, path, summary and answers.
+/// Every call with its method, path, summary, parameters, body and answers.
 fn render(document: &Value) -> String {
     let text = |value: &Value| escape(value.as_str().unwrap_or_default());
     // Without the chat's style sheet, which is made for a window that does not scroll.
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Tidemark: the calls</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <main><h1>{}</h1><p>{}</p><p><a href=\"/api/v1/openapi.json\">OpenAPI document</a></p>",
+         <main><h1>{}</h1><p>{}</p><p><a href=\"/api/v1/openapi.json\">OpenAPI document</a>, \
+         <a href=\"/docs/websocket\">the WebSocket</a></p>",
         text(&document["info"]["title"]),
         text(&document["info"]["description"]),
     );
     for (path, method, call) in calls(document) {
         let method = method.to_uppercase();
         let summary = text(&call["summary"]);
-        let _ = write!(page, "<h2><code>{method} {}</code></h2><p>{summary}</p><ul>", escape(path));
+        let _ = write!(page, "<h2><code>{method} {}</code></h2><p>{summary}</p>", escape(path));
+        if let Some(more) = call["description"].as_str() {
+            let _ = write!(page, "<p>{}</p>", escape(more));
+        }
+        parameters(&mut page, document, call);
+        body(&mut page, document, call);
+        page.push_str("<h3>Answers</h3><ul>");
         for (status, answer) in call["responses"].as_object().into_iter().flatten() {
             let said = text(&resolved(document, answer)["description"]);
             let _ = write!(page, "<li><code>{}</code> {said}</li>", escape(status));
@@ -47,6 +60,83 @@ fn render(document: &Value) -> String {
     }
     page.push_str("</main></html>");
     page
+}
+
+fn parameters(page: &mut String, document: &Value, call: &Value) {
+    let Some(parameters) = call["parameters"].as_array() else { return };
+    page.push_str("<h3>Parameters</h3><ul>");
+    for parameter in parameters {
+        let place = escape(parameter["in"].as_str().unwrap_or_default());
+        let needed = if parameter["required"] == true { ", required" } else { "" };
+        let name = escape(parameter["name"].as_str().unwrap_or_default());
+        let kind = kind_of(document, &parameter["schema"]);
+        let about = escape(parameter["description"].as_str().unwrap_or_default());
+        let _ = write!(page, "<li><code>{name}</code> in the {place}, {kind}{needed}. {about}</li>");
+    }
+    page.push_str("</ul>");
+}
+
+fn body(page: &mut String, document: &Value, call: &Value) {
+    let schema = &call["requestBody"]["content"]["application/json"]["schema"];
+    if !schema.is_null() {
+        page.push_str("<h3>Body</h3>");
+        fields(page, document, schema);
+    }
+}
+
+/// The fields of an object, and of the objects in it.
+fn fields(page: &mut String, document: &Value, schema: &Value) {
+    let schema = resolved(document, schema);
+    let required = schema["required"].as_array().into_iter().flatten();
+    let required: Vec<&str> = required.filter_map(Value::as_str).collect();
+    page.push_str("<ul>");
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let field = resolved(document, field);
+        let needed = if required.contains(&name.as_str()) { ", required" } else { "" };
+        let about = escape(field["description"].as_str().unwrap_or_default());
+        let kind = kind_of(document, field);
+        let _ = write!(page, "<li><code>{}</code> {kind}{needed}. {about}", escape(name));
+        for inner in field["oneOf"].as_array().into_iter().flatten().chain([field, &field["items"]]) {
+            if resolved(document, inner)["properties"].is_object() {
+                fields(page, document, inner);
+            }
+        }
+        page.push_str("</li>");
+    }
+    page.push_str("</ul>");
+}
+
+/// The type of a value in words, with its limits.
+fn kind_of(document: &Value, schema: &Value) -> String {
+    let schema = resolved(document, schema);
+    let mut words = match (&schema["type"], schema["oneOf"].is_array()) {
+        (_, true) => "one of these".to_owned(),
+        (Value::String(one), _) => one.clone(),
+        (Value::Array(several), _) => {
+            several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+        }
+        _ => "any value".to_owned(),
+    };
+    if let Some(choices) = schema["enum"].as_array() {
+        let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        let _ = write!(words, " ({})", choices.join(", "));
+    }
+    if let Some(format) = schema["format"].as_str() {
+        let _ = write!(words, " ({format})");
+    }
+    for (least, most, unit) in [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " items"),
+    ] {
+        match (schema[least].as_u64(), schema[most].as_u64()) {
+            (Some(least), Some(most)) => drop(write!(words, ", {least} to {most}{unit}")),
+            (Some(least), None) => drop(write!(words, ", from {least}{unit} up")),
+            (None, Some(most)) => drop(write!(words, ", at most {most}{unit}")),
+            (None, None) => {}
+        }
+    }
+    escape(&words)
 }
 
 /// What `part` stands for, where it is a reference.
@@ -103,5 +193,13 @@ mod tests {
     fn the_page_lists_the_calls_and_needs_no_script() {
         let page = render(&parsed());
         assert!(page.contains("<code>POST /api/v1/messages</code>") && !page.contains("<script"));
+        for part in [
+            "<code>direction</code> in the query, string (forward, backward)",
+            "<code>client_id</code>",
+            "<code>text</code> string, 1 to 8000 characters, required",
+            "href=\"/docs/websocket\"",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
     }
 }

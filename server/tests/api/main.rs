@@ -4,6 +4,7 @@
 mod support;
 
 mod accounts;
+mod contract;
 mod conversations;
 mod door;
 mod floods;

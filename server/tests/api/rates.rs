@@ -81,7 +81,7 @@ async fn a_flood_of_frames_is_closed() {
     let ann = app.sign_up("ann").await;
     let mut flood = app.socket(&ann).await;
     flood.expect("welcome").await;
-    for _ in 0..11 {
+    for _ in 0..60 {
         flood.try_send(r#"{"type":"heartbeat","seq":0}"#.to_owned()).await;
     }
     assert_eq!(flood.closed().await, 1008);

@@ -51,7 +51,12 @@ impl Socket {
 
     /// Sends a text as it is; the other side may have closed already.
     pub(crate) async fn try_send(&mut self, text: String) -> bool {
-        self.0.send(Message::text(text)).await.is_ok()
+        self.try_send_raw(Message::text(text)).await
+    }
+
+    /// The same with any message.
+    pub(crate) async fn try_send_raw(&mut self, message: Message) -> bool {
+        self.0.send(message).await.is_ok()
     }
 
     /// Sends a frame.

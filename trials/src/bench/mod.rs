@@ -115,6 +115,11 @@ pub async fn serve_grpc() -> Result<()> {
     baseline::grpc::serve().await
 }
 
+/// Floods the server at `address` in the way of this name as the owner of `token`, until the process is killed.
+pub async fn flood(way: &str, address: &str, token: &str) -> Result<()> {
+    scenario::flood::flood(way, address, token).await
+}
+
 fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
     let find = |name: &String| {
         scenario::ALL.iter().find(|each| each.name == *name).ok_or_else(|| {

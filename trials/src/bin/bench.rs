@@ -34,6 +34,9 @@ struct Arguments {
     /// Be the baseline's bare gRPC server; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_grpc: bool,
+    /// Be the client that floods; the measurement starts it by itself
+    #[arg(long, hide = true, num_args = 3, value_names = ["WAY", "ADDRESS", "TOKEN"])]
+    flood: Vec<String>,
 }
 
 fn scenarios() -> String {
@@ -45,9 +48,10 @@ fn scenarios() -> String {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match (arguments.serve_echo, arguments.serve_grpc) {
-        (true, _) => bench::serve_echo().await,
-        (_, true) => bench::serve_grpc().await,
+    let done = match (arguments.serve_echo, arguments.serve_grpc, arguments.flood.as_slice()) {
+        (true, ..) => bench::serve_echo().await,
+        (_, true, _) => bench::serve_grpc().await,
+        (.., [way, address, token]) => bench::flood(way, address, token).await,
         _ => measure(arguments).await,
     };
     match done {

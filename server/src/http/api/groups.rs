@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::people::Person;
 use crate::app::Groups;
 use crate::domain::{GroupId, Uid};
 use crate::http::error::Problem;
-use crate::http::extract::{Json, Session};
+use crate::http::extract::{Json, Segments, Session};
 use crate::http::limits::Rates;
 
 /// A group to be made.
@@ -51,7 +51,7 @@ pub(in crate::http) async fn create(
 pub(in crate::http) async fn show(
     State(groups): State<Groups>,
     Session(session): Session,
-    path: Path<String>,
+    Segments(path): Segments<String>,
 ) -> Result<Response, Problem> {
     let view = groups.get(session.uid, gid(&path)?).await?;
     let members = view.members.into_iter().map(|person| Person { uid: person.uid.0, name: person.name });
@@ -69,7 +69,7 @@ pub(in crate::http) async fn add(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    path: Path<String>,
+    Segments(path): Segments<String>,
     Json(NewMember { uid }): Json<NewMember>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
@@ -83,7 +83,7 @@ pub(in crate::http) async fn remove(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    Path((group, uid)): Path<(String, String)>,
+    Segments((group, uid)): Segments<(String, String)>,
 ) -> Result<Response, Problem> {
     let gid = gid(&group)?;
     let uid: Uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is no uid")))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::groups::gid;
 use super::json;
 use crate::app::Invites;
 use crate::http::error::Problem;
-use crate::http::extract::{Json, Session};
+use crate::http::extract::{Json, Segments, Session};
 use crate::http::limits::Rates;
 
 /// How long the link is good, and for how many.
@@ -39,7 +39,7 @@ pub(in crate::http) async fn create(
     State(invites): State<Invites>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    path: Path<String>,
+    Segments(path): Segments<String>,
     Json(Terms { expires_in_seconds, uses }): Json<Terms>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
@@ -59,7 +59,7 @@ pub(in crate::http) async fn accept(
     State(invites): State<Invites>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    Path(code): Path<String>,
+    Segments(code): Segments<String>,
 ) -> Result<Response, Problem> {
     rates.send(session.uid, 1)?;
     let gid = invites.accept(session.uid, &code).await?;

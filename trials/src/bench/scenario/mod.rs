@@ -4,6 +4,7 @@ mod alloc;
 mod catch_up;
 mod cluster;
 mod fan_out;
+pub(crate) mod flood;
 mod heartbeat;
 mod idle;
 mod issuer;
@@ -39,6 +40,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<fan_out::FanOut>(),
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
+    scenario::<flood::Flood>(),
     scenario::<cluster::Stream>(),
     scenario::<cluster::Batch>(),
     scenario::<cluster::Unary>(),
