@@ -29,6 +29,10 @@ pub(crate) enum Flaw {
     NoSettle,
     /// It copies one replica fewer than it takes to find everything that was confirmed.
     RejoinOnTooFew,
+    /// A replica that takes part in a change of the configuration goes on answering calls of the old one.
+    VoteWhileSealed,
+    /// The members of the next configuration vote without what the old ones hold.
+    InstallWithoutState,
     /// A call of the quorum counts answers however long after its questions they come.
     CountLate,
 }
@@ -64,7 +68,7 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
@@ -78,5 +82,7 @@ impl Flaw {
         Self::NoSettle,
         Self::RejoinOnTooFew,
         Self::CountLate,
+        Self::VoteWhileSealed,
+        Self::InstallWithoutState,
     ];
 }

@@ -38,7 +38,8 @@ impl Station {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
         let rules = rules(name, LEASE, &options);
         let settings = Settings { set: 0, rules, options, leave_wait: Duration::from_secs(5), clock };
-        let stores = Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _ };
+        let stores =
+            Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _, quorum: None };
         let (shell, hall) = Shell::new(settings, stores, record);
         let leave = CancellationToken::new();
         let task = tokio::spawn(shell.run(leave.clone()));

@@ -25,7 +25,7 @@ use crate::clock::Moment;
 use crate::config::Options;
 use crate::ids::SectionId;
 use crate::store::tables::{Mark, Reading};
-use crate::store::{Claimed, Owner, StoreError, Stores};
+use crate::store::{Claimed, Owner, StoreError, Stores, Terms};
 
 /// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
 const LOST_AT_A_TIME: usize = 1_024;
@@ -281,14 +281,19 @@ impl Shell {
     }
 
     fn read(&mut self, mark: Mark, wait: Duration) {
-        let (tables, set) = (Arc::clone(&self.stores.tables), self.settings.set);
-        let layout = self.settings.rules.layout;
+        let (stores, set) = (self.stores.clone(), self.settings.set);
+        let NodeRules { layout, lease, .. } = self.settings.rules;
         let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
         self.work.spawn(async move {
-            let outcome = match timeout(allowed, tables.read(&mark, wait)).await {
-                Ok(outcome) => outcome.and_then(|reading| fitting(reading, set, layout.section_size)),
-                Err(_) => Err(late(allowed)),
+            let read = async {
+                let reading = fitting(stores.tables.read(&mark, wait).await?, set, layout.section_size)?;
+                // Nothing is served by a table before it is known that all go by the same lease.
+                if let Some(table) = &reading.table {
+                    stores.agree(&Terms { lease, layout, uids: table.uids.clone() }).await?;
+                }
+                Ok(reading)
             };
+            let outcome = timeout(allowed, read).await.unwrap_or_else(|_| Err(late(allowed)));
             Done::Event(Event::Read { asked, outcome })
         });
     }

@@ -27,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   seqsvr store --config store1.toml --init     make an empty replica, then serve it
   seqsvr store --config store1.toml            serve it again
+  seqsvr store replace store3 http://127.0.0.1:7004 --config arbiter0.toml
   seqsvr alloc --config alloc1.toml
   seqsvr arbiter --config arbiter1.toml
   seqsvr issuer --config issuer.toml
@@ -82,7 +83,9 @@ impl Command {
         use Command::{Add, Current, Drain, Issue, Next, Rebalance, Route, Tags};
         let of_the_cluster =
             matches!(self, Next(_) | Current(_) | Route(_) | Drain(_) | Add(_) | Rebalance(_));
-        of_the_cluster || matches!(self, Issue(_) | Tags(_))
+        of_the_cluster
+            || matches!(self, Issue(_) | Tags(_))
+            || matches!(self, Command::Store(args) if args.answers())
     }
 }
 

@@ -2,34 +2,99 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::{Fault, Signals, load};
+use crate::arbiter::config::ArbiterConfig;
 use crate::replica::{Replica, ServeError, Start, StoreConfig};
+use crate::store::quorum::Replaced;
 
-/// The flags of the role.
+/// The flags of the role, or a command about the stores of a Set.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct StoreArgs {
+    #[command(subcommand)]
+    command: Option<StoreCommand>,
     /// The replica's configuration file
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
     /// Make an empty replica: once, for a new Set
     #[arg(long, conflicts_with = "rejoin")]
     init: bool,
     /// With --init: do not ask the other replicas whether the Set is new. If it was ever in use, numbers can then be handed out twice
     #[arg(long, requires = "init")]
     without_peers: bool,
+    /// Make an empty replica that waits until `seqsvr store replace` takes it in
+    #[arg(long, conflicts_with_all = ["init", "rejoin"])]
+    join: bool,
     /// Copy from the other replicas first: after the disk was lost, damaged, or put back from a copy
     #[arg(long)]
     rejoin: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum StoreCommand {
+    /// Puts a new store, which was started with --join, in the place of another, while the Set serves
+    Replace(ReplaceArgs),
+}
+
+/// The flags of `store replace`.
+#[derive(Debug, Args)]
+struct ReplaceArgs {
+    /// The name of the store that leaves, dead or alive
+    old: String,
+    /// Where the new one is reached, http://HOST:PORT or https://HOST:PORT
+    new: String,
+    /// The configuration file of an arbiter of the Set: how the stores are reached
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Answer with JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl StoreArgs {
+    /// It gives one answer and ends.
+    pub(super) fn answers(&self) -> bool {
+        self.command.is_some()
+    }
+}
+
+/// Replaces a store. Cut off at any moment, it is to be run again.
+async fn replace(args: ReplaceArgs) -> Result<(), Fault> {
+    let config: ArbiterConfig = load(&args.config)?;
+    let stores = config.stores.open(&config.cluster, config.set.number).map_err(Fault::usage)?;
+    let Some(quorum) = stores.quorum else {
+        return Err(Fault::usage("the stores of this Set are etcd: replace a member with etcdctl member"));
+    };
+    let Replaced { configuration, already } =
+        quorum.replace(&args.old, &args.new).await.map_err(Fault::failed)?;
+    let members = configuration.members.iter();
+    let line = if args.json {
+        let members: Vec<_> = members.map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
+        let (number, write) = (configuration.number, configuration.write);
+        json!({ "configuration": number, "write": write, "members": members, "already": already }).to_string()
+    } else {
+        let members: Vec<_> = members.map(|one| format!("{} at {}", one.name, one.addr)).collect();
+        let done = if already { "was replaced before" } else { "is replaced" };
+        format!("{} {done}; configuration {}: {}", args.old, configuration.number, members.join(", "))
+    };
+    println!("{line}");
+    Ok(())
+}
+
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
-    let config: StoreConfig = load(&args.config)?;
+    if let Some(StoreCommand::Replace(replacement)) = args.command {
+        return replace(replacement).await;
+    }
+    let Some(file) = &args.config else { return Err(Fault::usage("say which file: --config FILE")) };
+    let config: StoreConfig = load(file)?;
     let start = match args {
         StoreArgs { init: true, without_peers: true, .. } => Start::InitWithoutPeers,
         StoreArgs { init: true, .. } => Start::Init,
+        StoreArgs { join: true, .. } => Start::Join,
         StoreArgs { rejoin: true, .. } => Start::Rejoin,
         _ => Start::Open,
     };

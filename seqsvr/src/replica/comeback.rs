@@ -76,6 +76,7 @@ impl Comeback {
         if let Event::Answered { from, copy } = event {
             self.others[from] = copy.map_or(Other::Due(now + PAUSE), Other::Copied);
         }
+        self.leave_out(now);
         if self.copied() >= self.needed {
             let copied = self.others.iter().filter_map(|other| match other {
                 Other::Copied(copy) => Some(copy.clone()),
@@ -91,6 +92,22 @@ impl Comeback {
             }
         }
         Ok(Step::Ask(ask))
+    }
+
+    /// Copies of an earlier configuration than another's may come from a replica that was replaced: they do not count. Nor does a
+    /// copy while its configuration is being changed: where that leads is known by others, which may not be among these. They
+    /// are copied again.
+    fn leave_out(&mut self, now: Moment) {
+        let configured = |other: &Other| match other {
+            Other::Copied(copy) => Some((copy.configured.number(), copy.configured.ballot)),
+            Other::Due(_) | Other::Asked => None,
+        };
+        let newest = self.others.iter().filter_map(configured).map(|(number, _)| number).max();
+        for other in &mut self.others {
+            if configured(other).is_some_and(|(number, ballot)| Some(number) < newest || ballot > 0) {
+                *other = Other::Due(now + PAUSE);
+            }
+        }
     }
 
     /// When to send [`Event::Wake`].

@@ -20,7 +20,7 @@ use super::mark::Mark;
 use super::message::Copy;
 use super::state::State;
 use crate::flaws::Flaws;
-use crate::store::Layout;
+use crate::store::{Configured, Layout};
 
 /// Where a replica ends that was just made.
 const FIRST: Place = Place { file: 1, frame: 1 };
@@ -92,8 +92,22 @@ impl Directory {
     /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
     pub(super) fn init(mut self) -> Result<(State, Files), OpenError> {
         self.vacant()?;
-        let copy = Copy { layout: Some(self.layout), ..Copy::default() };
-        let state = State::restored(copy, 1, Flaws::default());
+        self.make(Configured::default())
+    }
+
+    /// Makes the directory an empty replica that waits to be taken in, in the place of another.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Exists`], [`OpenError::Rejoining`], [`OpenError::Io`].
+    pub(super) fn join(mut self) -> Result<(State, Files), OpenError> {
+        self.vacant()?;
+        self.make(Configured { joining: true, ..Configured::default() })
+    }
+
+    fn make(self, configured: Configured) -> Result<(State, Files), OpenError> {
+        let copy = Copy { layout: Some(self.layout), configured, ..Copy::default() };
+        let state = State::restored(copy, 1, Flaws::default()).with_id(fresh_id());
         let files = self.begin(1, &state)?;
         Ok((state, files))
     }
@@ -128,24 +142,25 @@ impl Directory {
         if read.place < confirmed {
             return Err(OpenError::RolledBack { path, found: read.place, confirmed });
         }
-        let files = self.begin(number + 1, &read.state)?;
-        Ok((read.state, files))
+        let state = identified(read.state);
+        let files = self.begin(number + 1, &state)?;
+        Ok((state, files))
     }
 
     /// Notes that nothing here may be voted by until [`rejoined`](Self::rejoined); a directory of another replica is refused.
-    /// Returns what can still be read, which adds to what the others have.
+    /// Returns what can still be read, its id and what adds to what the others have.
     ///
     /// # Errors
     ///
     /// [`OpenError::Foreign`], [`OpenError::Layout`], [`OpenError::Format`], [`OpenError::Io`].
-    pub(super) fn rejoin(&mut self) -> Result<Option<Copy>, OpenError> {
+    pub(super) fn rejoin(&mut self) -> Result<Option<(u64, Copy)>, OpenError> {
         let mut kept = None;
         if let Some(number) = self.numbers()?.into_iter().max() {
             let path = self.file(number);
             match journal::read(&path, number) {
                 Ok(read) => {
                     self.check(&path, &read)?;
-                    kept = Some(read.state.copy());
+                    kept = Some((read.state.id(), read.state.copy()));
                 }
                 Err(why @ (OpenError::Damaged { .. } | OpenError::Io { .. })) => {
                     tracing::warn!(%why, "what is here cannot be read: only the other replicas are copied");
@@ -159,16 +174,16 @@ impl Directory {
         Ok(kept)
     }
 
-    /// Goes on from a copy.
+    /// Goes on from a copy, as the member `id`; 0: it was never given one.
     ///
     /// # Errors
     ///
     /// [`OpenError::Io`].
-    pub(super) fn rejoined(mut self, copy: Copy) -> Result<(State, Files), OpenError> {
+    pub(super) fn rejoined(mut self, copy: Copy, id: u64) -> Result<(State, Files), OpenError> {
         let last = self.numbers()?.into_iter().max().unwrap_or(0);
         let number = last.max(self.noted()?.map_or(0, |place| place.file)) + 1;
         // Readers that knew this replica before take it for changed, whatever revision they saw.
-        let state = State::restored(copy, number << 32, Flaws::default());
+        let state = identified(State::restored(copy, number << 32, Flaws::default()).with_id(id));
         let marker = self.rejoining();
         let files = self.begin(number, &state)?;
         fs::remove_file(&marker).map_err(OpenError::io(&marker))?;
@@ -254,6 +269,15 @@ impl Directory {
     }
 }
 
+/// With an id of its own, if files of an earlier version gave it none.
+fn identified(state: State) -> State {
+    if state.id() == 0 { state.with_id(fresh_id()) } else { state }
+}
+
+fn fresh_id() -> u64 {
+    rand::random_range(1..=u64::MAX)
+}
+
 impl Files {
     /// Makes changes durable that `state` already has. After an error nothing may be confirmed any more.
     ///
@@ -278,8 +302,13 @@ impl Files {
         Ok(())
     }
 
-    /// Begins the next file, with the state as it is now.
-    fn turn(&mut self, state: &State) -> Result<(), OpenError> {
+    /// Begins the next file, with the state as it is now: when the last is full, and when what was changed is no record of a
+    /// file.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`].
+    pub(super) fn turn(&mut self, state: &State) -> Result<(), OpenError> {
         let path = self.directory.path.join("spare");
         let (spare, zeros) = match self.spare.take() {
             Some(writing) => writing.join().expect("it writes zeros and does not panic"),

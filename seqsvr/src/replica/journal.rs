@@ -17,9 +17,12 @@ use super::message::Copy;
 use super::state::{Change, State};
 use crate::flaws::Flaws;
 use crate::rpc::v1;
+use crate::store::Configured;
 
-/// Stored; grows when older programs could misread a file.
-const FORMAT: u32 = 1;
+/// Stored; grows when older programs could misread a file: one without a configuration is as they know it, and they would forget the
+/// other's.
+const PLAIN: u32 = 1;
+const CONFIGURED: u32 = 2;
 /// Files are whole blocks of the usual file system.
 const BLOCK: usize = 4_096;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -42,6 +45,9 @@ struct Head {
     number: u64,
     #[prost(uint64, tag = "6")]
     revision: u64,
+    /// The replica's id among the members; 0 in files of earlier versions.
+    #[prost(uint64, tag = "7")]
+    id: u64,
 }
 
 /// Each frame behind the second, which is the state. Stored, must stay readable.
@@ -76,12 +82,13 @@ impl Journal {
         room: usize,
     ) -> io::Result<Self> {
         let head = Head {
-            format: FORMAT,
+            format: if *state.configured() == Configured::default() { PLAIN } else { CONFIGURED },
             cluster: identity.cluster.clone(),
             set: identity.set,
             name: identity.name.clone(),
             number,
             revision: state.revision(),
+            id: state.id(),
         };
         let id = FileId(rand::random());
         let mut buffer = Vec::new();
@@ -137,7 +144,7 @@ impl Journal {
 
 /// The payload of a frame that holds `changes`.
 pub(super) fn batch(changes: &[Change]) -> Vec<u8> {
-    let request = |change| v1::StoreRequest { cluster: String::new(), set: 0, request: Some(change) };
+    let request = |change| v1::StoreRequest { request: Some(change), ..v1::StoreRequest::default() };
     let changes = changes.iter().map(|change| request(change.into())).collect();
     Batch { changes }.encode_to_vec()
 }
@@ -184,7 +191,7 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
         |at: usize, why: &dyn std::fmt::Display| damaged(format!("damaged at byte {at}: {why}"));
     let (at, head) = next("its beginning")?;
     let head = Head::decode(head).map_err(|why| undecodable(at, &why))?;
-    if head.format != FORMAT {
+    if ![PLAIN, CONFIGURED].contains(&head.format) {
         return Err(OpenError::Format { path: path.to_owned(), format: head.format });
     }
     if head.number != number {
@@ -193,7 +200,7 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Read, OpenError> {
     let (at, copy) = next("the state")?;
     let copy = v1::CopyReply::decode(copy).map_err(|why| undecodable(at, &why))?;
     let copy = Copy::try_from(copy).map_err(|why| undecodable(at, &why))?;
-    let mut state = State::restored(copy, head.revision, Flaws::default());
+    let mut state = State::restored(copy, head.revision, Flaws::default()).with_id(head.id);
     loop {
         let at = frames.offset;
         let Some(payload) = frames.next().map_err(|damage| damaged(damage.to_string()))? else { break };

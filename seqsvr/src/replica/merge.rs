@@ -12,7 +12,7 @@ use crate::routing::Table;
 use crate::store::{Layout, Owner};
 
 /// The copies cannot be of one Set.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq, Hash)]
 #[error(
     "the other replicas disagree on the layout: sections of {} and {}, steps of {} and {}; are they of one Set?",
     .0.section_size, .1.section_size, .0.step, .1.step
@@ -24,10 +24,11 @@ pub struct LayoutsDiffer(Layout, Layout);
 /// # Errors
 ///
 /// [`LayoutsDiffer`].
-pub(super) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, LayoutsDiffer> {
+pub(crate) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, LayoutsDiffer> {
     let mut merged = Copy::default();
     let mut sections: Runs<SectionState> = Runs::default();
     for copy in copies {
+        merged.configured = merged.configured.newer(copy.configured);
         merged.promised = merged.promised.max(copy.promised);
         merged.layout = match (merged.layout, copy.layout) {
             (Some(one), Some(other)) if one != other => return Err(LayoutsDiffer(one, other)),

@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
-use crate::store::{Ceiling, Layout, Owner};
+use crate::store::{Ceiling, Configuration, Configured, Layout, Owner};
 
 /// What a replica is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +59,29 @@ pub enum Question {
     },
     /// Everything that you vote by.
     Copy,
+    /// Take part in the change of your configuration, and answer no other call of it any more.
+    Seal {
+        /// The configuration that is changed.
+        number: u64,
+        /// Whose change: the highest is followed.
+        ballot: u64,
+    },
+    /// Keep this as the next configuration.
+    Accept {
+        /// The configuration that is changed.
+        number: u64,
+        /// Whose change.
+        ballot: u64,
+        /// The next one.
+        next: Arc<Configuration>,
+    },
+    /// Vote in this configuration from now on, and take over what the others hold.
+    Install {
+        /// The one that was decided on; number 1 is decided on by its first member.
+        next: Arc<Configuration>,
+        /// What those who sealed the one before hold; nothing when it is in force already.
+        copy: Arc<Copy>,
+    },
     /// What are you? Answered by a replica that does not vote, too.
     Describe,
 }
@@ -105,6 +130,53 @@ pub enum Answer {
     Copy(Copy),
     /// What the replica is.
     Described(Description),
+    /// It takes part, and has answered no other call since.
+    Sealed {
+        /// The next configuration that it accepted before, and under which ballot.
+        accepted: Option<(u64, Arc<Configuration>)>,
+        /// Everything that it votes by.
+        copy: Copy,
+    },
+    /// It keeps the next configuration.
+    Accepted,
+    /// A change under this, higher ballot is under way.
+    Outbid(u64),
+    /// It votes in that configuration, or knows that it is no member of it.
+    Installed,
+    /// The call is not meant for this replica, or does not count for its configuration.
+    Misaddressed {
+        /// In which way.
+        why: Misaddressed,
+        /// The configuration that the replica knows.
+        configuration: Option<Arc<Configuration>>,
+    },
+}
+
+/// Why a replica does not answer a call that was addressed to it.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
+pub enum Misaddressed {
+    /// Another member is at this address.
+    #[error("another replica answers at this address; correct the addresses of the stores")]
+    Member,
+    /// It waits to be taken in.
+    #[error("it is new and no member yet; take it in with: seqsvr store replace")]
+    Joining,
+    /// It was replaced.
+    #[error("it is no member of the Set any more: it was replaced; stop it and remove its files")]
+    Removed,
+    /// The configuration is being changed.
+    #[error(
+        "the stores of the Set are being changed; if that lasts, run the same seqsvr store replace again"
+    )]
+    Sealed,
+    /// It has slept through a change.
+    #[error("it has not heard of the newest configuration yet")]
+    Behind,
+    /// The caller has.
+    #[error(
+        "the caller goes by an earlier configuration of the stores, which does not count any more; update the caller, or its file"
+    )]
+    Newer,
 }
 
 /// What a replica is, whether it votes or not.
@@ -116,6 +188,14 @@ pub struct Description {
     pub phase: Phase,
     /// It has kept something that a caller asked for.
     pub in_use: bool,
+    /// Its id; 0: it has none.
+    pub id: u64,
+    /// What its sections mean.
+    pub layout: Option<Layout>,
+    /// The configuration that it knows.
+    pub configuration: Option<Arc<Configuration>>,
+    /// That is being changed.
+    pub sealed: bool,
 }
 
 /// How far a replica is.
@@ -126,6 +206,8 @@ pub enum Phase {
     Serving,
     /// It is being made, and waits until it knows that the others are new, too.
     Initialising,
+    /// It was made to be taken in, and waits for that.
+    Joining,
 }
 
 /// What a raise came to at one replica.
@@ -168,6 +250,8 @@ pub struct Copy {
     pub layout: Option<Layout>,
     /// Sorted runs of sections in the same state; untouched ones are left out.
     pub sections: Vec<(RangeInclusive<SectionId>, SectionState)>,
+    /// Which votes count.
+    pub configured: Configured,
 }
 
 /// What a replica knows of a section.

@@ -68,6 +68,9 @@ impl Metrics {
             Question::Acting { .. } => "acting",
             Question::Copy => "copy",
             Question::Describe => "describe",
+            Question::Seal { .. } => "seal",
+            Question::Accept { .. } => "accept",
+            Question::Install { .. } => "install",
         };
         self.questions.get_or_create(&Kind { kind }).inc();
     }

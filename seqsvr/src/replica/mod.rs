@@ -25,6 +25,7 @@ mod writer;
 pub use config::{ConfigError, LimitsConfig, PeersConfig, StoreConfig};
 pub use identity::{Identity, OpenError, Place};
 pub use merge::LayoutsDiffer;
+pub(crate) use merge::merge;
 pub use message::{Answer, Earlier, Question};
 pub use rejoin::PeersError;
 pub use serve::{Replica, ServeError, Start};

@@ -56,6 +56,19 @@ pub enum PeersError {
         /// What came instead of an answer.
         why: String,
     },
+    /// Another one took its place.
+    #[error(
+        "{name} is no member of configuration {number} of the Set ({members}): it was replaced; remove its files, and start it with \
+         --join under another name to take it in again"
+    )]
+    Removed {
+        /// Its name.
+        name: String,
+        /// Of the configuration.
+        number: u64,
+        /// Those that are.
+        members: String,
+    },
     /// There is no section `[peers]`.
     #[error(
         "list the other replicas in [peers] replicas, or replicas = [] if there are none; --init asks them whether the Set is new"

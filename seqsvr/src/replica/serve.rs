@@ -14,6 +14,7 @@ use tonic::service::interceptor::InterceptedService;
 use super::config::{ConfigError, StoreConfig};
 use super::directory::{Directory, Files};
 use super::identity::OpenError;
+use super::message::Copy;
 use super::metrics::Metrics;
 use super::rejoin::{Peers, PeersError};
 use super::service::Service;
@@ -37,6 +38,8 @@ pub enum Start {
     Init,
     /// As an empty one, without asking the others. If the Set was ever in use, numbers can be handed out twice.
     InitWithoutPeers,
+    /// As an empty one that is taken in, in the place of another, while the others serve.
+    Join,
     /// With what the others have, after its own was lost, damaged, or put back from a copy.
     Rejoin,
 }
@@ -100,10 +103,13 @@ impl Replica {
                 directory.init()?
             }
             Start::InitWithoutPeers => directory.init()?,
+            Start::Join => directory.join()?,
             Start::Rejoin => {
                 let peers = peers.ok_or(PeersError::Missing)?;
-                let kept = directory.rejoin()?;
-                directory.rejoined(peers.copy(kept).await?)?
+                let (id, kept) = directory.rejoin()?.unzip();
+                let copy = peers.copy(kept).await?;
+                let id = which(&config.name, id, &copy)?;
+                directory.rejoined(copy, id)?
             }
         };
         let door =
@@ -173,6 +179,19 @@ impl Replica {
         served.and(shown).map_err(ServeError::Server)?;
         tracing::info!("{identity} has stopped");
         Ok(())
+    }
+}
+
+/// The id of the member called `name`, which lost its files, or all but `kept`.
+fn which(name: &str, kept: Option<u64>, copy: &Copy) -> Result<u64, PeersError> {
+    let Some(current) = &copy.configured.current else { return Ok(kept.unwrap_or(0)) };
+    let members = || current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
+    let member = current.named(name).filter(|one| kept.is_none_or(|kept| kept == 0 || kept == one.id));
+    match member {
+        Some(member) => Ok(member.id),
+        None => {
+            Err(PeersError::Removed { name: name.to_owned(), number: current.number, members: members() })
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::identity::Identity;
 use super::message::{Answer, Description, Phase, Question};
 use super::writer::Asker;
 use crate::rpc::v1;
+use crate::store::Address;
 use v1::store_reply::Reply;
 
 pub(super) struct Service {
@@ -21,7 +22,8 @@ pub(super) struct Service {
 #[tonic::async_trait]
 impl v1::store_server::Store for Service {
     async fn call(&self, request: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
-        let v1::StoreRequest { cluster, set, request } = request.into_inner();
+        let v1::StoreRequest { cluster, set, address, request } = request.into_inner();
+        let to = address.map(Address::from);
         let refused = |why: String| Ok(Response::new(v1::StoreReply { reply: Some(Reply::Refused(why)) }));
         let mine = &self.identity;
         if (&cluster, set) != (&mine.cluster, mine.set) {
@@ -50,10 +52,12 @@ impl v1::store_server::Store for Service {
             if question != Question::Describe {
                 return refused(format!("{mine} is being initialised, and waits for the others"));
             }
-            let what = Description { name, phase: Phase::Initialising, in_use: false };
+            let what = Description { name, phase: Phase::Initialising, ..Description::default() };
             return Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }));
         };
-        match asker.ask(question).await {
+        match asker.call(to, question).await {
+            // Callers of earlier versions know no other refusal.
+            Ok(Answer::Misaddressed { why, .. }) if to.is_none() => refused(format!("{mine}: {why}")),
             Ok(Answer::Described(what)) => {
                 let what = Description { name, ..what };
                 Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }))

@@ -18,6 +18,7 @@ use super::message::{Answer, Question};
 use super::metrics::Metrics;
 use super::state::{Change, Decision, State};
 use crate::clock::{self, Moment};
+use crate::store::Address;
 
 /// How often it is noted how far the files reach.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
@@ -50,6 +51,7 @@ pub(super) enum Unanswered {
 }
 
 struct Asked {
+    to: Option<Address>,
     question: Question,
     answer: oneshot::Sender<Option<Answer>>,
 }
@@ -125,13 +127,19 @@ impl Writer {
 }
 
 impl Asker {
-    /// The answer, once it is durable. A read may be held back for its wait.
+    /// The answer to a question without an address.
+    #[cfg(test)]
     pub(super) async fn ask(&self, question: Question) -> Result<Answer, Unanswered> {
+        self.call(None, question).await
+    }
+
+    /// The answer, once it is durable. A read may be held back for its wait.
+    pub(super) async fn call(&self, to: Option<Address>, question: Question) -> Result<Answer, Unanswered> {
         let Question::Read { revision, wait } = question else {
-            return self.once(question).await?.ok_or(Unanswered::Stopped);
+            return self.once(to, question).await?.ok_or(Unanswered::Stopped);
         };
         let wait = wait.min(self.limits.longest_wait);
-        if let Some(answer) = self.once(Question::Read { revision, wait }).await? {
+        if let Some(answer) = self.once(to, Question::Read { revision, wait }).await? {
             return Ok(answer);
         }
         let Ok(_waits) = self.waiters.try_acquire() else {
@@ -146,12 +154,12 @@ impl Asker {
             () = self.stopping.cancelled() => return Err(Unanswered::Stopped),
         }
         let read = Question::Read { revision, wait: Duration::ZERO };
-        self.once(read).await?.ok_or(Unanswered::Stopped)
+        self.once(to, read).await?.ok_or(Unanswered::Stopped)
     }
 
-    async fn once(&self, question: Question) -> Result<Option<Answer>, Unanswered> {
+    async fn once(&self, to: Option<Address>, question: Question) -> Result<Option<Answer>, Unanswered> {
         let (answer, answered) = oneshot::channel();
-        self.queue.try_send(Order::Answer(Asked { question, answer })).map_err(|error| match error {
+        self.queue.try_send(Order::Answer(Asked { to, question, answer })).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Unanswered::Busy(self.limits.queue),
             mpsc::error::TrySendError::Closed(_) => Unanswered::Stopped,
         })?;
@@ -195,15 +203,18 @@ impl Writing {
         let now = clock::now();
         let mut changes: Vec<Change> = Vec::new();
         let mut answers = Vec::with_capacity(asked.len());
-        for Asked { question, answer } in asked.drain(..) {
+        for Asked { to, question, answer } in asked.drain(..) {
             self.metrics.asked(&question);
-            let decision: Decision = self.state.ask(now, &question);
+            let decision: Decision = self.state.call(now, to, &question);
             changes.extend(decision.change);
             answers.push((answer, decision.answer));
         }
         if !changes.is_empty() {
             let begun = clock::now();
-            self.files.keep(&journal::batch(&changes), &self.state)?;
+            match changes.iter().any(|change| matches!(change, Change::Whole(_))) {
+                true => self.files.turn(&self.state)?,
+                false => self.files.keep(&journal::batch(&changes), &self.state)?,
+            }
             self.metrics.synced(clock::now().since(begun));
             if now.since(self.noted) >= NOTE_EVERY {
                 self.files.note(false)?;

@@ -87,6 +87,13 @@ pub fn explorations() -> Vec<Exploration> {
         holds(RELEASE, release(three, none), 5_000),
         holds(RELEASE, release(sizes(5, 3), none), 5_000),
         holds(LATE_RELEASE, late_release(none), 20_000),
+        holds(REPLACED, replaced(three, &[0], none), 20_000),
+        holds(REPLACED, replaced(three, &[0, 2], none), 20_000),
+        holds(REPLACED, replaced(sizes(5, 3), &[0], none), 5_000),
+        holds(REPLACING, replacing(three, 1, none), 5_000),
+        holds(REPLACING, replacing(three, 2, none), 5_000),
+        breaks(REPLACED, Flaw::VoteWhileSealed, |flaws| replaced(sizes(3, 2), &[0], flaws)),
+        breaks(REPLACED, Flaw::InstallWithoutState, |flaws| replaced(sizes(3, 2), &[0, 2], flaws)),
         breaks(FENCE, Flaw::FenceFromRead, |flaws| fence(sizes(3, 2), flaws)),
         breaks(LOSS, Flaw::NoSettle, |flaws| loss(sizes(3, 2), flaws)),
         breaks(LOSS, Flaw::CountLate, |flaws| loss(sizes(3, 2), flaws)),
@@ -99,6 +106,8 @@ pub fn explorations() -> Vec<Exploration> {
 
 const FENCE: &str = "a raise of the old owner has reached one replica, the new owner claims";
 const LOSS: &str = "the same, and a replica loses its disk and rejoins";
+const REPLACED: &str = "the same, and the last replica is replaced: the change has come to its last step";
+const REPLACING: &str = "the same, from the first step of the change on";
 const HALF: &str = "an arbiter ended when one replica had its table";
 const THREE: &str = "the same, and another replica missed the table before that";
 const MEANWHILE: &str = "the same, while the new owner reads and the older two tables have been shown to it";
@@ -133,6 +142,8 @@ fn plain(sizes: Sizes, flaws: Flaws, owners: Vec<Part>) -> Protocol {
         loses: false,
         begun: None,
         late: 0,
+        changes: 0,
+        decided: false,
     }
 }
 
@@ -150,6 +161,18 @@ fn loss(sizes: Sizes, flaws: Flaws) -> Protocol {
 /// So often a caller gives up on an answer that may still come.
 fn hasty(late: u8, protocol: Protocol) -> Protocol {
     Protocol { late, ..protocol }
+}
+
+/// A raise has reached these replicas, and the change of the configuration is decided.
+fn replaced(sizes: Sizes, reached: &'static [usize], flaws: Flaws) -> Protocol {
+    Protocol { decided: true, begun: Some((Lane::Raise(0), reached)), ..fence(sizes, flaws) }
+}
+
+/// So many change the configuration at a time; the second owner claims twice if need be.
+fn replacing(sizes: Sizes, changes: usize, flaws: Flaws) -> Protocol {
+    let mut protocol = fence(sizes, flaws);
+    protocol.owners[1].claims = 2;
+    Protocol { changes, ..protocol }
 }
 
 /// The arbiter ended when one replica had the second owner's table; either reads, when it likes.

@@ -14,12 +14,13 @@ use crate::clock::Moment;
 use crate::flaws::{Flaw, Flaws};
 use crate::ids::{Epoch, SectionId};
 use crate::replica::comeback::{Comeback, Event, Step};
+use crate::replica::message::Copy;
 use crate::replica::state::State;
 use crate::replica::{Answer, Question};
 use crate::routing::{Assignment, Node, NodeState, Table};
 use crate::store::quorum::Sizes;
-use crate::store::quorum::rounds::Ask;
-use crate::store::{Ceiling, Layout, Owner};
+use crate::store::quorum::rounds::{self, Ask, ChangeRound, Round as _};
+use crate::store::{Address, Ceiling, Configuration, Configured, Layout, Member, Owner};
 
 /// The one section that changes hands.
 pub(super) const SECTION: SectionId = SectionId::new(0);
@@ -50,6 +51,11 @@ pub(crate) struct Protocol {
     pub(crate) begun: Option<(Lane, &'static [usize])>,
     /// How often a caller gives up on an answer that may still be on its way.
     pub(crate) late: u8,
+    /// How many replace the last replica, in competition: the same new one takes its place.
+    pub(crate) changes: usize,
+    /// Whether one has come to its last step, and ended there: W replicas are sealed, and what they hold is on its way to those of
+    /// them that stay and to the new one. The last owner has heard of it.
+    pub(crate) decided: bool,
 }
 
 /// What exploring came to.
@@ -69,6 +75,8 @@ struct Wire {
     lane: Lane,
     /// Which of the calls of this lane.
     serial: u8,
+    /// The configuration that it counts for.
+    number: u64,
     replica: usize,
     leg: Leg,
 }
@@ -89,6 +97,10 @@ struct World {
     wires: Vec<Wire>,
     calls: Vec<(Lane, u8, Arc<Call>)>,
     owners: Vec<Owning>,
+    /// The configuration that each owner goes by.
+    known: Vec<u64>,
+    /// Who may still begin to replace a replica.
+    changes: usize,
     /// The first replica may still lose its disk.
     loses: bool,
     /// How often callers may still give up.
@@ -110,6 +122,10 @@ enum Move {
     HandOut(usize),
     /// The first replica loses its disk, and copies this one before the others.
     Lose(usize),
+    /// Somebody begins to replace the last replica.
+    Change,
+    /// This replica slept through the change, and is told of it.
+    BringUp(usize),
 }
 
 /// How each state came about: out of which, by which of its moves.
@@ -207,12 +223,17 @@ impl Protocol {
                 replica.ask(now, &Question::Write(Arc::new(table(of))));
             }
         }
+        if self.is_replaced() {
+            replicas = self.configured(&replicas[0]);
+        }
         let mut world = World {
             tick: 0,
             replicas: replicas.into_iter().map(Arc::new).collect(),
             wires: Vec::new(),
             calls: Vec::new(),
             owners: owners.map(|(index, &part)| Owning::new(owner(index), part)).collect(),
+            known: vec![1; self.owners.len()],
+            changes: self.changes,
             loses: self.loses,
             late: self.late,
             last: (10, 0),
@@ -227,7 +248,84 @@ impl Protocol {
                 world = first.and_then(|first| self.after(&world, Move::Arrive(first))).expect(leg);
             }
         }
+        if self.decided {
+            self.decide(&mut world);
+        }
         world
+    }
+
+    /// Whether the last replica is replaced in the course of it.
+    fn is_replaced(&self) -> bool {
+        self.changes > 0 || self.decided
+    }
+
+    /// The first configuration has all replicas but the new one; the second has that in the place of the one before.
+    fn configuration(&self, number: u64) -> Arc<Configuration> {
+        let n = self.sizes.n() as u64;
+        let last = n + number - 1;
+        let member = |id| Member { id, name: id.to_string(), addr: String::new() };
+        Arc::new(Configuration {
+            number,
+            members: (1..n).chain([last]).map(member).collect(),
+            write: self.sizes.w(),
+            lease: Duration::from_secs(1),
+            layout: LAYOUT,
+            uids: 0..=LAYOUT.section_size - 1,
+        })
+    }
+
+    /// `state` on each member of the first configuration, and one replica that is new.
+    fn configured(&self, state: &State) -> Vec<State> {
+        let n = self.sizes.n() as u64;
+        let current = Some(self.configuration(1));
+        let with = |copy: Copy, configured, id| {
+            State::restored(Copy { configured, ..copy }, 1, self.flaws).with_id(id)
+        };
+        let member =
+            |id| with(state.copy(), Configured { current: current.clone(), ..Configured::default() }, id);
+        let joining = Configured { joining: true, ..Configured::default() };
+        (1..=n).map(member).chain([with(Copy::default(), joining, n + 1)]).collect()
+    }
+
+    fn decide(&self, world: &mut World) {
+        let (n, w) = (self.sizes.n(), self.sizes.w());
+        let mut round = ChangeRound::new(self.configuration(1), self.configuration(2), 1, self.flaws);
+        let mut asks = round.open();
+        while !asks.iter().any(|(_, question)| matches!(question, Question::Install { .. })) {
+            for (index, question) in std::mem::take(&mut asks).split_off(n - w) {
+                let state = Arc::make_mut(&mut world.replicas[index]);
+                let answer = state.ask(Moment::default(), &question).answer;
+                if let Some(rounds::Step::Ask(more)) = answer.map(|answer| round.on(index, Ok(answer))) {
+                    asks.extend(more);
+                }
+            }
+        }
+        asks.retain(|(index, _)| (n - w..n - 1).contains(index) || *index == n);
+        send(world, Lane::Change(1), (0, 1), asks);
+        if let Some(last) = world.known.last_mut() {
+            *last = 2;
+        }
+    }
+
+    /// Once enough vote in the second configuration, those that slept may be told of it, without what they missed.
+    fn sleepers(&self, world: &World) -> Vec<usize> {
+        let votes = |state: &State| state.configured().number() == 2;
+        if !self.is_replaced() || world.replicas.iter().filter(|state| votes(state)).count() < self.sizes.w()
+        {
+            return Vec::new();
+        }
+        let next = self.configuration(2);
+        let sleeps = |index: &usize| {
+            let state = &world.replicas[*index];
+            next.has(state.id()) && !votes(state)
+        };
+        (0..world.replicas.len()).filter(sleeps).collect()
+    }
+
+    /// Which replica a call of that configuration means.
+    fn meant(&self, lane: Lane, number: u64, index: usize) -> usize {
+        let replaced = number == 2 && index == self.sizes.n() - 1 && !matches!(lane, Lane::Change(_));
+        index + usize::from(replaced)
     }
 
     /// What could come next; some of it may turn out to be impossible.
@@ -243,6 +341,8 @@ impl Protocol {
             moves.extend(lanes.map(|lane| lane(index)).into_iter().filter(idle).map(Move::Begin));
             moves.push(Move::HandOut(index));
         }
+        moves.extend((world.changes > 0).then_some(Move::Change));
+        moves.extend(self.sleepers(world).into_iter().map(Move::BringUp));
         if world.loses {
             moves.extend((1..world.replicas.len()).map(Move::Lose));
         }
@@ -268,6 +368,18 @@ impl Protocol {
                 after.last = world.last.max((last, index));
             }
             Move::Lose(first) => self.lose(&mut after, first),
+            Move::Change => {
+                let turn = after.changes;
+                after.changes -= 1;
+                let (current, next) = (self.configuration(1), self.configuration(2));
+                let mut round = ChangeRound::new(current, next, turn as u64, self.flaws);
+                let asks = round.open();
+                self.begin(&mut after, Lane::Change(turn), (Call::Change(round), asks));
+            }
+            Move::BringUp(index) => {
+                let install = Question::Install { next: self.configuration(2), copy: Arc::default() };
+                Arc::make_mut(&mut after.replicas[index]).ask(Moment::default(), &install);
+            }
         }
         Some(after)
     }
@@ -302,25 +414,34 @@ impl Protocol {
 
     fn begin(&self, world: &mut World, lane: Lane, (call, asks): (Call, Vec<Ask>)) {
         let serial = world.owners.iter().map(|owner| owner.serials()).sum::<u8>();
+        let number = world.known.get(lane.owner()).copied().unwrap_or(1);
         world.calls.push((lane, serial, Arc::new(call)));
-        send(world, lane, serial, asks);
+        send(world, lane, (serial, number), asks);
     }
 
     /// A question reaches its replica, or an answer its caller.
     fn arrive(&self, world: &mut World, index: usize) -> Option<()> {
-        let Wire { lane, serial, replica, leg } = world.wires.remove(index);
+        let Wire { lane, serial, number, replica, leg } = world.wires.remove(index);
         let awaited = matches!(leg, Leg::Out(_)) && position(world, lane, serial).is_some();
         match leg {
             Leg::Out(question) | Leg::Given(question) => {
-                let state = Arc::make_mut(&mut world.replicas[replica]);
-                let decision = state.ask(Moment::default(), &question);
+                let meant = self.meant(lane, number, replica);
+                let to = self.is_replaced().then_some(Address { number, member: meant as u64 + 1 });
+                let state = Arc::make_mut(&mut world.replicas[meant]);
+                let decision = state.call(Moment::default(), to, &question);
                 if let (Some(answer), true) = (decision.answer, awaited) {
-                    world.wires.push(Wire { lane, serial, replica, leg: Leg::Back(Arc::new(answer)) });
+                    let leg = Leg::Back(Arc::new(answer));
+                    world.wires.push(Wire { lane, serial, number, replica, leg });
                 }
             }
             Leg::Back(answer) => {
                 let call = position(world, lane, serial)?;
-                self.answered(world, call, replica, Ok(Arc::unwrap_or_clone(answer)));
+                if let Answer::Misaddressed { configuration: Some(heard), .. } = answer.as_ref()
+                    && let Some(known) = world.known.get_mut(lane.owner())
+                {
+                    *known = heard.number.max(*known);
+                }
+                self.answered(world, call, (replica, number), Ok(Arc::unwrap_or_clone(answer)));
             }
         }
         sort(world);
@@ -329,25 +450,31 @@ impl Protocol {
 
     /// A caller counts no answer to this question any more; it may still reach the replica.
     fn give_up(&self, world: &mut World, index: usize) -> Option<()> {
-        let Wire { lane, serial, replica, leg } = world.wires.remove(index);
+        let Wire { lane, serial, number, replica, leg } = world.wires.remove(index);
         let call = position(world, lane, serial)?;
         match leg {
             Leg::Out(question) if !idle(&question) => {
-                world.wires.push(Wire { lane, serial, replica, leg: Leg::Given(question) });
+                world.wires.push(Wire { lane, serial, number, replica, leg: Leg::Given(question) });
             }
             Leg::Out(_) | Leg::Back(_) => {}
             Leg::Given(_) => return None,
         }
         world.late -= 1;
-        self.answered(world, call, replica, Err("no answer in time".to_owned()));
+        self.answered(world, call, (replica, number), Err("no answer in time".to_owned()));
         sort(world);
         Some(())
     }
 
-    fn answered(&self, world: &mut World, call: usize, replica: usize, answer: Result<Answer, String>) {
+    fn answered(
+        &self,
+        world: &mut World,
+        call: usize,
+        (replica, number): (usize, u64),
+        answer: Result<Answer, String>,
+    ) {
         let (lane, serial, _) = world.calls[call];
         let (asks, done) = Arc::make_mut(&mut world.calls[call].2).on(replica, answer);
-        send(world, lane, serial, asks);
+        send(world, lane, (serial, number), asks);
         let Some(done) = done else { return };
         world.calls.remove(call);
         // Nobody listens to its answers any more; its questions may still arrive.
@@ -358,7 +485,9 @@ impl Protocol {
                     Leg::Out(question) | Leg::Given(question) => !idle(question),
                 }
         });
-        world.owners[lane.owner()].done(done, world.tick, self.flaws);
+        if let Some(owner) = world.owners.get_mut(lane.owner()) {
+            owner.done(done, world.tick, self.flaws);
+        }
     }
 }
 
@@ -402,13 +531,15 @@ fn tell(before: &World, one: Move, after: &World) -> String {
         Move::HandOut(index) => {
             format!("owner {index} hands out numbers up to {}", after.owners[index].current())
         }
+        Move::Change => format!("change {} begins", before.changes),
+        Move::BringUp(index) => format!("replica {index} is told of the change"),
         Move::Lose(first) => format!("replica 0 lost its disk, and has copied replica {first} first"),
     }
 }
 
-fn send(world: &mut World, lane: Lane, serial: u8, asks: Vec<Ask>) {
+fn send(world: &mut World, lane: Lane, (serial, number): (u8, u64), asks: Vec<Ask>) {
     let wires = asks.into_iter().map(|(replica, question)| (replica, Leg::Out(Arc::new(question))));
-    let wires = wires.map(|(replica, leg)| Wire { lane, serial, replica, leg });
+    let wires = wires.map(|(replica, leg)| Wire { lane, serial, number, replica, leg });
     world.wires.extend(wires);
 }
 

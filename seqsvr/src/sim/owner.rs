@@ -9,7 +9,9 @@ use crate::flaws::{Flaw, Flaws};
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
 use crate::store::quorum::Sizes;
-use crate::store::quorum::rounds::{Ask, ClaimRound, RaiseRound, ReadRound, ReleaseRound, Round, Step};
+use crate::store::quorum::rounds::{
+    Ask, ChangeRound, ClaimRound, RaiseRound, ReadRound, ReleaseRound, Round, Step,
+};
 use crate::store::tables::Mark;
 use crate::store::{Ceiling, Claimed, Owner};
 
@@ -24,6 +26,8 @@ pub(crate) enum Lane {
     Claim(usize),
     Raise(usize),
     Release(usize),
+    /// Not an owner's: somebody replaces a replica.
+    Change(usize),
 }
 
 impl Lane {
@@ -31,6 +35,7 @@ impl Lane {
     pub(crate) fn owner(self) -> usize {
         match self {
             Self::Read(owner) | Self::Claim(owner) | Self::Raise(owner) | Self::Release(owner) => owner,
+            Self::Change(_) => usize::MAX,
         }
     }
 }
@@ -43,6 +48,7 @@ pub(crate) enum Call {
     Claim(ClaimRound),
     Raise(u64, RaiseRound),
     Release(ReleaseRound),
+    Change(ChangeRound),
 }
 
 /// What a call came to.
@@ -68,6 +74,7 @@ impl Call {
                 _ => Done::Nothing,
             }),
             Self::Release(round) => step(round.on(replica, answer), |_| Done::Nothing),
+            Self::Change(round) => step(round.on(replica, answer), |_| Done::Nothing),
         }
     }
 }

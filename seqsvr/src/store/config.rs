@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::SectionStore;
-use super::quorum::{Link, Quorum, Remote, Sizes, SizesError};
+use super::quorum::{Link, Quorum, Remote, Sizes, SizesError, Ways};
 use super::tables::TableStore;
+use super::{SectionStore, StoreError, Terms};
 use crate::etcd::EtcdConfig;
 use crate::rpc::security::{Call, CallConfig, SecurityError};
 
@@ -72,6 +72,22 @@ pub struct Stores {
     pub sections: Arc<dyn SectionStore>,
     /// Where the routing table is.
     pub tables: Arc<dyn TableStore>,
+    /// Both, where they are StoreSvrs: they have a configuration.
+    pub(crate) quorum: Option<Arc<Quorum>>,
+}
+
+impl Stores {
+    /// Makes sure that the stores were configured with these terms by every role.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`]: one line that says what differs.
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+        match &self.quorum {
+            Some(quorum) => quorum.agree(terms).await,
+            None => Ok(()),
+        }
+    }
 }
 
 impl StoresConfig {
@@ -102,22 +118,28 @@ impl StoresConfig {
         }
         let patience = Duration::from_millis(self.patience_ms);
         let call = Call::load(&self.security)?;
-        let mut links: Vec<Arc<dyn Link>> = Vec::new();
+        let mut links: Vec<(String, Arc<dyn Link>)> = Vec::new();
         for (index, addr) in self.replicas.iter().enumerate() {
             if self.replicas[..index].contains(addr) {
                 return Err(StoresError::Twice(addr.clone()));
             }
-            links.push(Arc::new(Remote::new(addr, &call, cluster, set, patience)?));
+            links.push((addr.clone(), Arc::new(Remote::new(addr, &call, cluster, set, patience)?)));
         }
-        let quorum = Arc::new(Quorum::new(links, sizes, patience)?);
-        Ok(Stores { sections: Arc::clone(&quorum) as Arc<dyn SectionStore>, tables: quorum })
+        let cluster = cluster.to_owned();
+        let dial = move |addr: &str| match Remote::new(addr, &call, &cluster, set, patience) {
+            Ok(link) => Ok(Arc::new(link) as Arc<dyn Link>),
+            Err(why) => Err(why.to_string()),
+        };
+        let quorum = Arc::new(Quorum::over(Ways::new(links, self.write, Box::new(dial)), sizes, patience));
+        let (sections, tables) = (Arc::clone(&quorum) as Arc<dyn SectionStore>, Arc::clone(&quorum) as _);
+        Ok(Stores { sections, tables, quorum: Some(quorum) })
     }
 }
 
 fn open_etcd(etcd: &EtcdConfig, cluster: &str, set: u32, patience: Duration) -> Result<Stores, StoresError> {
     let store = super::etcd::EtcdStore::open(etcd, &format!("seqsvr/{cluster}/{set}"), patience);
     let store = Arc::new(store.map_err(|error| StoresError::Etcd(error.to_string()))?);
-    Ok(Stores { sections: Arc::clone(&store) as Arc<dyn SectionStore>, tables: store })
+    Ok(Stores { sections: Arc::clone(&store) as Arc<dyn SectionStore>, tables: store, quorum: None })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::replica::Earlier;
 mod batches;
 mod claims;
 pub(crate) mod config;
+pub mod configuration;
 #[cfg(test)]
 mod conformance;
 pub mod etcd;
@@ -24,6 +25,7 @@ pub mod sqlite;
 pub mod tables;
 
 pub use config::{Stores, StoresConfig, StoresError};
+pub use configuration::{Address, Configuration, Configured, Member, Terms};
 pub use memory::Memory;
 
 pub use crate::etcd::EtcdConfig;

@@ -7,6 +7,7 @@ mod chat;
 mod load;
 mod papers;
 mod refusals;
+mod replacement;
 mod security;
 mod sets;
 mod shared_table;

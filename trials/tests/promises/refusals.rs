@@ -52,7 +52,7 @@ async fn wrong_configurations_are_refused_in_one_line() {
     let same = another.replace("number = 1", "number = 0").replace("first_uid", "last_uid");
     let set = "[[sets]]\nnumber = 0\n";
     let lease = "lease_ms = 1500\n";
-    let roles: [(&str, &Path, Changes<'_>, &str); 12] = [
+    let roles: [(&str, &Path, Changes<'_>, &str); 11] = [
         (
             "alloc",
             &alloc,
@@ -64,13 +64,7 @@ async fn wrong_configurations_are_refused_in_one_line() {
         (
             "alloc",
             &alloc,
-            &[("patience_ms = 375\n", "patience_ms = 375\nread = 1\nwrite = 2\n")],
-            "R + W must be larger than N",
-        ),
-        (
-            "alloc",
-            &alloc,
-            &[("patience_ms = 375\n", "patience_ms = 375\nread = 3\nwrite = 1\n")],
+            &[("patience_ms = 375\n", "patience_ms = 375\nwrite = 1\n")],
             "W must be larger than N / 2",
         ),
         ("alloc", &alloc, &[(set, "[[sets]]\nnumber = 0\nstep = 1\n")], "step"),

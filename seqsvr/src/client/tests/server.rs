@@ -155,7 +155,7 @@ impl World {
             Settings { set: self.set, rules, options, leave_wait: Duration::ZERO, clock: clock::now };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
         let tables = Arc::clone(&self.store.behind) as _;
-        Shell::new(settings, Stores { sections: Arc::clone(&self.store) as _, tables }, record)
+        Shell::new(settings, Stores { sections: Arc::clone(&self.store) as _, tables, quorum: None }, record)
     }
 }
 

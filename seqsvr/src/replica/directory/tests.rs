@@ -1,6 +1,7 @@
 //! What becomes of a replica's files: closed well, cut off, damaged, put back, mixed up.
 
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -8,7 +9,7 @@ use super::*;
 use crate::clock::Moment;
 use crate::ids::{Epoch, SectionId};
 use crate::replica::message::Question;
-use crate::store::{Ceiling, Owner};
+use crate::store::{Ceiling, Configuration, Member, Owner};
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 const OWNER: Owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
@@ -181,17 +182,17 @@ fn a_rejoin_must_be_finished_and_replaces_what_was_there() {
     raise(&mut state, &mut files, 1, 10_000);
     drop(files);
     let mut directory = lock(&at).unwrap();
-    let kept = directory.rejoin().unwrap().expect("the files are well");
-    assert_eq!(kept, state.copy());
+    let (id, kept) = directory.rejoin().unwrap().expect("the files are well");
+    assert_eq!((id, &kept), (state.id(), &state.copy()));
     drop(directory);
     assert!(matches!(refusal(open(&at)), OpenError::Rejoining(_)));
     assert!(matches!(refusal(lock(&at).unwrap().init()), OpenError::Rejoining(_)));
     let mut directory = lock(&at).unwrap();
     directory.rejoin().unwrap();
     let copy = Copy { promised: 7, ..kept };
-    drop(directory.rejoined(copy.clone()).unwrap());
+    drop(directory.rejoined(copy.clone(), id).unwrap());
     let (state, _files) = open(&at).unwrap();
-    assert_eq!(state.copy(), copy);
+    assert_eq!((state.copy(), state.id()), (copy, id));
 }
 
 #[test]
@@ -204,6 +205,43 @@ fn a_rejoin_takes_the_place_of_damaged_files() {
     fs::write(&path, bytes).unwrap();
     let mut directory = lock(&at).unwrap();
     assert_eq!(directory.rejoin().unwrap(), None);
-    drop(directory.rejoined(Copy { layout: Some(LAYOUT), ..Copy::default() }).unwrap());
+    drop(directory.rejoined(Copy { layout: Some(LAYOUT), ..Copy::default() }, 0).unwrap());
     assert!(open(&at).is_ok());
+}
+
+#[test]
+fn the_configuration_survives_a_restart_and_older_programs_refuse_its_files() {
+    let (at, mut state, mut files) = fresh();
+    let lease = std::time::Duration::from_secs(2);
+    let members = vec![Member { id: state.id(), name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
+    let next = Configuration { number: 1, members, write: 1, lease, layout: LAYOUT, uids: 0..=u32::MAX };
+    let install = Question::Install { next: Arc::new(next), copy: Arc::default() };
+    assert!(state.ask(Moment::default(), &install).change.is_some());
+    files.turn(&state).unwrap();
+    let seal = Question::Seal { number: 1, ballot: 5 };
+    assert!(state.ask(Moment::default(), &seal).change.is_some());
+    files.turn(&state).unwrap();
+    drop(files);
+    let (read, _files) = open(&at).unwrap();
+    assert_eq!((read.copy(), read.id()), (state.copy(), state.id()));
+    assert_eq!((read.configured().number(), read.configured().ballot), (1, 5));
+    // What older programs compare: the number of the format.
+    let bytes = fs::read(last(&at)).unwrap();
+    assert!(bytes[..64].windows(2).any(|pair| pair == [0x08, 2]));
+}
+
+/// Files of the version before have no id; they differ in nothing else.
+#[test]
+fn files_without_an_id_are_given_one_for_good() {
+    let at = tempfile::tempdir().unwrap();
+    let directory = lock(&at).unwrap();
+    let copy = Copy { layout: Some(LAYOUT), ..Copy::default() };
+    let files = directory.begin(1, &State::restored(copy, 1, Flaws::default())).unwrap();
+    drop(files);
+    let bytes = fs::read(last(&at)).unwrap();
+    assert!(bytes[..64].windows(2).any(|pair| pair == [0x08, 1]), "of the format of the version before");
+    let (first, files) = open(&at).unwrap();
+    drop(files);
+    assert_ne!(first.id(), 0);
+    assert_eq!(open(&at).unwrap().0.id(), first.id());
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::super::convert::WireError;
 use super::super::v1;
+use super::configuration::{accepted, configured, plain, wire};
 use super::{ceilings, range, to_ceilings, to_range};
 use crate::ids::{Epoch, SectionId};
 use crate::replica::message::{Copy, Description, Held, Phase, Raised, SectionState};
@@ -49,6 +50,18 @@ impl From<&Answer> for Reply {
             Answer::Acting(term) => Reply::Acting(v1::ActingReply { term: *term }),
             Answer::Copy(copy) => Reply::Copy(copy.into()),
             Answer::Described(what) => Reply::Describe(what.into()),
+            Answer::Sealed { accepted, copy } => Reply::Seal(v1::SealReply {
+                accepted_ballot: accepted.as_ref().map_or(0, |(ballot, _)| *ballot),
+                accepted: accepted.as_ref().map(|(_, next)| next.as_ref().into()),
+                copy: Some(copy.into()),
+            }),
+            Answer::Accepted => Reply::Accept(v1::AcceptReply {}),
+            Answer::Outbid(ballot) => Reply::Outbid(*ballot),
+            Answer::Installed => Reply::Install(v1::InstallReply {}),
+            Answer::Misaddressed { why, configuration } => Reply::Misaddressed(v1::Misaddressed {
+                reason: v1::misaddressed::Reason::from(*why).into(),
+                configuration: wire(configuration),
+            }),
         }
     }
 }
@@ -82,7 +95,18 @@ impl TryFrom<Reply> for Answer {
             },
             Reply::Acting(acting) => Answer::Acting(acting.term),
             Reply::Copy(copy) => Answer::Copy(copy.try_into()?),
-            Reply::Describe(what) => Answer::Described(what.into()),
+            Reply::Describe(what) => Answer::Described(what.try_into()?),
+            Reply::Seal(seal) => Answer::Sealed {
+                accepted: accepted(seal.accepted_ballot, seal.accepted)?,
+                copy: seal.copy.ok_or(WireError::Missing("copy"))?.try_into()?,
+            },
+            Reply::Accept(v1::AcceptReply {}) => Answer::Accepted,
+            Reply::Outbid(ballot) => Answer::Outbid(ballot),
+            Reply::Install(v1::InstallReply {}) => Answer::Installed,
+            Reply::Misaddressed(told) => {
+                let why = told.reason().into();
+                Answer::Misaddressed { why, configuration: plain(told.configuration)? }
+            }
             Reply::Refused(_) => return Err(WireError::Wrong("answer: it is a refusal")),
         })
     }
@@ -142,18 +166,38 @@ impl From<&Description> for v1::DescribeReply {
         let phase = match what.phase {
             Phase::Serving => v1::ReplicaPhase::Serving,
             Phase::Initialising => v1::ReplicaPhase::Initialising,
+            Phase::Joining => v1::ReplicaPhase::Joining,
         };
-        v1::DescribeReply { name: what.name.clone(), phase: phase.into(), in_use: what.in_use }
+        v1::DescribeReply {
+            name: what.name.clone(),
+            phase: phase.into(),
+            in_use: what.in_use,
+            id: what.id,
+            layout: what.layout.map(v1::Layout::from),
+            configuration: wire(&what.configuration),
+            sealed: what.sealed,
+        }
     }
 }
 
-impl From<v1::DescribeReply> for Description {
-    fn from(what: v1::DescribeReply) -> Description {
+impl TryFrom<v1::DescribeReply> for Description {
+    type Error = WireError;
+
+    fn try_from(what: v1::DescribeReply) -> Result<Description, WireError> {
         let phase = match what.phase() {
             v1::ReplicaPhase::Serving => Phase::Serving,
             v1::ReplicaPhase::Initialising => Phase::Initialising,
+            v1::ReplicaPhase::Joining => Phase::Joining,
         };
-        Description { name: what.name, phase, in_use: what.in_use }
+        Ok(Description {
+            phase,
+            name: what.name,
+            in_use: what.in_use,
+            id: what.id,
+            layout: what.layout.map(TryInto::try_into).transpose()?,
+            configuration: plain(what.configuration)?,
+            sealed: what.sealed,
+        })
     }
 }
 
@@ -173,6 +217,11 @@ impl From<&Copy> for v1::CopyReply {
             table: wire_table(&copy.table),
             layout: copy.layout.map(v1::Layout::from),
             sections: copy.sections.iter().map(section).collect(),
+            configuration: wire(&copy.configured.current),
+            ballot: copy.configured.ballot,
+            accepted_ballot: copy.configured.accepted.as_ref().map_or(0, |(ballot, _)| *ballot),
+            accepted: copy.configured.accepted.as_ref().map(|(_, next)| next.as_ref().into()),
+            joining: copy.configured.joining,
         }
     }
 }
@@ -180,7 +229,8 @@ impl From<&Copy> for v1::CopyReply {
 impl TryFrom<v1::CopyReply> for Copy {
     type Error = WireError;
 
-    fn try_from(copy: v1::CopyReply) -> Result<Copy, WireError> {
+    fn try_from(mut copy: v1::CopyReply) -> Result<Copy, WireError> {
+        let configured = configured(&mut copy)?;
         let sections: Vec<_> = copy.sections.into_iter().map(section).collect::<Result<_, _>>()?;
         if sections.windows(2).any(|pair| pair[0].0.end() >= pair[1].0.start()) {
             return Err(WireError::Wrong("order of sections"));
@@ -190,6 +240,7 @@ impl TryFrom<v1::CopyReply> for Copy {
             table: table(copy.table)?,
             layout: copy.layout.map(TryInto::try_into).transpose()?,
             sections,
+            configured,
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::ids::SectionId;
 use crate::store::{Ceiling, Layout, MAX_CEILING};
 
 mod answer;
+mod configuration;
 mod question;
 
 /// The most ranges or sections in one message: all sections of the whole uid space at the usual size (S4), each by itself, and
@@ -16,8 +17,9 @@ mod question;
 const MOST_SECTIONS: usize = 65_536;
 /// The smallest section: 2^32 uids are then at most 429,497 sections.
 const SMALLEST_SECTION: u32 = 10_000;
-/// The largest message that a replica accepts, in bytes: a question about [`MOST_SECTIONS`] sections is below 1 MiB.
-pub(crate) const LARGEST_QUESTION: usize = 2 << 20;
+/// The largest message that a replica accepts, in bytes: a question about [`MOST_SECTIONS`] sections is below 1 MiB, but an
+/// installation brings a copy. Only callers with the token are heard at all.
+pub(crate) const LARGEST_QUESTION: usize = LARGEST_ANSWER;
 /// The largest message that a caller has to accept, in bytes: a copy of 429,497 sections in as many states.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::convert::WireError;
 use super::super::v1;
+use super::configuration::there;
 use super::{MOST_SECTIONS, ceilings, ranges, to_ceilings, to_range};
 use crate::ids::Epoch;
 use crate::replica::Question;
@@ -38,6 +39,18 @@ impl From<&Question> for Request {
             Question::Acting { term } => Request::Acting(v1::ActingRequest { term: *term }),
             Question::Copy => Request::Copy(v1::CopyRequest {}),
             Question::Describe => Request::Describe(v1::DescribeRequest {}),
+            Question::Seal { number, ballot } => {
+                Request::Seal(v1::SealRequest { number: *number, ballot: *ballot })
+            }
+            Question::Accept { number, ballot, next } => Request::Accept(v1::AcceptRequest {
+                number: *number,
+                ballot: *ballot,
+                next: Some(next.as_ref().into()),
+            }),
+            Question::Install { next, copy } => Request::Install(v1::InstallRequest {
+                next: Some(next.as_ref().into()),
+                copy: Some(copy.as_ref().into()),
+            }),
         }
     }
 }
@@ -66,6 +79,14 @@ impl TryFrom<Request> for Question {
             Request::Acting(acting) => Question::Acting { term: acting.term },
             Request::Copy(v1::CopyRequest {}) => Question::Copy,
             Request::Describe(v1::DescribeRequest {}) => Question::Describe,
+            Request::Seal(seal) => Question::Seal { number: seal.number, ballot: seal.ballot },
+            Request::Accept(accept) => {
+                Question::Accept { number: accept.number, ballot: accept.ballot, next: there(accept.next)? }
+            }
+            Request::Install(install) => Question::Install {
+                next: there(install.next)?,
+                copy: Arc::new(install.copy.ok_or(WireError::Missing("copy"))?.try_into()?),
+            },
         })
     }
 }
@@ -89,6 +110,9 @@ impl From<&Change> for Request {
             }),
             Change::Promise(term) => Request::Promise(v1::PromiseRequest { term: *term }),
             Change::Write(table) => Request::WriteTable(table.as_ref().into()),
+            Change::Whole(copy) => {
+                Request::Install(v1::InstallRequest { next: None, copy: Some(copy.as_ref().into()) })
+            }
         }
     }
 }
@@ -112,7 +136,15 @@ impl TryFrom<Request> for Change {
             },
             Request::Promise(promise) => Change::Promise(promise.term),
             Request::WriteTable(table) => Change::Write(Arc::new(Table::try_from(table)?)),
-            Request::Read(_) | Request::Acting(_) | Request::Copy(_) | Request::Describe(_) => {
+            Request::Install(install) => {
+                Change::Whole(Box::new(install.copy.ok_or(WireError::Missing("copy"))?.try_into()?))
+            }
+            Request::Read(_)
+            | Request::Acting(_)
+            | Request::Copy(_)
+            | Request::Describe(_)
+            | Request::Seal(_)
+            | Request::Accept(_) => {
                 return Err(WireError::Wrong("change: it changes nothing"));
             }
         })

@@ -7,11 +7,11 @@ use prost::Message;
 
 use super::*;
 use crate::ids::Epoch;
-use crate::replica::message::{Copy, Held, Raised, SectionState};
+use crate::replica::message::{Copy, Description, Held, Misaddressed, Phase, Raised, SectionState};
 use crate::replica::state::Change;
 use crate::replica::{Answer, Earlier, Question};
 use crate::routing::{Assignment, Node, NodeState, Table};
-use crate::store::Owner;
+use crate::store::{Configuration, Configured, Member, Owner};
 use v1::store_reply::Reply;
 use v1::store_request::Request;
 
@@ -42,13 +42,20 @@ fn some_table() -> Arc<Table> {
 }
 
 fn over_the_wire(question: &Question) -> Result<Question, WireError> {
-    let request = v1::StoreRequest { cluster: String::new(), set: 0, request: Some(question.into()) };
+    let request = v1::StoreRequest { request: Some(question.into()), ..v1::StoreRequest::default() };
     let read = v1::StoreRequest::decode(request.encode_to_vec().as_slice()).unwrap();
     read.request.unwrap().try_into()
 }
 
 fn claim(sections: Vec<RangeInclusive<SectionId>>) -> Question {
     Question::Claim { sections, owner: OWNER, layout: LAYOUT }
+}
+
+fn configuration(number: u64) -> Arc<Configuration> {
+    let member = |id: u64| Member { id, name: format!("s{id}"), addr: format!("http://s{id}:1") };
+    let lease = Duration::from_secs(2);
+    let members = (1..=3).map(member).collect();
+    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids: 0..=99_999 })
 }
 
 fn some_copy() -> Copy {
@@ -63,6 +70,12 @@ fn some_copy() -> Copy {
             (sections(0, 3), SectionState { ceiling: 0, owner, earlier: None }),
             (sections(4, 4), SectionState { ceiling: MAX_CEILING, owner, earlier }),
         ],
+        configured: Configured {
+            current: Some(configuration(3)),
+            ballot: 8,
+            accepted: Some((7, configuration(4))),
+            joining: true,
+        },
     }
 }
 
@@ -78,6 +91,10 @@ fn questions_survive_the_wire() {
         Question::Read { revision: u64::MAX, wait },
         Question::Acting { term: 3 },
         Question::Copy,
+        Question::Describe,
+        Question::Seal { number: 3, ballot: 9 },
+        Question::Accept { number: 3, ballot: 9, next: configuration(4) },
+        Question::Install { next: configuration(4), copy: Arc::new(some_copy()) },
     ] {
         assert_eq!(over_the_wire(&question), Ok(question));
     }
@@ -105,6 +122,21 @@ fn answers_survive_the_wire() {
         Answer::Acting(5),
         Answer::Copy(some_copy()),
         Answer::Copy(Copy::default()),
+        Answer::Described(Description {
+            name: "s1".to_owned(),
+            phase: Phase::Joining,
+            in_use: true,
+            id: u64::MAX,
+            layout: Some(LAYOUT),
+            configuration: Some(configuration(3)),
+            sealed: true,
+        }),
+        Answer::Sealed { accepted: Some((4, configuration(4))), copy: some_copy() },
+        Answer::Accepted,
+        Answer::Outbid(8),
+        Answer::Installed,
+        Answer::Misaddressed { why: Misaddressed::Newer, configuration: Some(configuration(4)) },
+        Answer::Misaddressed { why: Misaddressed::Joining, configuration: None },
     ] {
         let reply = v1::StoreReply { reply: Some((&answer).into()) };
         let read = v1::StoreReply::decode(reply.encode_to_vec().as_slice()).unwrap();
@@ -171,7 +203,8 @@ fn the_largest_messages_fit() {
     let all = (0..MOST_SECTIONS as u32).map(|one| to(one, MAX_CEILING)).collect();
     let raise = Request::from(&Question::Raise { owner: OWNER, ceilings: all });
     assert!(
-        v1::StoreRequest { cluster: "c".repeat(64), set: 1, request: Some(raise) }.encoded_len()
+        v1::StoreRequest { cluster: "c".repeat(64), set: 1, request: Some(raise), address: None }
+            .encoded_len()
             < LARGEST_QUESTION
     );
     let state = some_copy().sections[1].1;

@@ -100,7 +100,7 @@ pub(super) fn from_claims(claims: &Claims) -> Vec<u8> {
         earlier_released: run.hands.earlier.is_some_and(|held| held.released),
     };
     let sections = claims.runs().iter().map(run).collect();
-    v1::CopyReply { promised_term: 0, table: None, layout: None, sections }.encode_to_vec()
+    v1::CopyReply { sections, ..v1::CopyReply::default() }.encode_to_vec()
 }
 
 pub(super) fn claims(value: &[u8]) -> Result<Claims, StoreError> {

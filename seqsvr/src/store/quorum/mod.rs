@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -17,21 +18,26 @@ use crate::ids::Epoch;
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
-use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
+use crate::store::{Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 
+mod change;
 mod remote;
 pub(crate) mod rounds;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod voters;
 
 use rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,
     Timed, WriteRound, waiting,
 };
 
+pub(crate) use change::Replaced;
 pub use remote::Remote;
 pub use sizes::{Sizes, SizesError};
+pub(crate) use voters::Ways;
+use voters::{Tally, Voters};
 
 /// The way to one replica.
 #[async_trait]
@@ -39,6 +45,12 @@ pub trait Link: Send + Sync {
     /// Asks, and answers with what came back; else why nothing did. May take as long as the question's own wait and what the
     /// network takes; the caller gives up in time.
     async fn ask(&self, question: Question) -> Result<Answer, String>;
+
+    /// Asks a certain member, for a certain configuration.
+    async fn call(&self, to: Address, question: Question) -> Result<Answer, String> {
+        let _ = to;
+        self.ask(question).await
+    }
 }
 
 /// Claims that are remembered. A forgotten one only means that its owner needs the replicas that took part in it.
@@ -46,8 +58,9 @@ const REMEMBERED: usize = 1_024;
 
 /// See the module.
 pub struct Quorum {
-    links: Vec<Arc<dyn Link>>,
-    sizes: Sizes,
+    /// Whom to ask: exchanged as a whole, so that every round asks the members of one configuration.
+    voters: ArcSwap<Voters>,
+    ways: Ways,
     patience: Duration,
     /// By which calls end: runs on while the machine sleeps.
     clock: fn() -> Moment,
@@ -65,18 +78,43 @@ impl Quorum {
         if links.len() != sizes.n() {
             return Err(SizesError::Range { n: links.len(), w: sizes.w() });
         }
-        Ok(Self { links, sizes, patience, clock: clock::now, claims: Mutex::default() })
+        Ok(Self::over(Ways::fixed(links), sizes, patience))
+    }
+
+    /// Reaches replicas as `ways` knows, and more when a configuration names them.
+    pub(super) fn over(ways: Ways, sizes: Sizes, patience: Duration) -> Self {
+        let voters = ArcSwap::from_pointee(Voters::listed(&ways, sizes));
+        Self { voters, ways, patience, clock: clock::now, claims: Mutex::default() }
     }
 
     /// Carries a round out. Questions whose answers are no longer needed are dropped.
-    async fn run<R: Round>(&self, round: R) -> R::Outcome {
-        let mut round = Timed::new(round, (self.clock)(), self.patience, Flaws::default());
+    async fn run<R: Round>(&self, round: impl FnOnce(Sizes) -> R) -> R::Outcome {
+        self.learn().await;
+        let voters = self.voters.load_full();
+        let round = Timed::new(round(voters.sizes), (self.clock)(), self.patience, Flaws::default());
+        let mut tally = Tally::default();
+        let outcome = self.carry_out(round, &voters, &mut tally).await;
+        if let Some(newer) = tally.newer {
+            self.follow(newer);
+        } else if tally.heard.len() >= voters.sizes.w() {
+            self.bring_up(&voters, &tally.behind);
+        }
+        outcome
+    }
+
+    async fn carry_out<R: Round>(
+        &self,
+        mut round: Timed<R>,
+        voters: &Voters,
+        tally: &mut Tally,
+    ) -> R::Outcome {
         let mut out = FuturesUnordered::new();
-        out.extend(round.open().into_iter().map(|ask| self.ask(ask)));
+        out.extend(round.open().into_iter().map(|ask| self.ask(voters, ask)));
         loop {
             let (from, answer) = out.next().await.expect("a round ends with its last answer");
+            let answer = answer.and_then(|answer| tally.note(from, answer));
             match round.on((self.clock)(), from, answer) {
-                Step::Ask(asks) => out.extend(asks.into_iter().map(|ask| self.ask(ask))),
+                Step::Ask(asks) => out.extend(asks.into_iter().map(|ask| self.ask(voters, ask))),
                 Step::Done(outcome) => return outcome,
             }
         }
@@ -86,10 +124,10 @@ impl Quorum {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self, (to, question): Ask) -> (usize, Result<Answer, String>) {
+    async fn ask(&self, voters: &Voters, (to, question): Ask) -> (usize, Result<Answer, String>) {
         let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
         let allowed = wait + self.patience;
-        let answer = timeout(allowed, self.links[to].ask(question)).await;
+        let answer = timeout(allowed, voters.links[to].call(voters.address(to), question)).await;
         (to, answer.unwrap_or_else(|_| Err(format!("no answer within {allowed:?}"))))
     }
 }
@@ -98,12 +136,12 @@ impl Quorum {
 impl SectionStore for Quorum {
     /// The newest epoch on any W replicas: of interest only where nothing else assigns sections.
     async fn newest_epoch(&self) -> Result<Epoch, StoreError> {
-        self.run(rounds::EpochRound::new(self.sizes)).await
+        self.run(rounds::EpochRound::new).await
     }
 
     async fn claim(&self, sections: &Ranges, owner: Owner, layout: Layout) -> Result<Claimed, StoreError> {
         let question = Question::Claim { sections: sections.to_vec(), owner, layout };
-        let claimed = self.run(ClaimRound::new(question, self.sizes, Flaws::default())).await?;
+        let claimed = self.run(|sizes| ClaimRound::new(question, sizes, Flaws::default())).await?;
         let mut claims = self.claims();
         let earlier = claims.iter().position(|one| one.owner == owner).and_then(|index| claims.remove(index));
         if claims.len() == REMEMBERED {
@@ -119,12 +157,12 @@ impl SectionStore for Quorum {
             return Vec::new();
         }
         let standing = self.claims().iter().rfind(|one| one.owner == owner).cloned();
-        self.run(RaiseRound::new(owner, standing, raises.to_vec(), self.sizes)).await
+        self.run(|sizes| RaiseRound::new(owner, standing, raises.to_vec(), sizes)).await
     }
 
     async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         let question = Question::Release { owner, sections: sections.to_vec() };
-        self.run(ReleaseRound::new(question, self.sizes)).await
+        self.run(|sizes| ReleaseRound::new(question, sizes)).await
     }
 }
 
@@ -132,18 +170,18 @@ impl SectionStore for Quorum {
 impl TableStore for Quorum {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
-        self.run(ReadRound::new(known, wait, self.sizes, Flaws::default())).await
+        self.run(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await
     }
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
-        self.run(PromiseRound::new(term, self.sizes)).await
+        self.run(|sizes| PromiseRound::new(term, sizes)).await
     }
 
     async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError> {
-        self.run(WriteRound::new(Arc::clone(table), self.sizes)).await
+        self.run(|sizes| WriteRound::new(Arc::clone(table), sizes)).await
     }
 
     async fn acting(&self, term: u64) -> Result<u64, StoreError> {
-        self.run(ActingRound::new(term, self.sizes)).await
+        self.run(|sizes| ActingRound::new(term, sizes)).await
     }
 }

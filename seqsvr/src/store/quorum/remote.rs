@@ -15,7 +15,8 @@ use crate::replica::{Answer, Question};
 use crate::rpc::security::{Call, Pass, SecurityError};
 use crate::rpc::store::LARGEST_ANSWER;
 use crate::rpc::v1::store_client::StoreClient;
-use crate::rpc::v1::{StoreRequest, store_reply, store_request};
+use crate::rpc::v1::{self, StoreRequest, store_reply, store_request};
+use crate::store::Address;
 
 /// Questions to one replica under way at a time; more are refused at once.
 const IN_FLIGHT: usize = 256;
@@ -54,13 +55,24 @@ impl Remote {
 #[async_trait]
 impl Link for Remote {
     async fn ask(&self, question: Question) -> Result<Answer, String> {
+        self.send(None, question).await
+    }
+
+    async fn call(&self, to: Address, question: Question) -> Result<Answer, String> {
+        self.send(Some(to), question).await
+    }
+}
+
+impl Remote {
+    async fn send(&self, to: Option<Address>, question: Question) -> Result<Answer, String> {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             return Err(format!("{IN_FLIGHT} questions are under way already"));
         };
         let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
         let allowed = wait + self.patience;
         let request = Some(store_request::Request::from(&question));
-        let request = StoreRequest { cluster: self.cluster.clone(), set: self.set, request };
+        let address = to.map(v1::Address::from);
+        let request = StoreRequest { cluster: self.cluster.clone(), set: self.set, address, request };
         let mut client = self.client.clone();
         let asked = tokio::spawn(async move {
             let answered = timeout(allowed, client.call(request)).await;

@@ -4,12 +4,14 @@
 
 use crate::replica::{Answer, Question};
 
+mod change;
 mod claim;
 mod raise;
 mod read;
 mod simple;
 mod timed;
 
+pub(crate) use change::{ChangeError, ChangeRound, asked};
 pub(crate) use claim::ClaimRound;
 pub(crate) use raise::{RaiseRound, Standing};
 pub(crate) use read::ReadRound;

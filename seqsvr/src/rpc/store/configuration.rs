@@ -1,0 +1,121 @@
+//! Configurations and addresses to the wire and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::convert::WireError;
+use super::super::v1;
+use crate::replica::message::Misaddressed;
+use crate::store::{Address, Configuration, Configured, Member};
+
+/// The longest name or address of a member, in bytes.
+const LONGEST: usize = 512;
+
+impl From<v1::Address> for Address {
+    fn from(v1::Address { number, member }: v1::Address) -> Address {
+        Address { number, member }
+    }
+}
+
+impl From<Address> for v1::Address {
+    fn from(Address { number, member }: Address) -> v1::Address {
+        v1::Address { number, member }
+    }
+}
+
+/// Stored, must stay readable: the files of a replica hold these.
+impl From<&Configuration> for v1::Configuration {
+    fn from(one: &Configuration) -> v1::Configuration {
+        let member = |one: &Member| v1::Member { id: one.id, name: one.name.clone(), addr: one.addr.clone() };
+        v1::Configuration {
+            number: one.number,
+            members: one.members.iter().map(member).collect(),
+            write: one.write as u32,
+            lease_ms: one.lease.as_millis() as u64,
+            layout: Some(one.layout.into()),
+            first_uid: *one.uids.start(),
+            last_uid: *one.uids.end(),
+        }
+    }
+}
+
+impl TryFrom<v1::Configuration> for Configuration {
+    type Error = WireError;
+
+    fn try_from(one: v1::Configuration) -> Result<Configuration, WireError> {
+        let fits = |member: &v1::Member| member.name.len() <= LONGEST && member.addr.len() <= LONGEST;
+        if one.members.len() > 15 || !one.members.iter().all(fits) {
+            return Err(WireError::Wrong("number of members"));
+        }
+        let member = |one: v1::Member| Member { id: one.id, name: one.name, addr: one.addr };
+        let configuration = Configuration {
+            number: one.number,
+            members: one.members.into_iter().map(member).collect(),
+            write: one.write as usize,
+            lease: Duration::from_millis(one.lease_ms),
+            layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
+            uids: one.first_uid..=one.last_uid,
+        };
+        match configuration.problem() {
+            Some(problem) => Err(WireError::Wrong(problem)),
+            None => Ok(configuration),
+        }
+    }
+}
+
+pub(super) fn wire(one: &Option<Arc<Configuration>>) -> Option<v1::Configuration> {
+    one.as_deref().map(v1::Configuration::from)
+}
+
+pub(super) fn plain(one: Option<v1::Configuration>) -> Result<Option<Arc<Configuration>>, WireError> {
+    Ok(one.map(Configuration::try_from).transpose()?.map(Arc::new))
+}
+
+/// One that must be there.
+pub(super) fn there(one: Option<v1::Configuration>) -> Result<Arc<Configuration>, WireError> {
+    plain(one)?.ok_or(WireError::Missing("configuration"))
+}
+
+/// What was accepted under which ballot.
+pub(super) fn accepted(
+    ballot: u64,
+    one: Option<v1::Configuration>,
+) -> Result<Option<(u64, Arc<Configuration>)>, WireError> {
+    Ok(plain(one)?.map(|one| (ballot, one)))
+}
+
+pub(super) fn configured(copy: &mut v1::CopyReply) -> Result<Configured, WireError> {
+    Ok(Configured {
+        current: plain(copy.configuration.take())?,
+        ballot: copy.ballot,
+        accepted: accepted(copy.accepted_ballot, copy.accepted.take())?,
+        joining: copy.joining,
+    })
+}
+
+impl From<Misaddressed> for v1::misaddressed::Reason {
+    fn from(why: Misaddressed) -> Self {
+        match why {
+            Misaddressed::Member => Self::Member,
+            Misaddressed::Joining => Self::Joining,
+            Misaddressed::Removed => Self::Removed,
+            Misaddressed::Sealed => Self::Sealed,
+            Misaddressed::Behind => Self::Behind,
+            Misaddressed::Newer => Self::Newer,
+        }
+    }
+}
+
+impl From<v1::misaddressed::Reason> for Misaddressed {
+    fn from(why: v1::misaddressed::Reason) -> Self {
+        use v1::misaddressed::Reason;
+        match why {
+            Reason::Member => Self::Member,
+            Reason::Joining => Self::Joining,
+            Reason::Removed => Self::Removed,
+            Reason::Sealed => Self::Sealed,
+            Reason::Behind => Self::Behind,
+            Reason::Newer => Self::Newer,
+        }
+    }
+}
