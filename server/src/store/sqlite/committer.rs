@@ -128,6 +128,10 @@ impl Committer {
             Ask::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
             Ask::Group(gid, reply) => {
                 let group = self.learn_group(gid).await;
+                if let Ok(Some(group)) = &group {
+                    // The one who asked did not find it.
+                    self.shared.publish_group(group.clone());
+                }
                 _ = reply.send(group);
             }
             Ask::Close(reply) => {
@@ -206,9 +210,7 @@ impl Committer {
             }
             self.show(judged.applied);
         }
-        if self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups) {
-            self.shared.forget_groups();
-        }
+        self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
         self.shared.condition.committed();
         self.trial_at = None;
         for (reply, done) in replies.into_iter().zip(judged.done) {

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use quick_cache::unsync::Cache;
+
 use super::memtable::Applied;
 use crate::domain::{
     ClientId, Content, Conversation, Digest, Generation, Group, GroupChange, GroupId, GroupStep, MessageId,
@@ -61,14 +63,26 @@ pub(super) struct Needs {
 #[error("the journal contradicts itself: {0}")]
 pub(super) struct Contradiction(String);
 
+/// Room for a batch that is not kept for the next one.
+const ROOMY: usize = 65_536;
+
 /// The ledger.
 #[derive(Default)]
 pub(super) struct Ledger {
+    /// Of this batch; between two batches they are among the remembered ones.
     heads: HashMap<Uid, MessageId>,
     taken: HashSet<(Uid, ClientId)>,
     open: BTreeMap<AcceptanceId, Open>,
     accepted: AcceptanceId,
+    /// Of this batch, like `heads`.
     groups: HashMap<GroupId, Known>,
+    remembered: Option<Remembered>,
+}
+
+/// What earlier batches knew, as far as there is room: what was used least goes first.
+struct Remembered {
+    heads: Cache<Uid, MessageId>,
+    groups: Cache<GroupId, Known>,
 }
 
 impl Ledger {
@@ -98,23 +112,35 @@ impl Ledger {
         self.open.range(later).take(limit).map(pending).collect()
     }
 
-    /// Adds to `needs` what `write` needs and the ledger does not know.
-    pub(super) fn needs(&self, write: &Write, needs: &mut Needs) {
-        let (content, rows) = match write {
+    /// Adds to `needs` what `write` needs and the ledger does not know. What is remembered is at hand for this batch afterwards.
+    pub(super) fn needs(&mut self, write: &Write, needs: &mut Needs) {
+        let (target, rows) = match write {
             Write::Accept(accept) => {
                 let content = &accept.content;
                 needs.names.extend(content.client_id.map(|client_id| (content.sender, client_id)));
-                (content, &accept.rows)
+                (content.target, &accept.rows)
             }
             Write::Deliver(deliver) => match self.open.get(&deliver.acceptance) {
-                Some(open) => (&open.content, &deliver.rows),
+                Some(open) => (open.content.target, &deliver.rows),
                 None => return,
             },
         };
-        let unknown = rows.iter().map(|row| row.receiver).filter(|uid| !self.heads.contains_key(uid));
-        needs.heads.extend(unknown);
-        if let Conversation::Group(gid) = content.target {
-            needs.groups.extend(Some(gid).filter(|gid| !self.groups.contains_key(gid)));
+        for uid in rows.iter().map(|row| row.receiver) {
+            if self.heads.contains_key(&uid) {
+                continue;
+            }
+            match self.remembered.as_ref().and_then(|remembered| remembered.heads.get(&uid)) {
+                Some(newest) => _ = self.heads.insert(uid, *newest),
+                None => _ = needs.heads.insert(uid),
+            }
+        }
+        if let Conversation::Group(gid) = target {
+            if !self.groups.contains_key(&gid) {
+                match self.remembered.as_mut().and_then(|remembered| remembered.groups.remove(&gid)) {
+                    Some((_, known)) => _ = self.groups.insert(gid, known),
+                    None => _ = needs.groups.insert(gid),
+                }
+            }
         }
     }
 
@@ -135,21 +161,27 @@ impl Ledger {
 
     /// The group, if the ledger knows whether there is one.
     pub(super) fn group(&self, gid: GroupId) -> Option<&Known> {
-        self.groups.get(&gid)
+        self.groups.get(&gid).or_else(|| self.remembered.as_ref()?.groups.get(&gid))
     }
 
-    /// Ends a batch: names are in memory now; what has grown too large is learnt again when it is needed. Says
-    /// whether groups were forgotten.
-    pub(super) fn settle(&mut self, most_heads: usize, most_groups: usize) -> bool {
+    /// Ends a batch: names are in memory now; newest ids and groups are remembered, so many of each. What is forgotten is learnt
+    /// again when it is needed.
+    pub(super) fn settle(&mut self, most_heads: usize, most_groups: usize) {
         self.taken.clear();
-        if self.heads.len() > most_heads {
+        let remembered = self.remembered.get_or_insert_with(|| Remembered {
+            heads: Cache::new(most_heads.max(1)),
+            groups: Cache::new(most_groups.max(1)),
+        });
+        for (uid, newest) in self.heads.drain() {
+            remembered.heads.insert(uid, newest);
+        }
+        for (gid, known) in self.groups.drain() {
+            remembered.groups.insert(gid, known);
+        }
+        if self.heads.capacity() > ROOMY {
+            // A replay has a batch of everybody.
             self.heads = HashMap::new();
         }
-        let forget = self.groups.len() > most_groups;
-        if forget {
-            self.groups = HashMap::new();
-        }
-        forget
     }
 
     /// The group that must be known before this effect can be applied.
@@ -159,6 +191,7 @@ impl Ledger {
             Effect::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
         };
         match content.target {
+            // Asked for in a replay alone, before anything is remembered.
             Conversation::Group(gid) => Some(gid).filter(|gid| !self.groups.contains_key(gid)),
             Conversation::User(_) => None,
         }

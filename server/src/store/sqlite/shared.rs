@@ -1,7 +1,8 @@
 //! What the store's handle and its committer share.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use quick_cache::{sync, unsync};
 
 use super::condition::Condition;
 use super::db::Db;
@@ -16,38 +17,33 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
     pub(super) options: SqliteOptions,
     /// Groups as last accepted; some of those that there are.
-    groups: RwLock<HashMap<GroupId, Arc<Group>>>,
+    groups: sync::Cache<GroupId, Arc<Group>>,
     /// Names that are in no table, and in memory only if a commit is just putting them there.
-    new_names: Mutex<HashSet<(Uid, ClientId)>>,
+    new_names: Mutex<unsync::Cache<(Uid, ClientId), ()>>,
     pub(super) condition: Condition,
 }
 
 impl Shared {
     /// Around what was read at the start.
     pub(super) fn new(db: Arc<Db>, memory: Memory, options: SqliteOptions) -> Shared {
-        Shared {
-            db,
-            memory,
-            options,
-            groups: RwLock::default(),
-            new_names: Mutex::default(),
-            condition: Condition::default(),
-        }
+        let groups = sync::Cache::new(options.known_groups.max(1));
+        let new_names = Mutex::new(unsync::Cache::new(options.known_new_names.max(1)));
+        Shared { db, memory, options, groups, new_names, condition: Condition::default() }
     }
 
     /// The group, if it is known here.
     pub(super) fn group(&self, gid: GroupId) -> Option<Arc<Group>> {
-        self.groups.read().unwrap_or_else(PoisonError::into_inner).get(&gid).cloned()
+        self.groups.get(&gid)
     }
 
     /// Shows a group as it is now durable.
     pub(super) fn publish_group(&self, group: Arc<Group>) {
-        self.groups.write().unwrap_or_else(PoisonError::into_inner).insert(group.gid, group);
+        self.groups.insert(group.gid, group);
     }
 
     /// Forgets the groups; they are read again when asked for.
     pub(super) fn forget_groups(&self) {
-        self.groups.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.groups.clear();
     }
 
     /// The idempotency records under these names. Those found to be new are noted, so that the commit which
@@ -76,24 +72,22 @@ impl Shared {
     fn note_new_names(&self, names: impl Iterator<Item = (Uid, ClientId)>, since: u64) {
         let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.memory.snapshot();
-        if now.number > since + 1 || known.len() >= self.options.known_new_names {
+        if now.number > since + 1 {
             return;
         }
-        known.extend(names.filter(|name| now.sent(*name).is_none()));
+        for name in names.filter(|name| now.sent(*name).is_none()) {
+            known.insert(name, ());
+        }
     }
 
     /// Whether the name is known to be new, as long as it is not in memory.
     pub(super) fn is_new_name(&self, name: (Uid, ClientId)) -> bool {
-        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).contains(&name)
+        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).get(&name).is_some()
     }
 
     /// Names that are in memory now.
     pub(super) fn names_taken(&self, names: impl Iterator<Item = (Uid, ClientId)>) {
         let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
-        // A name asked for and never sent stays behind; without this the set would fill up with them.
-        if known.len() >= self.options.known_new_names {
-            known.clear();
-        }
         for name in names {
             known.remove(&name);
         }
