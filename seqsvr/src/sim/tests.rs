@@ -83,6 +83,7 @@ fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
 #[test]
 fn each_broken_rule_is_noticed() {
     let within: [(Flaw, Where, u64); 11] = [
+        (Flaw::NoSettle, (Mix::losses(), tight), 100),
         (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, quick), 60),
         (Flaw::EpochOfNode, (Mix::pauses(), quick), 20),
         (Flaw::NoTakeoverWait, (Mix::cuts(), quick), 20),
@@ -93,7 +94,6 @@ fn each_broken_rule_is_noticed() {
         (Flaw::SmallQuorum, (Mix::late(), quick), 60),
         (Flaw::TableOnOne, (Mix::halves(), roomy), 20),
         (Flaw::RejoinOnTooFew, (Mix::losses(), busy), 20),
-        (Flaw::NoSettle, (Mix::losses(), tight), 20),
     ];
     for (flaw, place, most) in within {
         assert!(caught(flaw, &place, most).is_some(), "{flaw:?} in {most} seeds");
