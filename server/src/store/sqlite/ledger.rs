@@ -134,12 +134,12 @@ impl Ledger {
                 None => _ = needs.heads.insert(uid),
             }
         }
-        if let Conversation::Group(gid) = target {
-            if !self.groups.contains_key(&gid) {
-                match self.remembered.as_mut().and_then(|remembered| remembered.groups.remove(&gid)) {
-                    Some((_, known)) => _ = self.groups.insert(gid, known),
-                    None => _ = needs.groups.insert(gid),
-                }
+        if let Conversation::Group(gid) = target
+            && !self.groups.contains_key(&gid)
+        {
+            match self.remembered.as_mut().and_then(|remembered| remembered.groups.remove(&gid)) {
+                Some((_, known)) => _ = self.groups.insert(gid, known),
+                None => _ = needs.groups.insert(gid),
             }
         }
     }
