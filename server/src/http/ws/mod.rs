@@ -22,6 +22,7 @@ use handshake::Handshake;
 use meter::Metered;
 use session::Session;
 
+mod end;
 mod frame;
 mod handshake;
 mod meter;

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
+use super::end::{BROKEN, End, FLOOD, LOGGED_OUT, NOT_UTF8, RESTART, SILENCE, TOO_LARGE};
 use super::frame::{self, BadFrame, ClientFrame};
 use super::meter::Flood;
 use crate::app::messages::Draft;
@@ -30,30 +31,6 @@ const IN_ONE_GO: usize = 64;
 
 /// How long the other side may take to close after us.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Why a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The other side has gone.
-    Gone,
-    /// We close, with this code and reason.
-    Close(u16, &'static str),
-}
-
-impl End {
-    /// Whether the other side may have sent more than was read.
-    pub(super) fn is_unread(self) -> bool {
-        matches!(self, FLOOD | NOT_UTF8 | TOO_LARGE | BROKEN)
-    }
-}
-
-const LOGGED_OUT: End = End::Close(4401, "logged out");
-const RESTART: End = End::Close(1012, "the server restarts");
-const FLOOD: End = End::Close(1008, "too many frames");
-const SILENCE: End = End::Close(1001, "nothing was heard for too long");
-const NOT_UTF8: End = End::Close(1007, "a text frame was not UTF-8");
-const TOO_LARGE: End = End::Close(1009, "a frame was far too large");
-const BROKEN: End = End::Close(1002, "the frames are not WebSocket's");
 
 type Answer = Pin<Box<dyn Future<Output = Option<Utf8Bytes>> + Send>>;
 
