@@ -166,6 +166,13 @@ fn a_lost_disk_breaks_the_fence_only_when_a_rule_of_the_rejoin_is_broken() {
     assert_eq!(explore("the same, and a replica loses its disk"), (2, 3));
 }
 
+/// Its rules: who is sealed votes no more in the old configuration, and who is new begins with what the old ones hold.
+#[test]
+fn a_replaced_replica_breaks_the_fence_only_when_a_rule_of_the_change_is_broken() {
+    assert_eq!(explore("the same, and the last replica is replaced"), (3, 2));
+    assert_eq!(explore("the same, from the first step of the change on"), (2, 0));
+}
+
 #[test]
 fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
     assert_eq!(explore("an arbiter ended when one replica had its table"), (1, 1));
