@@ -2,21 +2,17 @@
 //! the term and the table. Pure: the shell makes each [`Change`] durable before it lets the answer out, and the simulation
 //! forgets the changes that were not.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::merge::merge;
-use super::message::{
-    Answer, Copy, Description, Earlier, Held, Misaddressed, Phase, Question, Raised, SectionState,
-};
+use super::message::{Answer, Copy, Earlier, Held, Question, Raised, SectionState};
 use super::runs::Runs;
 use crate::clock::Moment;
 use crate::flaws::{Flaw, Flaws};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
-use crate::store::{Address, Ceiling, Configuration, Configured, Layout, Owner};
+use crate::store::{Ceiling, Configured, Layout, Owner};
 
 /// Everything that a replica votes by, and when it last heard of the acting arbiter (which is not durable).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -138,46 +134,6 @@ impl State {
         &self.configured
     }
 
-    /// Answers a question that was sent to `to`, if it is meant for this replica and counts for its configuration. Callers of
-    /// earlier versions say nothing: they count until the first configuration is changed.
-    pub(crate) fn call(&mut self, now: Moment, to: Option<Address>, question: &Question) -> Decision {
-        match self.misaddressed(to, question) {
-            None => self.ask(now, question),
-            Some(why) => {
-                let configuration = self.configured.current.clone();
-                Answer::Misaddressed { why, configuration }.into()
-            }
-        }
-    }
-
-    fn misaddressed(&self, to: Option<Address>, question: &Question) -> Option<Misaddressed> {
-        let Configured { current, ballot, joining, .. } = &self.configured;
-        let meant = to.map_or(0, |to| to.member);
-        let number = self.configured.number();
-        if meant != 0 && meant != self.id {
-            return Some(Misaddressed::Member);
-        }
-        match question {
-            Question::Describe | Question::Install { .. } => return None,
-            _ if *joining => return Some(Misaddressed::Joining),
-            _ if current.as_ref().is_some_and(|current| !current.has(self.id)) => {
-                return Some(Misaddressed::Removed);
-            }
-            // Who comes back after it lost its disk goes by no configuration yet.
-            Question::Copy => return to.and_then(|to| otherwise(to.number, number)),
-            Question::Seal { number: of, .. } | Question::Accept { number: of, .. } => {
-                return otherwise(*of, number);
-            }
-            _ => {}
-        }
-        match to {
-            Some(to) if to.number != number => otherwise(to.number, number),
-            None if number > 1 => Some(Misaddressed::Newer),
-            _ if *ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed) => Some(Misaddressed::Sealed),
-            _ => None,
-        }
-    }
-
     /// Grows with each change of the table or the configuration and each release that is noted.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
@@ -245,72 +201,6 @@ impl State {
                 let restored = State::restored(copy.as_ref().clone(), self.revision + 1, self.flaws);
                 *self = State { id: self.id, heard: self.heard, ..restored };
             }
-        }
-    }
-
-    fn describe(&self) -> Description {
-        let Configured { current, ballot, joining, .. } = &self.configured;
-        Description {
-            name: String::new(),
-            phase: if *joining { Phase::Joining } else { Phase::Serving },
-            in_use: self.promised > 0 || self.table.is_some() || self.holders.iter().next().is_some(),
-            id: self.id,
-            layout: self.layout,
-            configuration: current.clone(),
-            sealed: *ballot > 0,
-        }
-    }
-
-    /// Its configuration, or its part in a change, is another one from now on, whatever else was `taken` over.
-    fn reconfigured(&mut self, taken: Option<&Copy>, configured: Configured) -> Option<Change> {
-        let own = self.copy();
-        let merged = merge(taken.cloned().into_iter().chain([own])).ok()?;
-        self.changed(Change::Whole(Box::new(Copy { configured, ..merged })))
-    }
-
-    fn seal(&mut self, ballot: u64) -> Decision {
-        if ballot <= self.configured.ballot {
-            return Answer::Outbid(self.configured.ballot).into();
-        }
-        let configured = Configured { ballot, ..self.configured.clone() };
-        let change = self.reconfigured(None, configured);
-        let accepted = self.configured.accepted.clone();
-        Decision { answer: Some(Answer::Sealed { accepted, copy: self.copy() }), change }
-    }
-
-    fn accept(&mut self, ballot: u64, next: &Arc<Configuration>) -> Decision {
-        if ballot < self.configured.ballot {
-            return Answer::Outbid(self.configured.ballot).into();
-        }
-        let accepted = Some((ballot, Arc::clone(next)));
-        let change = self.reconfigured(None, Configured { ballot, accepted, ..self.configured.clone() });
-        Decision { answer: Some(Answer::Accepted), change }
-    }
-
-    /// What was decided on takes the place of what there is, with all that was confirmed before. What is here already stays:
-    /// values only grow.
-    fn install(&mut self, next: &Arc<Configuration>, copy: &Copy) -> Decision {
-        let number = self.configured.number();
-        let other = self.configured.current.as_ref().is_some_and(|current| current != next);
-        if number > next.number || number == next.number && other {
-            let configuration = self.configured.current.clone();
-            return Answer::Misaddressed { why: Misaddressed::Newer, configuration }.into();
-        }
-        // Of the one that it votes in already it may take part in the next change.
-        let configured = if number == next.number {
-            self.configured.clone()
-        } else {
-            let joining = self.configured.joining && !next.has(self.id);
-            Configured { current: Some(Arc::clone(next)), joining, ..Configured::default() }
-        };
-        let nothing = copy.sections.is_empty() && copy.table.is_none() && copy.promised == 0;
-        if number == next.number && nothing {
-            return Answer::Installed.into();
-        }
-        let change = self.reconfigured(Some(copy), configured);
-        match change {
-            Some(_) => Decision { answer: Some(Answer::Installed), change },
-            None => Answer::OtherLayout(self.layout.unwrap_or(next.layout)).into(),
         }
     }
 
@@ -482,15 +372,6 @@ impl State {
     }
 }
 
-/// A call of configuration `of` to a replica of `number`.
-fn otherwise(of: u64, number: u64) -> Option<Misaddressed> {
-    match of.cmp(&number) {
-        Ordering::Equal => None,
-        Ordering::Less => Some(Misaddressed::Newer),
-        Ordering::Greater => Some(Misaddressed::Behind),
-    }
-}
-
 /// Whether `holder` is `owner`: the same incarnation under the same epoch.
 fn same(holder: Owner, owner: Owner, flaws: Flaws) -> bool {
     holder == owner || flaws.has(Flaw::EpochOfNode) && holder.epoch == owner.epoch
@@ -519,5 +400,6 @@ impl Holders {
     }
 }
 
+mod reconfigure;
 #[cfg(test)]
 mod tests;
