@@ -28,7 +28,7 @@ const LIBRARIES: [&str; 14] = [
 ];
 
 /// The parts of the server, which stand behind `tidemark::`.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "app",
     "boot",
     "cli",
@@ -36,6 +36,7 @@ const PARTS: [&str; 13] = [
     "domain",
     "http",
     "lifecycle",
+    "log_limit",
     "notify",
     "queue",
     "seq",
