@@ -5,21 +5,33 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Between two lines of one kind.
+/// Between two lines of one kind, unless another time is said.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Lets lines of one kind through, at most one in ten seconds.
-#[derive(Debug, Default)]
+/// Lets lines of one kind through, at most one in ten seconds or what else is said.
+#[derive(Debug)]
 pub(crate) struct LogLimit {
+    every: Duration,
     last: Mutex<(Option<Instant>, u64)>,
 }
 
+impl Default for LogLimit {
+    fn default() -> LogLimit {
+        LogLimit::every(EVERY)
+    }
+}
+
 impl LogLimit {
+    /// At most one line in this time.
+    pub(crate) fn every(every: Duration) -> LogLimit {
+        LogLimit { every, last: Mutex::default() }
+    }
+
     /// Whether a line is due now; if so, how many were left out since the one before it.
     pub(crate) fn pass(&self) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (time, left_out) = &mut *last;
-        if time.is_some_and(|time| time.elapsed() < EVERY) {
+        if time.is_some_and(|time| time.elapsed() < self.every) {
             *left_out += 1;
             return None;
         }

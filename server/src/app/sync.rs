@@ -1,11 +1,18 @@
 //! Keeping a device in step: "I have up to 41" is answered from memory, or with rows 42 and up (S2, S20).
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::warn;
 
 use crate::domain::{Entry, HistoryId, MessageId, RangeQuery, Uid};
+use crate::log_limit::LogLimit;
 use crate::notify::{Notifier, Wake};
 use crate::queue::{Mark, Watermarks};
 use crate::store::{MessageStore, Page, StoreError};
+
+/// How often the log tells of devices that are ahead.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// How much one pull may carry (I9).
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +48,8 @@ pub struct Sync {
     notifier: Arc<dyn Notifier>,
     history: HistoryId,
     limits: PullLimits,
+    /// For lines about devices that are ahead.
+    log: Arc<LogLimit>,
 }
 
 impl Sync {
@@ -52,7 +61,7 @@ impl Sync {
         history: HistoryId,
         limits: PullLimits,
     ) -> Sync {
-        Sync { store, watermarks, notifier, history, limits }
+        Sync { store, watermarks, notifier, history, limits, log: Arc::new(LogLimit::every(TELL_EVERY)) }
     }
 
     /// The watermark of `uid`; loaded from storage at the first asking only.
@@ -91,6 +100,16 @@ impl Sync {
             None => newest,
         };
         Ok(Pulled { entries, synced, more })
+    }
+
+    /// A device says that it has rows beyond the newest one: proof that older files were put back without `tidemark restored`, unless the
+    /// device is wrong. Logged once a minute at most, whoever says it.
+    pub fn note_ahead(&self, mark: &Mark, cursor: u64) {
+        let Some(left_out) = self.log.pass() else { return };
+        warn!(
+            uid = %mark.uid(), cursor, newest = %mark.newest(), left_out,
+            "a device has rows that are not here; if older files were put back, stop and run `tidemark restored`"
+        );
     }
 
     /// GetRange over the caller's own rows.

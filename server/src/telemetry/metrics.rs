@@ -22,6 +22,8 @@ pub struct Metrics {
     pub heartbeats_alive: Counter,
     /// `tidemark_heartbeats_total{result="entries"}`: heartbeats answered with rows.
     pub heartbeats_entries: Counter,
+    /// `tidemark_cursors_ahead_total`: heartbeats beyond the newest row of their inbox.
+    pub cursors_ahead: Counter,
     /// `tidemark_send_seconds`: from taking a send to its answer.
     pub send_seconds: Histogram,
     /// `tidemark_deliver_seconds`: from acceptance to handing the row to a connected receiver.
@@ -41,6 +43,9 @@ impl Metrics {
         let (send_seconds, deliver_seconds, connections) = (seconds(), seconds(), Gauge::default());
         registry.register("tidemark_messages", "Messages accepted", messages.clone());
         registry.register("tidemark_heartbeats", "Heartbeats answered", heartbeats.clone());
+        let cursors_ahead = Counter::default();
+        let help = "Heartbeats beyond the newest row of their inbox: older files were put back, or a client is wrong";
+        registry.register("tidemark_cursors_ahead", help, cursors_ahead.clone());
         registry.register("tidemark_send_seconds", "From taking a send to its answer", send_seconds.clone());
         registry.register(
             "tidemark_deliver_seconds",
@@ -56,6 +61,7 @@ impl Metrics {
             messages_http: messages.get_or_create_owned(&[("path", "http")]),
             messages_websocket: messages.get_or_create_owned(&[("path", "websocket")]),
             heartbeats_alive: heartbeats.get_or_create_owned(&[("result", "alive")]),
+            cursors_ahead,
             heartbeats_entries: heartbeats.get_or_create_owned(&[("result", "entries")]),
             send_seconds,
             deliver_seconds,

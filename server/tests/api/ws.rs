@@ -100,6 +100,8 @@ async fn a_cursor_beyond_the_newest_is_told_the_true_one() {
         let alive = socket.only_answer_to(beyond).await;
         assert_eq!((&alive["type"], &alive["seq"]), (&json!("alive"), &json!(newest)), "{beyond}");
     }
+    let metrics = app.send(app.request(reqwest::Method::GET, "/metrics")).await.text;
+    assert!(metrics.contains("tidemark_cursors_ahead_total 3\n"), "each is counted: {metrics}");
     let id = app.say(&ann, &bob, 2, "after").await;
     let frame = socket.expect("entries").await;
     assert_eq!(

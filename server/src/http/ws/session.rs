@@ -251,6 +251,10 @@ impl Session {
     async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
         let newest = self.mark.newest();
         let cursor = MessageId::new(seq).map_or(newest, |seq| seq.min(newest));
+        if seq > newest.get() {
+            self.state.metrics.cursors_ahead.inc();
+            self.state.sync.note_ahead(&self.mark, seq);
+        }
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
         if cursor < newest {
             return self.catch_up(socket, cursor).await;
