@@ -33,12 +33,15 @@ use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, Sequences, StoreHealth};
 
+mod files;
 mod issued;
 mod lines;
 
+pub use files::{BadFile, check_journal};
 pub use issued::{renew_numbers, renew_stored_numbers};
 pub use lines::sequencer;
 
+use files::Rule;
 use issued::numbers_of_all_else;
 use lines::compared_sequencer;
 
@@ -63,6 +66,9 @@ pub enum BootError {
         /// Under which name.
         file: PathBuf,
     },
+    /// A file of the installation is missing, damaged, of another moment or of another installation.
+    #[error(transparent)]
+    BadFile(#[from] BadFile),
     /// The database opened but does not answer.
     #[error("the database cannot be read: {0}")]
     Store(#[from] StoreError),
@@ -118,10 +124,28 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Opens the database that `config` names, and applies the migrations that it lacks.
+    /// Opens the database that `config` names, applies the migrations that it lacks, and sees to it that the files beside it belong
+    /// to it.
     pub async fn open(config: &Config) -> Result<Storage, BootError> {
+        Storage::open_by(config, Rule::Strict).await
+    }
+
+    /// The same after files were put back: those that only say how far numbers were given may be older, or missing.
+    pub async fn open_restored(config: &Config) -> Result<Storage, BootError> {
+        check_installed(config)?;
+        Storage::open_by(config, Rule::Restored).await
+    }
+
+    async fn open_by(config: &Config, rule: Rule) -> Result<Storage, BootError> {
+        files::check_database(config)?;
         let file = config.storage.file()?;
         let db = Db::open_with(&file, &config.storage.sqlite()).await?;
+        files::make_private(config)?;
+        if let Err(refusal) = files::check_and_stamp(config, &db, rule, random_uuid(), random_uuid()).await {
+            // Why nothing starts is said, not what closing adds to that.
+            _ = db.close().await;
+            return Err(refusal);
+        }
         info!(path = %file.display(), "the database is open");
         let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
         let directory_for_queues = Arc::new(directory.for_queues());
@@ -178,6 +202,7 @@ pub fn is_installed(config: &Config) -> Result<bool, BootError> {
 /// # Errors
 /// [`BootError::NoInstallation`].
 pub fn check_installed(config: &Config) -> Result<(), BootError> {
+    files::check_database(config)?;
     if is_installed(config)? {
         return Ok(());
     }

@@ -5,14 +5,15 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::files::fingerprint;
 use super::{BootError, Storage, directory_of};
 use crate::config::Config;
 use crate::seq::{Ids, Stored};
 use crate::store::MessageStore;
-use crate::store::sqlite::end_invites;
+use crate::store::sqlite::{Identity, end_invites};
 
 /// Where the segments of all other numbers are kept, and the secret of the codes of invitations.
-fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
+pub(super) fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
     let file = config.storage.file()?.with_file_name("ids.db");
     let secret = file.with_file_name("invites.key");
     Ok((file, secret))
@@ -56,7 +57,10 @@ pub async fn renew_numbers(
     let stored = Stored { invite: known.invite.max(invite), ..known };
     Ids::skip(&file, stored, u64::from(ahead)).await?;
     end_invites(storage.db()).await?;
-    replace_secret(&secret)
+    // Interrupted anywhere between here and the end, no key is a wrong one.
+    Identity::forget_key(storage.db()).await?;
+    replace_secret(&secret)?;
+    Ok(Identity::put_key(storage.db(), &fingerprint(&secret_in(&secret)?)).await?)
 }
 
 /// The same, with the numbers that are stored already.
@@ -71,9 +75,10 @@ pub async fn renew_stored_numbers(
 }
 
 /// The secret in this file, which is made if it is not there.
-fn secret_in(path: &Path) -> Result<String, BootError> {
+pub(super) fn secret_in(path: &Path) -> Result<String, BootError> {
     match fs::read_to_string(path) {
-        Ok(text) => Ok(text.trim().to_owned()),
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Ok(_) => replace_secret(path).and_then(|()| secret_in(path)),
         Err(why) if why.kind() == ErrorKind::NotFound => replace_secret(path).and_then(|()| secret_in(path)),
         Err(why) => Err(BootError::File { path: path.to_owned(), why }),
     }

@@ -24,6 +24,7 @@ pub(super) struct Export {
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), Fault> {
     boot::check_installed(config)?;
+    boot::check_journal(config)?;
     let database = config.storage.file()?;
     let mut snapshot =
         SqliteSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;

@@ -20,7 +20,7 @@ pub(super) struct Restored {
 }
 
 pub(super) async fn run(what: Restored, config: &Config) -> Result<(), Fault> {
-    let storage = Storage::open_existing(config).await?;
+    let storage = Storage::open_restored(config).await?;
     let done = renew(&storage, config, what.ahead).await;
     storage.close().await.map_err(BootError::from)?;
     println!("{}", done?);

@@ -7,6 +7,7 @@ mod accounts;
 mod contract;
 mod conversations;
 mod door;
+mod files;
 mod floods;
 mod groups;
 mod invites;

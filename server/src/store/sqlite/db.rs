@@ -18,10 +18,13 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::lock::Lock;
 use super::scan::Scanners;
-use super::{OpenError, SqliteOptions};
+use super::{OpenError, SqliteOptions, private};
 use crate::store::StoreError;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// Bytes that a write-ahead log keeps when it begins anew.
+const MOST_LOG: u64 = 64 << 20;
 
 /// The main database.
 pub struct Db {
@@ -61,9 +64,10 @@ impl Db {
     pub async fn open_with(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
         if let Some(directory) = path.parent() {
             let io = |source| OpenError::Io { path: directory.to_owned(), source };
-            std::fs::create_dir_all(directory).map_err(io)?;
+            private::make_directory(directory).map_err(io)?;
         }
         let lock = Lock::take(path)?;
+        private::make_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let connect = connect_options(path, options)
             .pragma("cache_size", format!("-{}", options.writer_cache_kib))
             .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string());
@@ -251,6 +255,8 @@ pub(super) fn connect_options(path: &Path, options: &SqliteOptions) -> SqliteCon
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
+        // What a long reader made the log grow to is given back when the log begins anew.
+        .pragma("journal_size_limit", MOST_LOG.to_string())
         .busy_timeout(options.busy_timeout)
 }
 
@@ -330,6 +336,30 @@ mod tests {
         for (key, there) in [("dropped", false), ("rolled back", false), ("kept", true)] {
             assert_eq!(value(&db, key).await.is_some(), there, "{key}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_log_that_a_long_reader_made_grow_is_cut_again() {
+        let (_directory, path) = place();
+        let db = Db::open(&path).await.expect("opened");
+        let log = || std::fs::metadata(path.with_extension("db-wal")).expect("a log").len();
+        let mut reader = db.readers().begin().await.expect("begun");
+        sqlx::query("SELECT count(*) FROM meta").execute(&mut *reader).await.expect("a moment");
+        for _ in 0..9 {
+            let mut tx = db.write().await.expect("begun");
+            sqlx::query("REPLACE INTO meta VALUES ('large', hex(randomblob(4 << 20)))")
+                .execute(&mut *tx)
+                .await
+                .expect("put");
+            tx.commit().await.expect("committed");
+        }
+        assert!(log() > MOST_LOG, "{}", log());
+        reader.rollback().await.expect("ended");
+        db.checkpointer().await.expect("connected").checkpoint().await.expect("emptied");
+        let mut tx = db.write().await.expect("begun");
+        put(&mut tx, "the log begins anew").await;
+        tx.commit().await.expect("committed");
+        assert!(log() <= MOST_LOG, "{}", log());
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 //! never removed: removing it would let two processes lock two different files of the same name.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::OpenError;
@@ -21,7 +22,7 @@ impl Lock {
         path.push(".lock");
         let path = Path::new(&path);
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(io)?;
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => Ok(Lock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.to_owned() }),

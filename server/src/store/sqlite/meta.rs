@@ -43,6 +43,12 @@ pub(super) async fn put(
     Ok(())
 }
 
+/// Removes `key`.
+pub(super) async fn remove(connection: &mut SqliteConnection, key: &str) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM meta WHERE key = ?").bind(key).execute(connection).await?;
+    Ok(())
+}
+
 /// The history's name, if it has one yet.
 pub(super) async fn history(executor: impl SqliteExecutor<'_>) -> Result<Option<HistoryId>, StoreError> {
     let Some(text) = text(executor, HISTORY).await? else { return Ok(None) };
@@ -89,6 +95,7 @@ pub(super) async fn check_finished(executor: impl SqliteExecutor<'_>) -> Result<
     }
 }
 
-async fn text(executor: impl SqliteExecutor<'_>, key: &str) -> Result<Option<String>, StoreError> {
+/// The text under `key`.
+pub(super) async fn text(executor: impl SqliteExecutor<'_>, key: &str) -> Result<Option<String>, StoreError> {
     Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = ?").bind(key).fetch_optional(executor).await?)
 }

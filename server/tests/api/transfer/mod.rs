@@ -17,6 +17,8 @@ mod import;
 mod one_user;
 mod restored;
 
+pub(crate) use restored::copy;
+
 /// Runs a command to its end: exit code, and the last line that it said.
 async fn tidemark(args: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
@@ -28,14 +30,14 @@ async fn tidemark(args: &[&str]) -> (i32, String) {
 }
 
 /// Runs a command that must succeed over the data in `data`.
-async fn done(data: &Path, args: &[&str]) -> String {
+pub(crate) async fn done(data: &Path, args: &[&str]) -> String {
     let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
     assert_eq!(code, 0, "{args:?}: {said}");
     said
 }
 
 /// Runs a command that must fail over the data in `data`.
-async fn refused(data: &Path, args: &[&str]) -> String {
+pub(crate) async fn refused(data: &Path, args: &[&str]) -> String {
     let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
     assert_eq!(code, 1, "{args:?}: {said}");
     said
@@ -46,7 +48,7 @@ fn text(path: &Path) -> &str {
 }
 
 /// A server over the files in `data`.
-async fn over(data: &Path) -> TestApp {
+pub(crate) async fn over(data: &Path) -> TestApp {
     let data = data.to_owned();
     TestApp::start_with(|config| {
         config.storage.data_dir = data;

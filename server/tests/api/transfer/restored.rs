@@ -170,7 +170,7 @@ async fn an_import_gives_nothing_that_was_given_after_the_export() {
     assert!(people.as_array().is_some_and(|list| !list.is_empty()), "{people}");
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("made");
     for entry in std::fs::read_dir(from).expect("readable") {
         let path = entry.expect("readable").path();

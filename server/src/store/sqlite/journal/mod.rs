@@ -10,12 +10,20 @@ use std::path::{Path, PathBuf};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Row as _, SqliteConnection};
 
-use super::SqliteOptions;
 use super::db::connect_options;
 use super::ledger::Effect;
+use super::{SqliteOptions, private};
 use crate::store::StoreError;
 
 pub(super) mod record;
+
+/// The batches, and up to which they were removed, which tells an empty journal of another moment. A trigger sees to it, so that it is
+/// true whatever version removes them.
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, batch BLOB NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS trimmed (one INTEGER PRIMARY KEY CHECK (one = 1), through INTEGER NOT NULL) STRICT;
+    CREATE TRIGGER IF NOT EXISTS trim AFTER DELETE ON journal
+        BEGIN UPDATE trimmed SET through = max(through, old.seq); END;";
 
 /// The open journal.
 pub(super) struct Journal {
@@ -45,7 +53,10 @@ impl Journal {
         options: &SqliteOptions,
         folded: u64,
     ) -> Result<Journal, StoreError> {
+        private::make_file(path).map_err(StoreError::unavailable)?;
+        // One that vanishes while it is in use is not made again: what it held would be missing without a word.
         let options = connect_options(path, options)
+            .create_if_missing(false)
             .page_size(options.journal_page_size)
             .pragma("cache_size", "-16384")
             .pragma("wal_autocheckpoint", options.journal_checkpoint_pages.to_string());
@@ -70,11 +81,7 @@ impl Journal {
             _ = broken.close().await;
         }
         let mut connection = SqliteConnection::connect_with(&self.options).await?;
-        sqlx::query(
-            "CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, batch BLOB NOT NULL) STRICT",
-        )
-        .execute(&mut connection)
-        .await?;
+        sqlx::raw_sql(SCHEMA).execute(&mut connection).await?;
         let rows = sqlx::query("SELECT seq, length(batch) FROM journal ORDER BY seq")
             .fetch_all(&mut connection)
             .await?;
@@ -82,7 +89,14 @@ impl Journal {
         for row in rows {
             stored.push_back((row.try_get::<i64, _>(0)?.cast_unsigned(), row.try_get::<i64, _>(1)? as usize));
         }
-        check_unbroken(&stored, folded)?;
+        let first = stored.front().map_or(folded, |(seq, _)| seq - 1);
+        sqlx::query("INSERT OR IGNORE INTO trimmed VALUES (1, ?)")
+            .bind(first.cast_signed())
+            .execute(&mut connection)
+            .await?;
+        let trimmed: i64 =
+            sqlx::query_scalar("SELECT through FROM trimmed").fetch_one(&mut connection).await?;
+        check_unbroken(&stored, trimmed.cast_unsigned(), folded)?;
         self.last = stored.back().map_or(folded, |(seq, _)| *seq);
         self.stored = stored;
         self.connection = Some(connection);
@@ -204,10 +218,12 @@ impl Journal {
 }
 
 /// Batches are numbered without gaps, and the first one that is not folded follows the last one that is.
-fn check_unbroken(stored: &VecDeque<(u64, usize)>, folded: u64) -> Result<(), StoreError> {
+/// `trimmed`: the last batch that was removed.
+fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, folded: u64) -> Result<(), StoreError> {
     let gap = |seq: u64| {
         StoreError::corrupt(format!(
-            "batch {seq} is missing in the journal; the two database files do not belong together"
+            "batch {seq} is missing in the journal; the two database files do not belong together: put back files of one moment, or \
+             move the journal away and run `tidemark restored` to go on without what only it holds"
         ))
     };
     match stored.front() {
@@ -221,6 +237,7 @@ fn check_unbroken(stored: &VecDeque<(u64, usize)>, folded: u64) -> Result<(), St
     match stored.back() {
         // Trimming goes up to what is folded, so an older journal would be found cut off below it.
         Some((last, _)) if *last < folded => Err(gap(last + 1)),
+        None if trimmed != folded => Err(gap(trimmed.min(folded) + 1)),
         _ => Ok(()),
     }
 }

@@ -1,0 +1,283 @@
+//! The files of an installation: whether all are there, whole, and of one moment; and readable by their owner alone.
+//!
+//! Called under the lock of the database, before any of the other files is opened. Going on without a file, or with an older one, could
+//! lose what was accepted or give numbers a second time; so a start is refused, with the command that helps. `judge` is pure.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use super::{BootError, directory_of, issued};
+use crate::config::{Config, SequenceSource};
+use crate::store::sqlite::stamp::{self, Found, Mark, Stamp};
+use crate::store::sqlite::{Db, Identity, private};
+
+const JOURNAL: &str = "journal";
+const SEQUENCE: &str = "sequence";
+const IDS: &str = "ids";
+const KEY: &str = "key";
+
+/// How to take files that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// They must belong together.
+    Strict,
+    /// Files were put back: what only says how far numbers were given may be older or missing.
+    Restored,
+}
+
+/// A file of the installation does not fit.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {wrong}", path.display())]
+pub struct BadFile {
+    path: PathBuf,
+    wrong: Wrong,
+}
+
+/// What is wrong with a file beside the database.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Wrong {
+    #[error(
+        "is missing; put it back as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
+    )]
+    Missing,
+    #[error(
+        "is empty; put it back as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
+    )]
+    Empty,
+    #[error(
+        "is older than the database; put back files of one moment, or run `tidemark restored` to go on with these"
+    )]
+    Older,
+    #[error(
+        "is newer than the database; put back files of one moment, or run `tidemark restored` to go on with these"
+    )]
+    Newer,
+    #[error(
+        "is of another moment than the database; put back files of one moment, or move it away and run `tidemark restored` to go on \
+         without what only it holds"
+    )]
+    OtherMoment,
+    #[error(
+        "belongs to another installation; put back the right one, or move it away and run `tidemark restored` to go on without it"
+    )]
+    Foreign,
+    #[error("is the file `{0}` of an installation, under a wrong name; give each file its name back")]
+    OtherRole(String),
+    #[error("is in use by another process; stop that one")]
+    Busy,
+    #[error("was written by a newer version; run that version")]
+    NewerVersion,
+    #[error("cannot be used now ({0}); see to that and start again")]
+    Unusable(String),
+    #[error(
+        "is damaged ({0}); put back a good copy, or move it away and run `tidemark restored` to go on without what only it held"
+    )]
+    Damaged(String),
+    #[error("is {how}, but {} is there; put back the database that belongs to it, or choose an empty data directory", beside.display())]
+    NoDatabase { how: &'static str, beside: PathBuf },
+    #[error("is damaged ({0}); put back all files of one moment, and run `tidemark restored`")]
+    DamagedDatabase(String),
+}
+
+/// A file beside the database.
+struct Beside {
+    role: &'static str,
+    path: PathBuf,
+}
+
+/// The databases beside the main one.
+fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
+    let main = config.storage.file()?;
+    let (ids, _) = issued::issuer_files(config)?;
+    let mut files = vec![Beside { role: JOURNAL, path: main.with_extension("journal.db") }];
+    if config.sequence.source == SequenceSource::Embedded {
+        files.push(Beside { role: SEQUENCE, path: main.with_file_name("sequence.db") });
+    }
+    files.push(Beside { role: IDS, path: ids });
+    Ok(files)
+}
+
+/// Refuses a database that cannot be one, and a missing one whose other files are there. Makes nothing.
+pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
+    let path = config.storage.file()?;
+    let how = match stamp::look(&path) {
+        None => return Ok(()),
+        Some(Found::Missing) => "missing",
+        Some(Found::Empty) => "empty",
+        Some(Found::Damaged(why)) => return Err(BadFile { path, wrong: Wrong::DamagedDatabase(why) }.into()),
+        Some(Found::Unreadable(why)) => return Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
+        Some(_) => return Ok(()),
+    };
+    let used = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let (_, key) = issued::issuer_files(config)?;
+    let others = beside(config)?.into_iter().map(|file| file.path).chain([key]);
+    match others.into_iter().find(|other| used(other)) {
+        None => Ok(()),
+        Some(beside) => Err(BadFile { path, wrong: Wrong::NoDatabase { how, beside } }.into()),
+    }
+}
+
+/// Refuses a database without its journal, for those who only read.
+pub fn check_journal(config: &Config) -> Result<(), BootError> {
+    let path = config.storage.file()?.with_extension("journal.db");
+    match stamp::look(&path) {
+        None => Ok(()),
+        Some(Found::Empty) => Err(BadFile { path, wrong: Wrong::Empty }.into()),
+        Some(Found::Damaged(why)) => Err(BadFile { path, wrong: Wrong::Damaged(why) }.into()),
+        Some(Found::Unreadable(why)) => Err(BadFile { path, wrong: Wrong::Unusable(why) }.into()),
+        Some(_) => Err(BadFile { path, wrong: Wrong::Missing }.into()),
+    }
+}
+
+/// Takes away what others may do with the files, and with the data directory unless a database was named without it.
+pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
+    let main = config.storage.file()?;
+    let (_, key) = issued::issuer_files(config)?;
+    let databases = beside(config)?.into_iter().map(|file| file.path).chain([main.clone()]);
+    let with = |path: &Path, ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
+    let mut all: Vec<PathBuf> =
+        databases.flat_map(|path| [with(&path, "-wal"), with(&path, "-shm"), path]).collect();
+    all.extend([with(&main, ".lock"), key]);
+    if config.storage.database_url.is_empty() {
+        all.push(directory_of(&main).to_owned());
+    }
+    let mut tightened = Vec::new();
+    for path in all {
+        match private::tighten(&path) {
+            Ok(false) => {}
+            Ok(true) => tightened.push(path.display().to_string()),
+            Err(error) => {
+                warn!(path = %path.display(), %error, "others may read this file, and that cannot be changed")
+            }
+        }
+    }
+    if !tightened.is_empty() {
+        info!(files = tightened.join(", "), "others could read these; now their owner alone can");
+    }
+    Ok(())
+}
+
+/// Checks the files and gives all of them the mark of this start; those that may be missing are made.
+pub(super) async fn check_and_stamp(
+    config: &Config,
+    db: &Db,
+    rule: Rule,
+    token: Uuid,
+    new_installation: Uuid,
+) -> Result<(), BootError> {
+    let known = Identity::read(db).await?;
+    let (_, key) = issued::issuer_files(config)?;
+    let files = beside(config)?;
+    let mut found = Vec::new();
+    for Beside { role, path } in &files {
+        let looked_at = path.clone();
+        let there = tokio::task::spawn_blocking(move || stamp::read(&looked_at)).await;
+        let there = there.unwrap_or_else(|panic| Found::Unreadable(panic.to_string()));
+        found.push((*role, path, there));
+    }
+    let key_there = fs::read_to_string(&key).ok().filter(|secret| !secret.trim().is_empty());
+    for (role, path, there) in &found {
+        if let Err(wrong) = judge(&known, role, there) {
+            allow(rule, role, path, wrong)?;
+        }
+    }
+    if let Err(wrong) = judge_key(&known, key_there.as_deref()) {
+        allow(rule, KEY, &key, wrong)?;
+    }
+
+    let last = known.current.map_or(0, |mark| mark.start);
+    let installation = known.installation.unwrap_or(new_installation);
+    // A start that did not come to its end has marked some files already, and is gone on with.
+    let mark = known.next.unwrap_or(Mark { start: last + 1, token });
+    Identity::begin(db, installation, mark).await?;
+    for Beside { role, path } in &files {
+        let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
+        let (to, stamp) = (path.clone(), Stamp { role: (*role).to_owned(), installation, mark });
+        let written = tokio::task::spawn_blocking(move || stamp::write(&to, &stamp, page_size)).await;
+        let written = written.unwrap_or_else(|panic| Err(panic.to_string()));
+        written.map_err(|why| BadFile { path: path.clone(), wrong: Wrong::Unusable(why) })?;
+    }
+    let secret = issued::secret_in(&key)?;
+    let io = |why| BootError::File { path: directory_of(&key).to_owned(), why };
+    fs::File::open(directory_of(&key)).and_then(|opened| opened.sync_all()).map_err(io)?;
+    let roles: Vec<&str> = files.iter().map(|file| file.role).collect();
+    Ok(Identity::finish(db, mark, &roles, &fingerprint(&secret)).await?)
+}
+
+/// What identifies a secret without telling it.
+pub(super) fn fingerprint(secret: &str) -> String {
+    Sha256::digest(secret.trim()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a file must be there. Earlier versions did not note which they made; only what was folded proves that there was a journal.
+fn required(known: &Identity, role: &str) -> bool {
+    match known.current {
+        Some(_) => known.files.iter().any(|known| known == role),
+        None => role == JOURNAL && known.folded,
+    }
+}
+
+/// Whether what was `found` is what belongs beside the database.
+fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
+    let required = required(known, role);
+    let stamp = match found {
+        Found::Missing if required => return Err(Wrong::Missing),
+        Found::Empty if required => return Err(Wrong::Empty),
+        Found::Missing | Found::Empty => return Ok(()),
+        Found::Newer => return Err(Wrong::NewerVersion),
+        Found::Busy => return Err(Wrong::Busy),
+        Found::Damaged(why) => return Err(Wrong::Damaged(why.clone())),
+        Found::Unreadable(why) => return Err(Wrong::Unusable(why.clone())),
+        // An earlier version wrote it, and the database was used by a later one.
+        Found::Unstamped if known.current.is_some() && required => return Err(other(role, Wrong::Older)),
+        Found::Unstamped => return Ok(()),
+        Found::Stamped(stamp) => stamp,
+    };
+    if stamp.role != role {
+        return Err(Wrong::OtherRole(stamp.role.clone()));
+    }
+    match known.installation {
+        // The database is of the time before stamps.
+        None => return Err(other(role, Wrong::Newer)),
+        Some(installation) if installation != stamp.installation => return Err(Wrong::Foreign),
+        Some(_) => {}
+    }
+    // Not in use since another source of numbers was configured: the comparison with the rows sees to it.
+    if !required || [known.current, known.next].contains(&Some(stamp.mark)) {
+        return Ok(());
+    }
+    let current = known.current.map_or(0, |mark| mark.start);
+    Err(other(role, if stamp.mark.start < current { Wrong::Older } else { Wrong::Newer }))
+}
+
+/// A journal of another moment cannot be gone on with.
+fn other(role: &str, wrong: Wrong) -> Wrong {
+    if role == JOURNAL { Wrong::OtherMoment } else { wrong }
+}
+
+fn judge_key(known: &Identity, secret: Option<&str>) -> Result<(), Wrong> {
+    match (&known.key, secret) {
+        (Some(_), None) => Err(Wrong::Missing),
+        (Some(known), Some(secret)) if *known != fingerprint(secret) => Err(Wrong::Older),
+        _ => Ok(()),
+    }
+}
+
+/// Lets pass what `restored` makes good.
+fn allow(rule: Rule, role: &str, path: &Path, wrong: Wrong) -> Result<(), BootError> {
+    let is_made_good = match wrong {
+        Wrong::Missing | Wrong::Empty => true,
+        Wrong::Older | Wrong::Newer => role != JOURNAL,
+        _ => false,
+    };
+    let bad = BadFile { path: path.to_owned(), wrong };
+    if rule == Rule::Restored && is_made_good {
+        warn!("{}", bad.to_string().split(';').next().unwrap_or_default());
+        return Ok(());
+    }
+    Err(bad.into())
+}

@@ -1,0 +1,102 @@
+//! What the main database knows of the files beside it: which there are, and since which start they belong together.
+//!
+//! A start writes its mark here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in between
+//! leaves some files with the current mark and some with the next one, and both are good. The start after that takes the same next mark:
+//! with another one, files that have the first would fit no longer.
+
+use uuid::Uuid;
+
+use super::db::Db;
+use super::meta;
+use super::stamp::Mark;
+use crate::store::StoreError;
+
+const INSTALLATION: &str = "installation";
+const CURRENT: &str = "start";
+const NEXT: &str = "start_next";
+const FILES: &str = "files";
+const KEY: &str = "invites_key";
+
+/// What is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The installation; `None`: only earlier versions used it.
+    pub installation: Option<Uuid>,
+    /// The last start.
+    pub current: Option<Mark>,
+    /// A start that did not come to its end.
+    pub next: Option<Mark>,
+    /// The roles of the files that belong to it.
+    pub files: Vec<String>,
+    /// The fingerprint of the key of invitations.
+    pub key: Option<String>,
+    /// Whether a batch of a journal was ever folded into it, so that there was one.
+    pub folded: bool,
+}
+
+impl Identity {
+    /// Reads it.
+    pub async fn read(db: &Db) -> Result<Identity, StoreError> {
+        let text = async |key| meta::text(db.readers(), key).await;
+        let installation = match text(INSTALLATION).await? {
+            Some(text) => Some(parsed(text.parse(), INSTALLATION)?),
+            None => None,
+        };
+        let files = text(FILES).await?.unwrap_or_default();
+        Ok(Identity {
+            installation,
+            current: mark(text(CURRENT).await?)?,
+            next: mark(text(NEXT).await?)?,
+            files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
+            key: text(KEY).await?,
+            folded: meta::number(db.readers(), meta::FOLDED).await? > 0,
+        })
+    }
+
+    /// A start begins: files may have this mark from now on.
+    pub async fn begin(db: &Db, installation: Uuid, next: Mark) -> Result<(), StoreError> {
+        let mut tx = db.write().await?;
+        meta::put(&mut tx, INSTALLATION, installation).await?;
+        meta::put(&mut tx, NEXT, written(next)).await?;
+        tx.commit().await
+    }
+
+    /// All files of these roles have the mark, and the key of invitations this fingerprint.
+    pub async fn finish(db: &Db, current: Mark, files: &[&str], key: &str) -> Result<(), StoreError> {
+        let mut tx = db.write().await?;
+        meta::put(&mut tx, CURRENT, written(current)).await?;
+        meta::put(&mut tx, FILES, files.join(",")).await?;
+        meta::put(&mut tx, KEY, key).await?;
+        meta::remove(&mut tx, NEXT).await?;
+        tx.commit().await
+    }
+
+    /// The key of invitations is about to be replaced: whichever is found is good.
+    pub async fn forget_key(db: &Db) -> Result<(), StoreError> {
+        let mut tx = db.write().await?;
+        meta::remove(&mut tx, KEY).await?;
+        tx.commit().await
+    }
+
+    /// The key of invitations has another fingerprint now.
+    pub async fn put_key(db: &Db, key: &str) -> Result<(), StoreError> {
+        let mut tx = db.write().await?;
+        meta::put(&mut tx, KEY, key).await?;
+        tx.commit().await
+    }
+}
+
+fn written(mark: Mark) -> String {
+    format!("{}:{}", mark.start, mark.token)
+}
+
+fn mark(text: Option<String>) -> Result<Option<Mark>, StoreError> {
+    let Some(text) = text else { return Ok(None) };
+    let (start, token) = text.split_once(':').unwrap_or_default();
+    let start = parsed(start.parse(), CURRENT)?;
+    Ok(Some(Mark { start, token: parsed(token.parse(), CURRENT)? }))
+}
+
+fn parsed<T, E>(parsed: Result<T, E>, key: &str) -> Result<T, StoreError> {
+    parsed.map_err(|_| StoreError::corrupt(format!("{key} cannot be read")))
+}

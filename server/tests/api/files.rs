@@ -1,0 +1,285 @@
+//! The files of an installation: what of them is missing, damaged or of another moment is named with what helps; and nobody but their
+//! owner reads them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tidemark::boot;
+use tidemark::config::Config;
+use tidemark::domain::Clock;
+
+use crate::support::{TestApp, texts};
+use crate::transfer::{copy, done, over, refused};
+
+const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
+
+fn config(data: &Path) -> Config {
+    let mut config = Config::default();
+    config.storage.data_dir = data.to_owned();
+    config.server.listen = "127.0.0.1:0".parse().expect("an address");
+    config
+}
+
+/// Why no server starts over these files.
+async fn no_start(data: &Path) -> String {
+    let error = boot::start(&config(data), Clock::system()).await.err().expect("refused").to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+/// A stopped installation with two people and a message.
+async fn stopped(data: &Path) {
+    let mut app = over(data).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "hi").await;
+    app.stop().await;
+}
+
+/// An interrupted start has marked some of the files; and the one after it may be interrupted, too.
+#[tokio::test]
+async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (marked, unmarked) = (place.path().join("marked"), place.path().join("unmarked"));
+    stopped(&marked).await;
+    earlier_version(&unmarked);
+    for data in [marked, unmarked] {
+        for _ in 0..2 {
+            for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
+                let file = rusqlite::Connection::open(data.join(name)).expect("opened");
+                file.execute_batch(UNMARKABLE).expect("prepared");
+                drop(file);
+                let said = no_start(&data).await;
+                assert!(said.contains(&format!("{name} cannot be used now (not now)")), "{said}");
+                let file = rusqlite::Connection::open(data.join(name)).expect("opened");
+                file.execute_batch("DROP TRIGGER refuse").expect("mended");
+            }
+            over(&data).await.stop().await;
+        }
+    }
+}
+
+/// Lets a start end when it marks this file, after those before it.
+const UNMARKABLE: &str = "
+    CREATE TABLE IF NOT EXISTS tidemark_file (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL,
+        role TEXT NOT NULL, installation TEXT NOT NULL, start INTEGER NOT NULL, token TEXT NOT NULL);
+    CREATE TRIGGER refuse BEFORE INSERT ON tidemark_file BEGIN SELECT RAISE(FAIL, 'not now'); END";
+
+/// The files of an installation of a version that stamped none, killed while some messages were only in the journal.
+fn earlier_version(data: &Path) {
+    fs::create_dir(data).expect("made");
+    for (name, dump) in [
+        ("tidemark.db", include_str!("fixtures/unstamped/tidemark.sql")),
+        ("tidemark.journal.db", include_str!("fixtures/unstamped/journal.sql")),
+        ("sequence.db", include_str!("fixtures/unstamped/sequence.sql")),
+        ("ids.db", include_str!("fixtures/unstamped/ids.sql")),
+    ] {
+        let database = rusqlite::Connection::open(data.join(name)).expect("made");
+        database.execute_batch(dump).expect("filled");
+    }
+    fs::write(data.join("invites.key"), include_str!("fixtures/unstamped/invites.key")).expect("written");
+}
+
+#[tokio::test]
+async fn an_installation_of_an_earlier_version_goes_on_unharmed() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    earlier_version(&data);
+    for start in 0..2 {
+        let mut app = over(&data).await;
+        let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
+        let rows = app.rows(&bob).await;
+        let said = texts(&rows);
+        assert_eq!(said.iter().filter(|text| **text == "in the tables").count(), 3, "{said:?}");
+        assert_eq!(said.iter().filter(|text| **text == "in the journal").count(), 2, "{said:?}");
+        let newest = rows.last().expect("rows")["message_id"].as_u64();
+        assert!(Some(app.say(&ann, &bob, 900 + start, "new").await) > newest);
+        let guest = app.sign_up(&format!("guest{start}")).await;
+        assert!(guest.uid > 10_002);
+        app.post(&guest, "/api/v1/invites/2Ki92b3jbYGS", json!({})).await.ok(200);
+        app.stop().await;
+    }
+    fs::remove_file(data.join("ids.db")).expect("removed");
+    assert!(no_start(&data).await.contains("ids.db is missing"), "now it is known which files there are");
+}
+
+#[tokio::test]
+async fn a_file_that_an_earlier_version_had_is_missed() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    earlier_version(&data);
+    // Only of the journal it is certain that it was there.
+    for name in &FILES[2..] {
+        fs::remove_file(data.join(name)).expect("removed");
+    }
+    over(&data).await.stop().await;
+
+    let data = place.path().join("without");
+    earlier_version(&data);
+    fs::remove_file(data.join(FILES[1])).expect("removed");
+    let said = no_start(&data).await;
+    assert!(said.contains("tidemark.journal.db is missing") && said.contains("tidemark restored"), "{said}");
+    assert!(!data.join(FILES[1]).exists(), "it was made");
+}
+
+#[tokio::test]
+async fn a_missing_or_damaged_file_is_named_with_what_helps() {
+    let place = tempfile::tempdir().expect("a directory");
+    let good = place.path().join("good");
+    stopped(&good).await;
+    let data = place.path().join("data");
+    let check = async |change: &dyn Fn(&Path), name: &str, parts: &[&str]| {
+        copy(&good, &data);
+        change(&data.join(name));
+        let before = fs::read(data.join(name)).ok();
+        let said = no_start(&data).await;
+        assert!(said.contains(name), "{name}: {said}");
+        parts.iter().for_each(|part| assert!(said.contains(part), "{name}: {part} is not in: {said}"));
+        assert_eq!(fs::read(data.join(name)).ok(), before, "{name} was changed");
+        fs::remove_dir_all(&data).expect("removed");
+    };
+    let cut = |path: &Path| {
+        let bytes = fs::read(path).expect("readable");
+        fs::write(path, &bytes[..bytes.len() - 4096]).expect("cut");
+    };
+    for name in &FILES[1..] {
+        let restored = ["put it back", "run `tidemark restored`"];
+        check(
+            &|path| fs::remove_file(path).expect("removed"),
+            name,
+            &["is missing", restored[0], restored[1]],
+        )
+        .await;
+        if *name == "invites.key" {
+            check(&|path| fs::write(path, "").expect("emptied"), name, &["is missing", restored[1]]).await;
+            check(
+                &|path| fs::write(path, "f".repeat(32)).expect("other"),
+                name,
+                &["run `tidemark restored`"],
+            )
+            .await;
+            continue;
+        }
+        check(&|path| fs::write(path, "").expect("emptied"), name, &["is empty", restored[0], restored[1]])
+            .await;
+        check(
+            &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
+            name,
+            &["it is not a database", "good copy"],
+        )
+        .await;
+        check(&cut, name, &["it is cut off", "good copy"]).await;
+    }
+    let all = "put back all files of one moment";
+    check(
+        &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
+        FILES[0],
+        &["it is not a database", all],
+    )
+    .await;
+    check(&cut, FILES[0], &["it is cut off", all]).await;
+    let belongs = ["tidemark.journal.db is there", "put back the database that belongs to it"];
+    check(&|path| fs::remove_file(path).expect("removed"), FILES[0], &["is missing", belongs[0], belongs[1]])
+        .await;
+    check(&|path| fs::write(path, "").expect("emptied"), FILES[0], &["is empty", belongs[0]]).await;
+    let wrong = |path: &Path| _ = fs::copy(path.with_file_name("ids.db"), path).expect("copied");
+    check(&wrong, "sequence.db", &["is the file `ids`", "its name back"]).await;
+    check(&wrong, "tidemark.journal.db", &["is the file `ids`"]).await;
+}
+
+#[tokio::test]
+async fn a_file_of_another_moment_or_installation_is_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (early, late, other, data) =
+        ["early", "late", "other", "data"].map(|name| place.path().join(name)).into();
+    stopped(&early).await;
+    copy(&early, &late);
+    let mut app = over(&late).await;
+    let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
+    app.say(&ann, &bob, 2, "later").await;
+    app.stop().await;
+    stopped(&other).await;
+    for name in &FILES[1..] {
+        for (from, part) in [(&early, "of one moment"), (&other, "tidemark restored")] {
+            // The key stays the same from start to start.
+            if *name == "invites.key" && from == &early {
+                continue;
+            }
+            copy(&late, &data);
+            fs::copy(from.join(name), data.join(name)).expect("replaced");
+            let said = no_start(&data).await;
+            assert!(said.contains(name) && said.contains(part), "{name}: {said}");
+            fs::remove_dir_all(&data).expect("removed");
+        }
+    }
+    for (from, part) in
+        [(&early, "put back files of one moment"), (&other, "belongs to another installation")]
+    {
+        copy(&late, &data);
+        fs::copy(from.join("tidemark.db"), data.join("tidemark.db")).expect("replaced");
+        let said = no_start(&data).await;
+        assert!(said.contains(part), "{said}");
+        fs::remove_dir_all(&data).expect("removed");
+    }
+
+    // The database of a moment and what only counts from another: `restored` goes on. A journal of another moment it does not touch.
+    copy(&late, &data);
+    fs::copy(early.join("ids.db"), data.join("ids.db")).expect("replaced");
+    fs::copy(early.join("tidemark.journal.db"), data.join("tidemark.journal.db")).expect("replaced");
+    let said = refused(&data, &["restored"]).await;
+    assert!(
+        said.contains("tidemark.journal.db is of another moment") && said.contains("move it away"),
+        "{said}"
+    );
+    fs::rename(data.join("tidemark.journal.db"), place.path().join("away.db")).expect("moved");
+    fs::remove_file(data.join("sequence.db")).expect("removed");
+    fs::remove_file(data.join("invites.key")).expect("removed");
+    done(&data, &["restored"]).await;
+    let app = over(&data).await;
+    let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
+    assert_eq!(texts(&app.rows(&bob).await), ["hi", "later"]);
+    assert!(app.say(&ann, &bob, 3, "latest").await > 10_000_000);
+    assert!(app.sign_up("cat").await.uid > 110_000);
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+fn all_private(data: &Path) {
+    assert_eq!(mode(data), 0o700, "{}", data.display());
+    let mut looked_at = 0;
+    for entry in fs::read_dir(data).expect("readable") {
+        let path = entry.expect("readable").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        looked_at += 1;
+    }
+    assert!(looked_at >= 8, "{looked_at} files");
+}
+
+#[tokio::test]
+async fn the_files_are_their_owners_alone_whatever_they_were() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data: PathBuf = place.path().join("above").join("data");
+    // In a process of its own: the umask belongs to the whole process.
+    let (program, at) = (env!("CARGO_BIN_EXE_tidemark"), data.display());
+    let script = format!("umask 000 && exec '{program}' migrate --data-dir '{at}'");
+    let output = tokio::process::Command::new("sh").args(["-c", &script]).output();
+    let output = tokio::time::timeout(crate::support::PATIENCE, output).await.expect("in time").expect("run");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(mode(data.parent().expect("a parent")), 0o700);
+    for entry in fs::read_dir(&data).expect("readable") {
+        let path = entry.expect("readable").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+
+    for entry in fs::read_dir(&data).expect("readable") {
+        let path = entry.expect("readable").path();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).expect("widened");
+    }
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).expect("widened");
+    let app: TestApp = over(&data).await;
+    app.sign_up("ann").await;
+    all_private(&data);
+}
