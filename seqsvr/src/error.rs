@@ -33,7 +33,7 @@ pub enum NextError {
 
 /// No number could be had within the time that callers are kept waiting.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{reason} within {waited:?}; try again (the log says why)")]
+#[error("not within {waited:?}: {reason}; try again")]
 pub struct Unavailable {
     /// How long the call waited.
     pub waited: Duration,

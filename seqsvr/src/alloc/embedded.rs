@@ -97,7 +97,8 @@ impl Embedded {
             // The sender lives in `shared`, so only time can end the wait without a round.
             if timeout_at(deadline, rounds.changed()).await.is_err() {
                 self.tenure.shared().counters.gave_up();
-                let reason = Cow::Borrowed("the ceiling could not be raised");
+                let reason =
+                    Cow::Borrowed("the ceiling could not be raised (the log of this process says why)");
                 return Err(Unavailable { waited, reason }.into());
             }
         }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use tokio::time::{Instant, timeout_at};
 
 use super::metrics::{Counters, Metrics};
+use super::node::Waiting;
 use super::view::{Cause, Denied, View};
 use crate::clock::Moment;
 use crate::config::Options;
@@ -34,9 +35,31 @@ pub(crate) struct Hall {
     pub(super) tally: Tally,
     /// The tables are being read: until this moment, in nanoseconds.
     pub(super) hears_until: AtomicU64,
+    /// Since when they have been read without a break of a lease's length.
+    pub(super) hears_since: AtomicU64,
+    /// How many sections are given to this process, and what of that is not served yet.
+    pub(super) given: ArcSwap<Given>,
+    /// Why the last claim failed.
+    pub(super) unclaimed: ArcSwapOption<String>,
     /// The process is about to end, and wants to be given nothing.
     pub(super) leaving: AtomicBool,
     pub(super) rates: ArcSwap<Vec<(SectionId, f32)>>,
+}
+
+/// What a table gives to this process.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Given {
+    /// How many sections.
+    pub(crate) all: u32,
+    /// Those that are not served yet.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+impl Given {
+    /// How many sections are not served yet.
+    pub(crate) fn unserved(&self) -> u32 {
+        self.waiting.iter().map(|one| one.sections.count()).sum()
+    }
 }
 
 /// Refusals by reason.
@@ -106,6 +129,42 @@ impl Hall {
     /// Whether no table was read for longer than the lease.
     pub(crate) fn is_lapsed(&self) -> bool {
         (self.clock)() >= Moment::from_nanos(self.hears_until.load(Ordering::Acquire))
+    }
+
+    /// What is given to this process by the table that it goes by.
+    pub(crate) fn given(&self) -> Guard<Arc<Given>> {
+        self.given.load()
+    }
+
+    /// For how long `waiting` could have been served: since no earlier owner could have a lease, and while this process read the
+    /// tables without a break. Zero while it does not read them, which it says by itself.
+    pub(crate) fn overdue(&self, waiting: &Waiting) -> Duration {
+        if self.is_lapsed() {
+            return Duration::ZERO;
+        }
+        let since = Moment::from_nanos(self.hears_since.load(Ordering::Acquire));
+        (self.clock)().since(waiting.due.max(since))
+    }
+
+    /// How long ago `waiting` was given, and why it is not served yet.
+    pub(crate) fn why(&self, waiting: &Waiting) -> (Duration, String) {
+        let now = (self.clock)();
+        let why = match self.unclaimed.load_full() {
+            _ if self.is_lapsed() => "the stores do not answer".to_owned(),
+            Some(why) => format!("the stores refuse the claim: {why}"),
+            None if now < waiting.due => {
+                let left = waiting.due.since(now).as_millis();
+                format!("the node that served them before may have a lease for {left} ms more")
+            }
+            None => "the claim is on its way".to_owned(),
+        };
+        (now.since(waiting.given), why)
+    }
+
+    /// Whether callers are served what they come for: the lease holds, and not all that is given still waits.
+    pub(crate) fn is_serving(&self) -> bool {
+        let given = self.given();
+        !self.is_lapsed() && (given.all == 0 || given.unserved() < given.all)
     }
 
     /// Whether the process is about to end.

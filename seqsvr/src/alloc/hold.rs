@@ -24,6 +24,8 @@ pub(crate) type Serving = (Owner, Vec<std::ops::RangeInclusive<SectionId>>);
 /// sections under an epoch that is known already would break the rules of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Hold {
+    /// When the table gave them.
+    given: Moment,
     /// From when on no earlier owner can have a lease.
     takeover: Moment,
     /// Given, not served.
@@ -44,7 +46,13 @@ impl Hold {
     /// Sections that counted as given at `now`.
     pub(super) fn new(sections: Runs, now: Moment, takeover: Moment) -> Self {
         let (ready, serving) = (Runs::default(), Runs::default());
-        Self { takeover, waiting: sections, ready, serving, found: None, asking: false, due: Some(now) }
+        let due = Some(now);
+        Self { given: now, takeover, waiting: sections, ready, serving, found: None, asking: false, due }
+    }
+
+    /// What is not served yet, with when it was given, and from when on it could have been served.
+    pub(super) fn waiting(&self) -> Option<(&Runs, Moment, Moment)> {
+        (!self.waiting.is_empty()).then_some((&self.waiting, self.given, self.takeover))
     }
 
     /// What was handed to `Serve`.

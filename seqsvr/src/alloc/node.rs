@@ -127,6 +127,17 @@ pub(crate) enum Action {
     },
 }
 
+/// Sections that the table gives to this life of the node, and that it does not serve yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// Which.
+    pub(crate) sections: Runs,
+    /// When they were given.
+    pub(crate) given: Moment,
+    /// From when on no earlier owner can have a lease.
+    pub(crate) due: Moment,
+}
+
 /// An AllocSvr's view of one Set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
@@ -209,6 +220,15 @@ impl Node {
     /// What the table gives to this incarnation, whether it is served already or not.
     pub(crate) fn held(&self) -> Runs {
         self.holds.values().fold(Runs::default(), |all, hold| all.union(&hold.sections()))
+    }
+
+    /// What is given to this incarnation and not served yet.
+    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        let waiting = |hold: &Hold| {
+            let (sections, given, due) = hold.waiting()?;
+            Some(Waiting { sections: sections.clone(), given, due })
+        };
+        self.holds.values().filter_map(waiting).collect()
     }
 
     /// When to send [`Event::Wake`].

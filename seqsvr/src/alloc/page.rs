@@ -53,7 +53,13 @@ impl Collector for Halls {
                 ConstCounter::new(value(metrics)).encode(family.encode_family(&label)?)?;
             }
         }
-        let gauges: [(&str, &str, Gauge); 2] = [
+        let gauges: [(&str, &str, Gauge); 4] = [
+            ("seqsvr_sections_given", "Sections that the routing table gives to this process", |hall| {
+                f64::from(hall.given().all)
+            }),
+            ("seqsvr_sections_unserved", "Those of them that are not served yet", |hall| {
+                f64::from(if hall.is_lapsed() { hall.given().all } else { hall.given().unserved() })
+            }),
             ("seqsvr_lease_remaining_seconds", "Until serving stops", |hall| {
                 hall.lease_remaining().as_secs_f64()
             }),

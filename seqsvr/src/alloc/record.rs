@@ -13,8 +13,10 @@ use super::node::{Predecessor, Serving};
 use crate::ids::{Epoch, SectionId};
 use crate::store::Owner;
 
-/// Stored, must stay.
-const HEAD: &str = "seqsvr serving 1";
+/// Stored, must stay. The first form, without the kernel that wrote it, is not relied on.
+const HEAD: &str = "seqsvr serving 2";
+/// Tells this run of this machine's kernel from every other one, also of a clone of the machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The directory, locked while this lives.
 pub(crate) struct DataDir {
@@ -44,7 +46,8 @@ impl DataDir {
 
     /// The record of one Set.
     pub(crate) fn record(&self, set: u32) -> Record {
-        Record { path: self.path.join(format!("serving-{set}")) }
+        let boot = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
+        Record { path: self.path.join(format!("serving-{set}")), boot }
     }
 }
 
@@ -52,6 +55,9 @@ impl DataDir {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     path: PathBuf,
+    /// Which kernel runs this process. The lock on the directory proves the process before this one dead only if the same kernel ran
+    /// it: a volume can be detached by force from a machine on which that process lives on. Empty: unknown.
+    boot: String,
 }
 
 impl Record {
@@ -65,18 +71,25 @@ impl Record {
                 return None;
             }
         };
-        let read = parse(&text);
-        if read.is_none() {
-            tracing::warn!(path = %self.path.display(), "the record of serving is damaged and is not relied on");
+        let Some((boot, read)) = parse(&text) else {
+            tracing::warn!(
+                path = %self.path.display(),
+                "the record of serving is damaged, or of an earlier version, and is not relied on"
+            );
+            return None;
+        };
+        if self.boot.is_empty() || boot != self.boot {
+            tracing::info!(path = %self.path.display(), "another run of a machine recorded what it served: its lease is waited for");
+            return None;
         }
-        read
+        Some(read)
     }
 
     /// Makes what is served durable, in place of what was recorded before.
     pub(crate) fn save(&self, incarnation: u64, serving: &[Serving]) -> io::Result<()> {
         let fresh = self.path.with_extension("new");
         let mut file = File::create(&fresh)?;
-        file.write_all(render(incarnation, serving).as_bytes())?;
+        file.write_all(render(&self.boot, incarnation, serving).as_bytes())?;
         file.sync_all()?;
         fs::rename(&fresh, &self.path)?;
         let folder = self.path.parent().expect("it lies in the data directory");
@@ -84,8 +97,8 @@ impl Record {
     }
 }
 
-fn render(incarnation: u64, serving: &[Serving]) -> String {
-    let mut text = format!("{HEAD}\nincarnation {incarnation}\n");
+fn render(boot: &str, incarnation: u64, serving: &[Serving]) -> String {
+    let mut text = format!("{HEAD}\nboot {boot}\nincarnation {incarnation}\n");
     for (owner, sections) in serving {
         for run in sections {
             let Epoch { term, version } = owner.epoch;
@@ -96,7 +109,8 @@ fn render(incarnation: u64, serving: &[Serving]) -> String {
     text + &format!("sha256 {sum}\n")
 }
 
-fn parse(text: &str) -> Option<Predecessor> {
+/// The kernel that ran the process, and what that served.
+fn parse(text: &str) -> Option<(String, Predecessor)> {
     let (body, sum) = text.strip_suffix('\n')?.rsplit_once("\nsha256 ")?;
     let body = format!("{body}\n");
     if checksum(&body) != sum {
@@ -106,6 +120,7 @@ fn parse(text: &str) -> Option<Predecessor> {
     if lines.next() != Some(HEAD) {
         return None;
     }
+    let boot = lines.next()?.strip_prefix("boot ")?.to_owned();
     let incarnation = lines.next()?.strip_prefix("incarnation ")?.parse().ok()?;
     let mut serving: Vec<Serving> = Vec::new();
     for line in lines {
@@ -119,7 +134,7 @@ fn parse(text: &str) -> Option<Predecessor> {
             _ => serving.push((owner, vec![run])),
         }
     }
-    Some(Predecessor { incarnation, serving })
+    Some((boot, Predecessor { incarnation, serving }))
 }
 
 fn checksum(text: &str) -> String {
@@ -154,8 +169,26 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_another_machine_or_version_is_not_relied_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let here = data.record(0);
+        // The volume was on another machine, whose process may live on there.
+        let there = Record { boot: "4a1b8f2e-another".to_owned(), ..here.clone() };
+        there.save(7, &serving()).unwrap();
+        assert!(there.load().is_some());
+        assert_eq!(here.load(), None);
+        let unknown = Record { boot: String::new(), ..here.clone() };
+        unknown.save(7, &serving()).unwrap();
+        assert_eq!(unknown.load(), None, "no two unknown kernels are the same");
+        let body = "seqsvr serving 1\nincarnation 7\n256 1 0 4\n";
+        fs::write(folder.path().join("serving-0"), format!("{body}sha256 {}\n", checksum(body))).unwrap();
+        assert_eq!(here.load(), None);
+    }
+
+    #[test]
     fn a_damaged_record_is_not_relied_on() {
-        let whole = render(7, &serving());
+        let whole = render("boot", 7, &serving());
         assert!(parse(&whole).is_some());
         for cut in 0..whole.len() {
             assert_eq!(parse(&whole[..cut]), None, "cut at {cut}");

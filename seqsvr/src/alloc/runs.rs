@@ -37,6 +37,11 @@ impl Runs {
         self.0
     }
 
+    /// How many sections there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.0.iter().map(|run| run.end().get() - run.start().get() + 1).sum()
+    }
+
     /// Whether there is no section.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::hall::{Clock, Hall, Tally};
+use super::hall::{Clock, Given, Hall, Tally};
 use super::metrics::Counters;
 use super::node::{Action, Event, Node, NodeRules, Serving};
 use super::rates::{self, Counts, Rates};
@@ -62,8 +62,6 @@ pub(crate) struct Shell {
     rates: Rates,
     /// Whether the last read succeeded, so that only changes are logged.
     reading: Option<bool>,
-    /// Why the last claim failed, so that the same reason is told once.
-    unclaimed: Option<String>,
 }
 
 /// A section that a newer owner has claimed, and under which assignment it was served here.
@@ -90,6 +88,9 @@ impl Shell {
             retired: AtomicU64::new(0),
             tally: Tally::default(),
             hears_until: AtomicU64::new(0),
+            hears_since: AtomicU64::new(0),
+            given: ArcSwap::default(),
+            unclaimed: ArcSwapOption::empty(),
             leaving: false.into(),
             rates: ArcSwap::default(),
         });
@@ -107,7 +108,6 @@ impl Shell {
             lost: mpsc::channel(LOST_AT_A_TIME),
             rates: Rates::new(),
             reading: None,
-            unclaimed: None,
         };
         (shell, hall)
     }
@@ -203,6 +203,10 @@ impl Shell {
             self.drain();
         }
         self.hall.view().set_deadline(self.core.lease_until());
+        let given = Given { all: self.core.held().count(), waiting: self.core.waiting() };
+        if given != **self.hall.given() {
+            self.hall.given.store(Arc::new(given));
+        }
     }
 
     /// Replaces the view. Whoever looks at the old one keeps its deadline.
@@ -310,18 +314,18 @@ impl Shell {
 
     fn save(&mut self, serving: Vec<Serving>) {
         let record = self.record.clone();
-        let NodeRules { incarnation, retry, .. } = self.settings.rules;
+        let NodeRules { incarnation, lease, .. } = self.settings.rules;
         self.work.spawn(async move {
-            let serving = Arc::new(serving);
-            loop {
-                let (to, what) = (record.clone(), Arc::clone(&serving));
-                match tokio::task::spawn_blocking(move || to.save(incarnation, &what)).await {
-                    Ok(Ok(())) => return Done::Event(Event::Recorded),
-                    Ok(Err(error)) => error!(%error, "what is served cannot be recorded; new sections wait"),
-                    Err(error) => error!(%error, "what is served cannot be recorded; new sections wait"),
-                }
-                sleep(retry * 10).await;
+            let saving = tokio::task::spawn_blocking(move || record.save(incarnation, &serving));
+            let cost = "serving without the record; the next start waits until the lease of this one is over";
+            match timeout(lease / 2, saving).await {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(error))) => error!(%error, "what is served cannot be recorded; {cost}"),
+                Ok(Err(error)) => error!(%error, "what is served cannot be recorded; {cost}"),
+                Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
             }
+            // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
+            Done::Event(Event::Recorded)
         });
     }
 
@@ -340,6 +344,9 @@ impl Shell {
         match outcome {
             Ok(_) => {
                 let until = asked + self.settings.rules.lease;
+                if self.hall.is_lapsed() {
+                    self.hall.hears_since.store(self.now().as_nanos(), Ordering::Release);
+                }
                 self.hall.hears_until.store(until.as_nanos(), Ordering::Release);
                 if self.reading.replace(true) != Some(true) {
                     info!(set, "the table is being read");
@@ -354,10 +361,12 @@ impl Shell {
 
     fn note_claim(&mut self, owner: Owner, outcome: &Result<Claimed, StoreError>) {
         let why = outcome.as_ref().err().map(ToString::to_string);
-        if let Some(error) = why.as_ref().filter(|why| Some(*why) != self.unclaimed.as_ref()) {
+        let before = self.hall.unclaimed.load_full();
+        // The same reason is told once.
+        if let Some(error) = why.as_ref().filter(|why| Some(*why) != before.as_deref()) {
             warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
         }
-        self.unclaimed = why;
+        self.hall.unclaimed.store(why.map(Arc::new));
     }
 }
 

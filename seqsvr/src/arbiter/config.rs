@@ -140,6 +140,9 @@ pub(crate) struct TimingConfig {
     pub(crate) calm_s: u64,
     /// Restarts in a row, without calm between them, until a node counts as dead: 2 and up. Default 4.
     pub(crate) restarts: u32,
+    /// Milliseconds for which a node may answer probes and not serve what it could: 1,000 to 600,000. Default 5,000. After them its
+    /// sections move to others until it is restarted, or for a minute, then two, up to an hour.
+    pub(crate) unserved_ms: u64,
 }
 
 impl Default for TimingConfig {
@@ -154,6 +157,7 @@ impl Default for TimingConfig {
             back_most: health.back_most,
             calm_s: health.calm.as_secs(),
             restarts: health.restarts,
+            unserved_ms: health.unserved.as_millis() as u64,
         }
     }
 }
@@ -243,6 +247,7 @@ impl ArbiterConfig {
         let least = timing.back_after.into();
         within("timing.back_most", timing.back_most.into(), least, 100_000, "within back_after and 100000")?;
         within("timing.restarts", timing.restarts.into(), 2, u64::MAX, "2 or more")?;
+        within("timing.unserved_ms", timing.unserved_ms, 1_000, 600_000, "within 1000 and 600000")?;
         Ok(ArbiterRules {
             number: self.number,
             takeover: Duration::from_millis(timing.takeover_ms),
@@ -254,6 +259,7 @@ impl ArbiterConfig {
                 back_most: timing.back_most,
                 calm: Duration::from_secs(timing.calm_s),
                 restarts: timing.restarts,
+                unserved: Duration::from_millis(timing.unserved_ms),
             },
             policy: self.policy.check()?,
             seed,

@@ -62,6 +62,12 @@ pub(crate) struct Probe {
     pub(crate) lapsed: bool,
     /// It serves, but is about to end: its sections should move while it still does.
     pub(crate) leaving: bool,
+    /// How many of the sections that it was given it serves.
+    pub(crate) served: u32,
+    /// How many it does not serve.
+    pub(crate) unserved: u32,
+    /// For how long the oldest of these could have been served.
+    pub(crate) overdue: Duration,
     /// Numbers a second, of the sections that handed out any lately.
     pub(crate) rates: Vec<(SectionId, u64)>,
 }
@@ -77,6 +83,8 @@ pub(crate) enum Change {
         /// `http://host:port` or `https://host:port`.
         addr: String,
     },
+    /// Forget the node, which serves nothing.
+    Remove(String),
     /// Spread the sections evenly, whatever their homes were.
     Rebalance,
 }
@@ -225,6 +233,11 @@ impl Arbiter {
             Role::Bidding => None,
             Role::Acting(reign) => Some(reign.wake_at()),
         }
+    }
+
+    /// The largest term that it has heard of.
+    pub(crate) fn heard_of(&self) -> u64 {
+        self.promised
     }
 
     /// The term under which it acts.

@@ -21,11 +21,25 @@ pub(crate) struct HealthRules {
     pub(crate) calm: Duration,
     /// Restarts in uneasy times until a node that never misses a probe for long counts as dead all the same.
     pub(crate) restarts: u32,
+    /// A node that answers, but has not served for this long what it could have, is set aside.
+    pub(crate) unserved: Duration,
 }
+
+/// For how long a node is set aside at first; twice as long each further time, up to [`ASIDE_MOST`].
+const ASIDE: Duration = Duration::from_secs(60);
+/// The longest that a node is set aside without another try.
+const ASIDE_MOST: Duration = Duration::from_secs(3_600);
 
 impl Default for HealthRules {
     fn default() -> Self {
-        Self { dead_after: 3, back_after: 15, back_most: 80, calm: Duration::from_secs(60), restarts: 4 }
+        Self {
+            dead_after: 3,
+            back_after: 15,
+            back_most: 80,
+            calm: Duration::from_secs(60),
+            restarts: 4,
+            unserved: Duration::from_secs(5),
+        }
     }
 }
 
@@ -40,6 +54,18 @@ pub(crate) struct Health {
     there: bool,
     /// The last death or restart, and how many have come in a row without a calm time between them.
     trouble: Option<(Moment, u32)>,
+    /// It answered, but did not serve.
+    aside: Option<Aside>,
+}
+
+/// A life of a node that did not serve what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Aside {
+    incarnation: u64,
+    /// Until then it is given nothing.
+    until: Moment,
+    /// How often that has happened.
+    times: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,6 +79,15 @@ enum State {
 impl Health {
     /// It answered a probe: this life of it serves.
     pub(crate) fn answered(&mut self, now: Moment, rules: &HealthRules, incarnation: u64) {
+        match self.aside {
+            Some(aside) if aside.incarnation != incarnation => {
+                // What kept the earlier life from serving may be mended.
+                self.aside = None;
+                self.state = State::Unknown;
+            }
+            Some(aside) if now < aside.until => return self.left(),
+            _ => {}
+        }
         let restarted = self.state != State::Unknown && incarnation != self.incarnation;
         self.incarnation = incarnation;
         self.misses = 0;
@@ -81,6 +116,21 @@ impl Health {
         self.state = State::Dead;
     }
 
+    /// It answers, but has not served for too long what it was given: as good as dead until it is restarted, or for a while.
+    pub(crate) fn unable(&mut self, now: Moment, incarnation: u64) {
+        let before = self.aside.filter(|aside| aside.incarnation == incarnation);
+        let times = before.map_or(0, |aside| aside.times) + 1;
+        let length = (ASIDE * (1 << (times - 1).min(16))).min(ASIDE_MOST);
+        self.incarnation = incarnation;
+        self.aside = Some(Aside { incarnation, until: now + length, times });
+        self.left();
+    }
+
+    /// Whether it answers, but is given nothing because it did not serve.
+    pub(crate) fn is_aside(&self, now: Moment) -> bool {
+        self.aside.is_some_and(|aside| now < aside.until)
+    }
+
     /// It says that it is about to end: gone as of now, and no worse for it when it returns.
     pub(crate) fn left(&mut self) {
         self.answers = 0;
@@ -90,7 +140,7 @@ impl Health {
 
     /// What was known of it no longer counts, since it may be another life by now; its record stays.
     pub(crate) fn forget(&mut self) {
-        *self = Self { trouble: self.trouble, ..Self::default() };
+        *self = Self { trouble: self.trouble, aside: self.aside, ..Self::default() };
     }
 
     /// Whether it answered the last probe.

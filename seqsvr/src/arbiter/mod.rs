@@ -7,6 +7,7 @@ mod balance;
 pub(crate) mod config;
 pub(crate) mod core;
 pub(crate) mod health;
+pub(crate) mod monitor;
 pub(crate) mod plan;
 pub(crate) mod probe;
 mod reign;

@@ -151,6 +151,45 @@ pub(crate) fn add(
     revise(table, nodes, &statuses, policy, version, homes)
 }
 
+/// The table without the node `name`: what was at home there is at home from now on with whoever serves it.
+///
+/// # Errors
+///
+/// One line for the operator: the node is unknown, or still serves sections.
+pub(crate) fn remove(table: &Table, name: &str, version: Epoch) -> Result<Table, String> {
+    let Some(index) = table.index(name) else {
+        return Err(format!("there is no node {name}; {}", known(table)));
+    };
+    let serves: u64 =
+        table.of(name).map(|one| u64::from(one.sections.end().get() - one.sections.start().get()) + 1).sum();
+    if serves > 0 {
+        return Err(format!("{name} still serves {serves} sections; run `seqsvr drain {name}` first"));
+    }
+    Ok(without(table, index, version))
+}
+
+/// The table without the node of this index, which serves nothing.
+pub(crate) fn without(table: &Table, index: u32, version: Epoch) -> Table {
+    let mut nodes = table.nodes.clone();
+    nodes.remove(index as usize);
+    let moved = |node: u32| if node > index { node - 1 } else { node };
+    let mut slots = open(table);
+    for slot in &mut slots {
+        slot.home = slot.home.filter(|&home| home != index).or(slot.node).map(moved);
+        slot.node = slot.node.map(moved);
+    }
+    Table { version, nodes, assignments: close(&table.sections(), &slots), ..table.clone() }
+}
+
+/// The first node that serves nothing and is drained or dead: who may be forgotten where there is no room for another name.
+pub(crate) fn spare(table: &Table, statuses: &[Status]) -> Option<u32> {
+    let idle = |node: &Node| table.of(&node.name).next().is_none();
+    let gone = |(node, status): &(&Node, &Status)| {
+        idle(node) && (node.state == NodeState::Drained || **status == Status::Dead)
+    };
+    table.nodes.iter().zip(statuses).position(|pair| gone(&pair)).map(|index| index as u32)
+}
+
 /// The table with homes spread evenly over the active nodes, and everything at home that can be.
 pub(crate) fn rebalance(
     table: &Table,

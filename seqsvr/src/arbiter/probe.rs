@@ -43,7 +43,7 @@ impl Prober {
         let (set, patience, failing) = (self.set, self.patience, Arc::clone(&self.failing));
         Box::pin(async move {
             let asked = async {
-                let reply = client?.probe(ProbeRequest { set }).await;
+                let reply = client?.probe(ProbeRequest { set, detail: false }).await;
                 Ok(reply.map_err(|status| status.message().to_owned())?.into_inner())
             };
             let outcome = timeout(patience, asked).await.unwrap_or_else(|_| Err("no answer".to_owned()));
@@ -89,6 +89,9 @@ impl From<ProbeReply> for Probe {
             version: reply.version.map(Into::into).unwrap_or_default(),
             lapsed: reply.lapsed,
             leaving: reply.leaving,
+            served: reply.served,
+            unserved: reply.unserved,
+            overdue: Duration::from_millis(reply.overdue_ms.into()),
             // A float becomes the nearest integer in range; what is not a number becomes 0.
             rates: rates.map(|(section, rate)| (SectionId::new(section), rate as u64)).collect(),
         }

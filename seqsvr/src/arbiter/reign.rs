@@ -53,6 +53,8 @@ struct Member {
     addr: String,
     health: Health,
     rates: Vec<(SectionId, u64)>,
+    /// Sections that it was given and does not serve, as it last said.
+    unserved: u32,
     probing: bool,
     probe_at: Moment,
 }
@@ -118,10 +120,16 @@ impl Reign {
         node: &str,
         outcome: Result<Probe, ()>,
     ) {
+        let unable = outcome.as_ref().is_ok_and(|probe| self.is_unable(now, rules, node, probe));
         let Some(member) = self.members.get_mut(node) else { return };
         member.probing = false;
+        member.unserved = outcome.as_ref().map_or(0, |probe| probe.unserved);
         let before = member.health.status();
         match outcome {
+            Ok(probe) if unable => {
+                member.health.unable(now, probe.incarnation);
+                member.rates.clear();
+            }
             Ok(probe) if probe.node == node && probe.leaving => {
                 member.health.left();
                 member.rates.clear();
@@ -138,6 +146,16 @@ impl Reign {
             }
         }
         self.stale |= member.health.status() != before;
+    }
+
+    /// Whether a node answers, but cannot serve: its disk is full, or its settings are not those of the stores. One that still serves
+    /// something is set aside only while no other one is: what no node can serve must not cost one after the other its sections.
+    fn is_unable(&self, now: Moment, rules: &ArbiterRules, node: &str, probe: &Probe) -> bool {
+        let late = probe.node == node && !probe.lapsed && probe.overdue >= rules.health.unserved;
+        let others = || self.members.iter().filter(|(name, _)| *name != node).map(|(_, member)| member);
+        late && !self.members.get(node).is_some_and(|member| member.health.is_aside(now))
+            && others().any(|other| matches!(other.health.status(), Status::Live(_)))
+            && (probe.served == 0 || !others().any(|other| other.health.is_aside(now)))
     }
 
     pub(super) fn change(&mut self, now: Moment, id: u64, change: Change, actions: &mut Vec<Action>) {
@@ -211,7 +229,8 @@ impl Reign {
         }
         self.beat_at = now + rules.takeover / 4;
         // Who has lost every node is more likely cut off itself: silence lets another try.
-        let lost = self.heard && self.members.values().all(|one| one.health.status() == Status::Dead);
+        let gone = |one: &Member| one.health.status() == Status::Dead && !one.health.is_aside(now);
+        let lost = self.heard && self.members.values().all(gone);
         self.beating = !lost;
         Some(if lost { Beat::Listen } else { Beat::Act })
     }
@@ -249,9 +268,9 @@ impl Reign {
         (!self.first).then_some(&self.table)
     }
 
-    /// Each node with what is thought of it.
-    pub(crate) fn statuses(&self) -> impl Iterator<Item = (&str, Status)> {
-        self.members.iter().map(|(name, member)| (name.as_str(), member.health.status()))
+    /// Each node with what is thought of it, and how many sections it was given and does not serve.
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = (&str, Status, u32)> {
+        self.members.iter().map(|(name, member)| (name.as_str(), member.health.status(), member.unserved))
     }
 
     /// Sections that changed their owner during this reign.
@@ -309,11 +328,17 @@ impl Reign {
             Change::Drain(node) => plan::drain(table, &node, statuses, policy, version),
             Change::Add { name, addr } => {
                 check_node(&name, &addr)?;
-                if table.index(&name).is_none() && table.nodes.len() >= NODES {
-                    return Err(format!("the Set knows {NODES} nodes already, its most"));
+                if table.index(&name).is_some() || table.nodes.len() < NODES {
+                    return Ok(plan::add(table, &name, &addr, statuses, policy, version));
                 }
-                Ok(plan::add(table, &name, &addr, statuses, policy, version))
+                let full = || format!("the Set knows {NODES} nodes already, its most; remove one first");
+                let spare = plan::spare(table, statuses).ok_or_else(full)?;
+                let mut left = statuses.to_vec();
+                left.remove(spare as usize);
+                let table = plan::without(table, spare, version);
+                Ok(plan::add(&table, &name, &addr, &left, policy, version))
             }
+            Change::Remove(node) => plan::remove(table, &node, version).map(Some),
             Change::Rebalance => Ok(plan::rebalance(table, statuses, policy, version)),
         }
     }
@@ -334,6 +359,7 @@ impl Reign {
                 addr: node.addr.clone(),
                 health: Health::default(),
                 rates: Vec::new(),
+                unserved: 0,
                 probing: false,
                 probe_at: now,
             });
@@ -365,10 +391,14 @@ impl Reign {
     }
 }
 
-/// Sections that `after` gives to another node than `before` did; nodes keep their indexes for good.
+/// Sections that `after` gives to another node than `before` did.
 fn moved(before: &Table, after: &Table) -> u64 {
+    let name = |table: &Table, node: Option<u32>| node.map(|node| table.nodes[node as usize].name.clone());
+    // Indexes change when a node is removed.
+    let same: Vec<Option<u32>> =
+        (0..before.nodes.len() as u32).map(|node| after.index(&name(before, Some(node))?)).collect();
     let pairs = open(before).into_iter().zip(open(after));
-    pairs.filter(|(old, new)| old.node != new.node).count() as u64
+    pairs.filter(|(old, new)| old.node.and_then(|node| same[node as usize]) != new.node).count() as u64
 }
 
 /// Refuses a name or an address that no table may hold.

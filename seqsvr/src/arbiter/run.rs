@@ -57,8 +57,8 @@ pub(crate) struct Shell {
     under_way: FuturesUnordered<BoxFuture<'static, Event>>,
     answers: BTreeMap<u64, oneshot::Sender<Outcome>>,
     asked: u64,
-    /// The stores did not answer when last asked.
-    lost: bool,
+    /// Why the stores did not answer when last asked.
+    lost: Option<String>,
 }
 
 impl Shell {
@@ -74,7 +74,7 @@ impl Shell {
             under_way: FuturesUnordered::new(),
             answers: BTreeMap::new(),
             asked: 0,
-            lost: false,
+            lost: None,
         };
         (shell, Handle { orders: order_to, view: seen })
     }
@@ -91,7 +91,7 @@ impl Shell {
             for action in self.arbiter.on(clock::now(), event) {
                 self.carry_out(action)?;
             }
-            View::of(&self.arbiter).publish(&self.view);
+            View::of(&self.arbiter, self.lost.clone()).publish(&self.view);
             let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));
             event = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -116,11 +116,11 @@ impl Shell {
             _ => return,
         };
         match failed {
-            Some(why) if !self.lost => warn!(%why, "the stores cannot be reached; trying on"),
-            None if self.lost => info!("the stores are back"),
+            Some(why) if self.lost.is_none() => warn!(%why, "the stores cannot be reached; trying on"),
+            None if self.lost.is_some() => info!("the stores are back"),
             _ => {}
         }
-        self.lost = failed.is_some();
+        self.lost = failed.map(ToString::to_string);
     }
 
     fn take(&mut self, order: Order) -> Event {

@@ -1,5 +1,7 @@
 //! What an arbiter shows of itself: to the log as it changes, and as metrics. Plain data, made after each event.
 
+use std::sync::Arc;
+
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -10,13 +12,26 @@ use tracing::{info, warn};
 use super::core::Arbiter;
 use super::plan::Status;
 use crate::ids::Epoch;
+use crate::routing::Table;
+use crate::store::survey::StoreHealth;
+
+/// One value for each node or store.
+type Labelled = Family<[(&'static str, String); 1], Gauge>;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// The term under which it acts.
     pub(crate) acting: Option<u64>,
+    /// The largest term that it has heard of.
+    pub(crate) promised: u64,
+    /// The table that counts, while it acts and there is one.
+    pub(crate) table: Option<Arc<Table>>,
+    /// Why the stores do not answer.
+    pub(crate) lost: Option<String>,
     version: Epoch,
+    /// Sections that nobody serves, as far as this arbiter knows.
+    unserved: u64,
     nodes: Vec<NodeView>,
     moves: u64,
 }
@@ -26,25 +41,45 @@ struct NodeView {
     name: String,
     status: Status,
     sections: u64,
+    unserved: u64,
 }
 
 impl View {
     /// What `arbiter` shows now.
-    pub(crate) fn of(arbiter: &Arbiter) -> Self {
-        let Some(reign) = arbiter.reign() else { return Self::default() };
+    pub(crate) fn of(arbiter: &Arbiter, lost: Option<String>) -> Self {
+        let promised = arbiter.heard_of();
+        let Some(reign) = arbiter.reign() else { return Self { promised, lost, ..Self::default() } };
         let sections = |name: &str| {
             let runs = reign.table().into_iter().flat_map(|table| table.of(name));
             runs.map(|one| u64::from(one.sections.end().get() - one.sections.start().get()) + 1).sum()
         };
-        let nodes = reign.statuses();
+        let nodes: Vec<NodeView> = reign
+            .statuses()
+            .map(|(name, status, unserved)| {
+                let sections: u64 = sections(name);
+                let unserved = if status == Status::Dead { sections } else { sections.min(unserved.into()) };
+                NodeView { name: name.to_owned(), status, sections, unserved }
+            })
+            .collect();
+        let all = reign
+            .table()
+            .map_or(0, |table| u64::from(table.sections().end().get() - table.sections().start().get()) + 1);
+        let given: u64 = nodes.iter().map(|node| node.sections).sum();
         Self {
             acting: arbiter.acting(),
+            promised,
+            table: reign.table().cloned(),
+            lost,
+            unserved: all.saturating_sub(given) + nodes.iter().map(|node| node.unserved).sum::<u64>(),
             version: reign.table().map(|table| table.version).unwrap_or_default(),
-            nodes: nodes
-                .map(|(name, status)| NodeView { name: name.to_owned(), status, sections: sections(name) })
-                .collect(),
+            nodes,
             moves: reign.moves(),
         }
+    }
+
+    /// Each node with what is thought of it.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&str, Status)> {
+        self.nodes.iter().map(|node| (node.name.as_str(), node.status))
     }
 
     /// Shows itself, and logs how it differs from what was shown before.
@@ -81,8 +116,9 @@ impl View {
     }
 
     /// The metrics page: `seqsvr_arbiter_acting`, `seqsvr_arbiter_term` (0 while it stands by), `seqsvr_route_version`,
-    /// `seqsvr_arbiter_nodes_live`, `seqsvr_arbiter_sections{node}`, `seqsvr_arbiter_moves` (during this term).
-    pub(crate) fn render(&self) -> String {
+    /// `seqsvr_arbiter_nodes_live`, `seqsvr_arbiter_sections{node}`, `seqsvr_arbiter_sections_unserved`, `seqsvr_arbiter_moves`
+    /// (during this term), and of `stores` `seqsvr_arbiter_store_up{store}` and `seqsvr_arbiter_store_behind{store}`.
+    pub(crate) fn render(&self, stores: &[StoreHealth]) -> String {
         let mut registry = Registry::default();
         let mut gauge = |name: &str, help: &str, value: u64| {
             let gauge = Gauge::<i64>::default();
@@ -95,7 +131,21 @@ impl View {
         gauge("seqsvr_route_version", "Count of changes of the routing table", self.version.version);
         gauge("seqsvr_arbiter_nodes_live", "Nodes that are trusted to serve", live as u64);
         gauge("seqsvr_arbiter_moves", "Sections that changed their owner during this term", self.moves);
-        let sections = Family::<[(&'static str, String); 1], Gauge>::default();
+        let help = "Sections that nobody serves, as far as the acting arbiter knows";
+        gauge("seqsvr_arbiter_sections_unserved", help, self.unserved);
+        let (up, behind) = (Labelled::default(), Labelled::default());
+        for store in stores {
+            let label = [("store", store.addr.clone())];
+            up.get_or_create_owned(&label).set(i64::from(store.state.is_ok()));
+            if let Ok(state) = &store.state {
+                let far = u64::from(state.sections_behind).max(state.revisions_behind);
+                behind.get_or_create_owned(&label).set(i64::try_from(far).unwrap_or(i64::MAX));
+            }
+        }
+        registry.register("seqsvr_arbiter_store_up", "Whether a store answers", up);
+        let help = "Sections (members of etcd: revisions) in which a store is behind the newest";
+        registry.register("seqsvr_arbiter_store_behind", help, behind);
+        let sections = Labelled::default();
         for node in &self.nodes {
             let gauge = sections.get_or_create_owned(&[("node", node.name.clone())]);
             gauge.set(i64::try_from(node.sections).unwrap_or(i64::MAX));

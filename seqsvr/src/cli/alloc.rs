@@ -2,16 +2,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use futures_util::future::join_all;
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 use tracing::info;
 
 use super::{Fault, Signals, load};
 use crate::alloc::config::AllocConfig;
+use crate::alloc::hall::Hall;
 use crate::alloc::page;
 use crate::alloc::record::DataDir;
 use crate::alloc::shell::Shell;
@@ -65,8 +69,8 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let mut signals = Signals::listen()?;
     println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
     let (health, seats) = (door.health(), door.seats());
-    health.set_service_status("seqsvr.v1.Sequence", ServingStatus::Serving).await;
     let halls: Arc<[_]> = halls.into();
+    let shown_health = show_health(health, Arc::clone(&halls), leave.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         serve_metrics(listener, seats, move || page::render(&halls), stop.clone()).await
@@ -81,7 +85,6 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
             () = signals.next() => info!("leaving"),
             () = stop.cancelled() => {}
         }
-        health.set_service_status("seqsvr.v1.Sequence", ServingStatus::NotServing).await;
         leave.cancel();
     };
     let door = async {
@@ -90,7 +93,31 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
         stop.cancel();
         served
     };
-    let (served, shown, (), ()) = tokio::join!(door, page, serve, halt);
+    let (served, shown, (), (), ()) = tokio::join!(door, page, serve, halt, shown_health);
     drop(directory);
     served.and(shown).map_err(Fault::failed)
+}
+
+/// How often health is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Health of the Sequence service says whether callers are served: some Set has a lease here, and serves what it is given. Health of the
+/// process only says that it is there, so that nobody restarts it because the stores are away.
+async fn show_health(reporter: HealthReporter, halls: Arc<[Arc<Hall>]>, leave: CancellationToken) {
+    let show = async |serving: bool| {
+        let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        reporter.set_service_status("seqsvr.v1.Sequence", status).await;
+    };
+    let mut looks = interval(LOOK_EVERY);
+    let mut shown = None;
+    loop {
+        let serving = halls.iter().any(|hall| hall.is_serving());
+        if shown.replace(serving) != Some(serving) {
+            show(serving).await;
+        }
+        tokio::select! {
+            () = leave.cancelled() => return show(false).await,
+            _ = looks.tick() => {}
+        }
+    }
 }

@@ -1,8 +1,13 @@
 //! `seqsvr arbiter`: decides who serves which sections of one Set, or stands by for the one that does.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
+use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic_health::ServingStatus;
@@ -12,11 +17,14 @@ use super::{Fault, Signals, load};
 use crate::arbiter::admin::Office;
 use crate::arbiter::config::ArbiterConfig;
 use crate::arbiter::core::Arbiter;
+use crate::arbiter::monitor::Lookout;
 use crate::arbiter::probe::Prober;
 use crate::arbiter::run::{Handle, Shell};
 use crate::rpc::door::{Door, bind, serve_metrics};
 use crate::rpc::security::{Call, Listen};
 use crate::rpc::v1::admin_server::AdminServer;
+use crate::rpc::v1::monitor_server::MonitorServer;
+use crate::store::survey::StoreHealth;
 
 /// The flags of the role.
 #[derive(Debug, Args)]
@@ -39,10 +47,14 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     }
     let stores = config.stores.open(&config.cluster, set).map_err(Fault::usage)?;
     let prober = Prober::new(call.clone(), set, config.probe_patience());
-    let (shell, handle) = Shell::new(Arbiter::new(rules), stores.tables, prober);
+    let number = rules.number;
+    let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
+    let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
     let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let office = AdminServer::new(Office::new(handle.clone(), set, call));
     let door = door.with(InterceptedService::new(office, listen.admin_guard()));
+    let monitor = MonitorServer::new(lookout.clone());
+    let door = door.with(InterceptedService::new(monitor, listen.guard()));
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
@@ -56,7 +68,15 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let view = handle.view();
-        serve_metrics(listener, seats, move || view.borrow().render(), stop.clone()).await
+        let stores = watch::Sender::new(Arc::<[StoreHealth]>::default());
+        let shown = stores.subscribe();
+        let render = move || view.borrow().render(&shown.borrow());
+        let served = serve_metrics(listener, seats, render, stop.clone());
+        let looked = look_at_stores(lookout, handle.clone(), stores);
+        tokio::select! {
+            served = served => served,
+            never = looked => match never {},
+        }
     };
     let halt = async {
         tokio::select! {
@@ -79,6 +99,23 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     );
     arbitrated.map_err(Fault::usage)?;
     served.and(shown).map_err(Fault::failed)
+}
+
+/// How often an acting arbiter looks at the stores for its metrics.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+
+/// Keeps what the metrics say of the stores as new as [`LOOK_EVERY`], while this arbiter acts.
+async fn look_at_stores(
+    lookout: Lookout,
+    handle: Handle,
+    to: watch::Sender<Arc<[StoreHealth]>>,
+) -> Infallible {
+    loop {
+        let acts = handle.view().borrow().acting.is_some();
+        let stores = if acts { lookout.stores().await } else { Arc::default() };
+        to.send_replace(stores);
+        sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Health of the Admin service says whether this arbiter acts; health of the process, that it is there.

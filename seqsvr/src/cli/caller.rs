@@ -21,7 +21,7 @@ pub(super) struct CallerArgs {
     #[arg(long)]
     json: bool,
     /// Give up after this many seconds [default: call_ms of the configuration]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3_600))]
     within: Option<u32>,
 }
 

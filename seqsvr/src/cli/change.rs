@@ -1,4 +1,4 @@
-//! `seqsvr drain NODE`, `add NODE [ADDR]`, `rebalance`: changes of who holds what, each one change of the routing table (S13).
+//! `seqsvr drain NODE`, `add NODE [ADDR]`, `remove NODE`, `rebalance`: changes of who holds what, each one change of the routing table (S13).
 
 use clap::Args;
 
@@ -17,9 +17,37 @@ pub(super) struct ChangeArgs {
     caller: CallerArgs,
 }
 
+const DRAIN: &str = "\
+Examples:
+  seqsvr drain alloc2                  its sections move to the others within milliseconds
+  seqsvr add alloc2                    exactly these come back
+  seqsvr remove alloc2                 it does not come back";
+
+const ADD: &str = "\
+Examples:
+  seqsvr add alloc4 https://seq4.example.org:7101
+  seqsvr add alloc2                                  back after a drain
+  seqsvr add alloc4 https://seq4.example.org:7101 --force    it will be started later";
+
+const REMOVE: &str = "\
+Examples:
+  seqsvr drain alloc2 && seqsvr remove alloc2
+It refuses while the node still serves sections.";
+
 /// The flags of `drain`.
 #[derive(Debug, Args)]
+#[command(after_help = DRAIN)]
 pub(super) struct DrainArgs {
+    /// The name of the AllocSvr
+    node: String,
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// The flags of `remove`.
+#[derive(Debug, Args)]
+#[command(after_help = REMOVE)]
+pub(super) struct RemoveArgs {
     /// The name of the AllocSvr
     node: String,
     #[command(flatten)]
@@ -28,11 +56,15 @@ pub(super) struct DrainArgs {
 
 /// The flags of `add`.
 #[derive(Debug, Args)]
+#[command(after_help = ADD)]
 pub(super) struct AddArgs {
     /// The name of the AllocSvr
     node: String,
     /// Where callers reach it, http://HOST:PORT or https://HOST:PORT; may be left out when it comes back after a drain
     addr: Option<String>,
+    /// Take it in although it does not answer the arbiter
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -44,7 +76,12 @@ pub(super) async fn drain(args: DrainArgs) -> Result<(), Fault> {
 
 /// Takes a node in.
 pub(super) async fn add(args: AddArgs) -> Result<(), Fault> {
-    change(args.change, Change::Add { node: args.node, addr: args.addr }).await
+    change(args.change, Change::Add { node: args.node, addr: args.addr, force: args.force }).await
+}
+
+/// Forgets a node that serves nothing.
+pub(super) async fn remove(args: RemoveArgs) -> Result<(), Fault> {
+    change(args.change, Change::Remove { node: args.node }).await
 }
 
 /// Spreads the sections evenly.
@@ -66,5 +103,6 @@ async fn change(args: ChangeArgs, change: Change) -> Result<(), Fault> {
         }
     };
     let table = client.change(set, change).await?;
-    args.caller.answer(&route::picture(&table, route::width()), &route::json(&table))
+    let states = route::states(&client, &table).await?;
+    args.caller.answer(&route::picture(&table, &states, route::width()), &route::json(&table, &states))
 }

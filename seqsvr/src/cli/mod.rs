@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 mod alloc;
 mod arbiter;
+mod backup;
 mod caller;
 mod change;
 mod current;
@@ -17,6 +18,7 @@ mod issuer;
 mod next;
 mod role;
 mod route;
+mod status;
 mod store;
 
 pub(crate) use role::load;
@@ -33,7 +35,9 @@ Examples:
   seqsvr issuer --config issuer.toml
   seqsvr issue order --count 10
   seqsvr next 42 --count 10 --config client.toml
+  seqsvr status --config client.toml           who answers and acts, and what is not served
   seqsvr route --config client.toml            who holds what
+  seqsvr backup set0.backup --config arbiter0.toml
 
 Exit codes: 0 done, 1 failed, 2 wrong use.";
 
@@ -67,12 +71,20 @@ enum Command {
     Next(next::NextArgs),
     /// Prints an upper bound of what was handed out to one user
     Current(current::CurrentArgs),
+    /// Shows how the cluster is: who answers and acts, how far the stores are, what is not served and why
+    Status(status::StatusArgs),
     /// Shows who holds what
     Route(route::RouteArgs),
     /// Moves everything away from an AllocSvr, and gives it nothing more until it is added again
     Drain(change::DrainArgs),
     /// Takes an AllocSvr in, or back after a drain
     Add(change::AddArgs),
+    /// Forgets an AllocSvr that serves nothing any more
+    Remove(change::RemoveArgs),
+    /// Writes what must outlive the loss of all stores of a Set into a file
+    Backup(backup::BackupArgs),
+    /// Puts such a file into new stores, so far ahead that no number comes again
+    Restore(backup::RestoreArgs),
     /// Spreads the sections evenly over the AllocSvrs
     Rebalance(change::ChangeArgs),
 }
@@ -80,11 +92,13 @@ enum Command {
 impl Command {
     /// Gives one answer and ends; a role goes on until it is stopped.
     fn answers(&self) -> bool {
-        use Command::{Add, Current, Drain, Issue, Next, Rebalance, Route, Tags};
-        let of_the_cluster =
-            matches!(self, Next(_) | Current(_) | Route(_) | Drain(_) | Add(_) | Rebalance(_));
+        use Command::{
+            Add, Backup, Current, Drain, Issue, Next, Rebalance, Remove, Restore, Route, Status, Tags,
+        };
+        let changes = matches!(self, Drain(_) | Add(_) | Remove(_) | Rebalance(_));
+        let of_the_cluster = changes || matches!(self, Next(_) | Current(_) | Status(_) | Route(_));
         of_the_cluster
-            || matches!(self, Issue(_) | Tags(_))
+            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_))
             || matches!(self, Command::Store(args) if args.answers())
     }
 }
@@ -116,9 +130,13 @@ impl Cli {
         match self.command {
             Command::Next(args) => next::run(args).await,
             Command::Current(args) => current::run(args).await,
+            Command::Status(args) => status::run(args).await,
             Command::Route(args) => route::run(args).await,
             Command::Drain(args) => change::drain(args).await,
             Command::Add(args) => change::add(args).await,
+            Command::Backup(args) => backup::backup(args).await,
+            Command::Restore(args) => backup::restore_file(args).await,
+            Command::Remove(args) => change::remove(args).await,
             Command::Rebalance(args) => change::rebalance(args).await,
             Command::Alloc(args) => alloc::run(args).await,
             Command::Arbiter(args) => arbiter::run(args).await,

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use super::Fault;
 use super::caller::CallerArgs;
+use crate::client::Client;
+use crate::client::status::AllocatorStatus;
 use crate::ids::SectionId;
 use crate::routing::{NodeState, Table};
 
@@ -16,8 +18,15 @@ const WIDTH: usize = 100;
 /// Names of nodes in the strip; the 53rd begins anew.
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
+const EXAMPLES: &str = "\
+Examples:
+  seqsvr route --config client.toml
+  seqsvr route --set 1 --json
+`seqsvr status` says more: arbiters, stores, leases, and why something is not served.";
+
 /// The flags of the command.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct RouteArgs {
     /// Only this Set
     #[arg(long, value_name = "NUMBER")]
@@ -34,8 +43,9 @@ pub(super) async fn run(args: RouteArgs) -> Result<(), Fault> {
     for set in sets {
         match client.route(set).await {
             Ok(table) => {
-                text.push(picture(&table, width()));
-                tables.push(json(&table));
+                let states = states(&client, &table).await?;
+                text.push(picture(&table, &states, width()));
+                tables.push(json(&table, &states));
             }
             Err(error) => failed = Some(error),
         }
@@ -46,15 +56,20 @@ pub(super) async fn run(args: RouteArgs) -> Result<(), Fault> {
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// How each AllocSvr of the table is by now, in its order: each is asked.
+pub(super) async fn states(client: &Client, table: &Table) -> Result<Vec<&'static str>, Fault> {
+    Ok(client.allocators(table).await?.iter().map(AllocatorStatus::state).collect())
+}
+
 /// The columns of the terminal on standard output.
 pub(super) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout());
     size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(WIDTH)
 }
 
-/// A table as text of at most `width` columns where names allow it: a line for each node, and a strip of all sections with the letter
+/// A table, and how its nodes are, as text of at most `width` columns where names allow it: a line for each node, and a strip of all sections with the letter
 /// of who holds most of each piece.
-pub(super) fn picture(table: &Table, width: usize) -> String {
+pub(super) fn picture(table: &Table, states: &[&str], width: usize) -> String {
     let sections = table.sections();
     let all = count(&sections);
     let mut text = format!(
@@ -68,18 +83,16 @@ pub(super) fn picture(table: &Table, width: usize) -> String {
     );
     let name = table.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max("nobody".len());
     let addr = table.nodes.iter().map(|node| node.addr.len()).max().unwrap_or(0);
+    let longest = states.iter().map(|state| state.len()).max().unwrap_or(0);
     let mut held = 0;
     for (index, node) in table.nodes.iter().enumerate() {
         let of = || table.of(&node.name);
         let mine: u64 = of().map(|one| count(&one.sections)).sum();
         let lent: u64 = of().filter(|one| one.home as usize != index).map(|one| count(&one.sections)).sum();
         held += mine;
-        let state = match node.state {
-            NodeState::Active => "active ",
-            NodeState::Drained => "drained",
-        };
+        let state = states[index];
         let line = format!(
-            "{} {:name$}  {:addr$}  {state}  {mine:>6} {:>5.1} %",
+            "{} {:name$}  {:addr$}  {state:longest$}  {mine:>6} {:>5.1} %",
             letter(index),
             node.name,
             node.addr,
@@ -90,7 +103,7 @@ pub(super) fn picture(table: &Table, width: usize) -> String {
         text.push('\n');
     }
     if held < all {
-        let pad = addr + 11;
+        let pad = addr + longest + 4;
         let _ = writeln!(
             text,
             "· {:name$}{:pad$}  {:>6} {:>5.1} %",
@@ -115,13 +128,13 @@ pub(super) fn picture(table: &Table, width: usize) -> String {
     text
 }
 
-/// A table as JSON.
-pub(super) fn json(table: &Table) -> Value {
+/// A table, and how its nodes are, as JSON.
+pub(super) fn json(table: &Table, states: &[&str]) -> Value {
     let node = |index: u32| Value::from(table.nodes[index as usize].name.as_str());
-    let nodes = table.nodes.iter().map(|node| {
+    let nodes = table.nodes.iter().zip(states).map(|(node, state)| {
         let held: u64 = table.of(&node.name).map(|one| count(&one.sections)).sum();
         let drained = node.state == NodeState::Drained;
-        json!({"name": node.name, "addr": node.addr, "drained": drained, "sections": held})
+        json!({"name": node.name, "addr": node.addr, "drained": drained, "sections": held, "state": state})
     });
     let assignments = table.assignments.iter().map(|one| {
         json!({
@@ -177,6 +190,8 @@ mod tests {
     use crate::ids::Epoch;
     use crate::routing::{Assignment, Node};
 
+    const STATES: [&str; 3] = ["serving", "unreachable", "drained"];
+
     fn table() -> Table {
         let node =
             |name: &str, state| Node { name: name.to_owned(), addr: format!("http://{name}:1"), state };
@@ -205,14 +220,14 @@ mod tests {
 
     #[test]
     fn the_picture_says_who_holds_what_within_the_width() {
-        let text = picture(&table(), 30);
+        let text = picture(&table(), &STATES, 30);
         let expected = "\
 Set 3: uids 0 to 9999999, 100 sections of 100000, table 1.5
 
-a one     http://one:1     active       50  50.0 %
-b second  http://second:1  active       40  40.0 %  20 of others
-c three   http://three:1   drained       0   0.0 %
-· nobody                                10  10.0 %
+a one     http://one:1     serving          50  50.0 %
+b second  http://second:1  unreachable      40  40.0 %  20 of others
+c three   http://three:1   drained           0   0.0 %
+· nobody                                    10  10.0 %
 
 0 ┃aaaaaaaaaaaabbbbbbbbb··┃ 99
 ";
@@ -222,7 +237,8 @@ c three   http://three:1   drained       0   0.0 %
 
     #[test]
     fn json_keeps_every_digit() {
-        let json = json(&table());
+        let json = json(&table(), &STATES);
+        assert_eq!(json["nodes"][1]["state"], "unreachable");
         assert_eq!(json["assignments"][1]["node"], "second");
         assert_eq!(json["assignments"][1]["home"], "three");
         assert_eq!(json["assignments"][0]["incarnation"], u64::MAX.to_string());

@@ -98,7 +98,7 @@ pub(super) enum Fault {
     #[error("no process owned the uid")]
     NotOwner,
     /// The owner cannot answer now.
-    #[error("the owner did not serve: {reason}")]
+    #[error("{reason}")]
     Unavailable { reason: String, after: Duration },
     /// The connection is not there, ended, or no answer came in time: it may or may not have been carried out.
     #[error("no answer from {addr} ({why})")]
@@ -118,6 +118,16 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// With who could not answer, for people.
+    pub(super) fn told_by(self, addr: &str) -> Self {
+        match self {
+            Self::Unavailable { reason, after } => {
+                Self::Unavailable { reason: format!("{addr} did not serve: {reason}"), after }
+            }
+            other => other,
+        }
+    }
+
     /// As far as it tells about each of several sections that were asked about together: when to come back is one section's matter.
     pub(super) fn of_somebody(self) -> Self {
         match self {

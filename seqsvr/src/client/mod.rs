@@ -21,6 +21,7 @@ mod seen;
 mod sequencer;
 mod set;
 mod split;
+pub mod status;
 #[cfg(test)]
 mod tests;
 

@@ -31,6 +31,13 @@ pub enum Change {
         node: String,
         /// Where callers reach it; `None` for one that the table knows.
         addr: Option<String>,
+        /// Also when it does not answer the arbiter.
+        force: bool,
+    },
+    /// Forget a node that serves nothing.
+    Remove {
+        /// Its name.
+        node: String,
     },
     /// Spread the sections evenly, whatever their homes were.
     Rebalance,
@@ -85,13 +92,14 @@ impl Client {
             let why = format!("no arbiters of Set {set} are configured; add `arbiters` to its section");
             return Err(CallError::Refused(why));
         }
+        let force = matches!(change, Change::Add { force: true, .. });
         let change = self.on_wire(set, change).await?;
         let deadline = self.deadline();
         let mut why = String::new();
         let mut pause = at.limits().pause_first;
         loop {
             for addr in at.arbiters() {
-                let request = v1::ChangeRequest { set, change: Some(change.clone()) };
+                let request = v1::ChangeRequest { set, force, change: Some(change.clone()) };
                 let asked = timeout_at(deadline.at, async {
                     let channel = at.call().endpoint(addr).map_err(|error| text(&error))?;
                     let channel = channel.connect().await.map_err(|error| text(&error))?;
@@ -130,7 +138,8 @@ impl Client {
         let (name, addr) = match change {
             Change::Drain { node } => return Ok(change_request::Change::Drain(node)),
             Change::Rebalance => return Ok(change_request::Change::Rebalance(v1::Rebalance {})),
-            Change::Add { node, addr } => (node, addr),
+            Change::Remove { node } => return Ok(change_request::Change::Remove(node)),
+            Change::Add { node, addr, .. } => (node, addr),
         };
         let addr = match addr {
             Some(addr) => addr,
@@ -154,7 +163,7 @@ impl Client {
         self.inner.set(uid).map(|index| self.inner.sets[index].1.number())
     }
 
-    fn numbered(&self, number: u32) -> Result<&super::SetClient, CallError> {
+    pub(super) fn numbered(&self, number: u32) -> Result<&super::SetClient, CallError> {
         let found = self.inner.sets.iter().map(|(_, set)| set).find(|set| set.number() == number);
         found.ok_or_else(|| {
             let known: Vec<String> = self.set_numbers().iter().map(u32::to_string).collect();

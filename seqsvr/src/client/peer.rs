@@ -72,6 +72,11 @@ struct Link {
 }
 
 impl Peer {
+    /// Where it is.
+    pub(super) fn addr(&self) -> &str {
+        &self.link.addr
+    }
+
     /// Begins to connect to `addr`; questions may be asked at once.
     pub(super) fn dial(addr: &str, around: Surroundings) -> Arc<Self> {
         let bounds = Bounds { calls: around.limits.calls_per_node, gather: around.limits.gather };

@@ -235,7 +235,7 @@ impl SetClient {
             }
             // Numbers for one uid share their frame with others.
             let fault = if ask.is_single() { fault.of_somebody() } else { fault };
-            self.note(&[uid], fault);
+            self.note(&[uid], fault.told_by(peer.addr()));
         }
     }
 
@@ -275,7 +275,7 @@ impl SetClient {
                     let newer = self.around.board.changes() != changes;
                     let mut pace = locked(&gate.pace);
                     pace.attempt += 1;
-                    pace.failed(Instant::now(), fault, newer, rand::random());
+                    pace.failed(Instant::now(), fault.told_by(peer.addr()), newer, rand::random());
                 }
                 Err(_) => {
                     let mut pace = locked(&gate.pace);

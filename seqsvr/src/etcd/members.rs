@@ -130,6 +130,29 @@ impl Members {
         }
     }
 
+    /// What each member itself holds under the keys, and its revision; or why it does not answer. By address.
+    pub(crate) async fn look_at_each(
+        &self,
+        keys: &[Vec<u8>],
+    ) -> Vec<(String, Result<(i64, Vec<Cell>), EtcdError>)> {
+        let looked = (0..self.members.len()).map(|index| async move {
+            let (mut at, mut cells) = (0, Vec::new());
+            for key in keys {
+                let own = RangeRequest { key: key.clone(), serializable: true, ..RangeRequest::default() };
+                let found = |connection| async move { KvClient::new(connection).range(own).await };
+                match self.try_one(index, found).await {
+                    Ok(found) => {
+                        at = found.header.map_or(at, |header| header.revision);
+                        cells.push(found.kvs.first().map(Cell::from).unwrap_or_default());
+                    }
+                    Err(error) => return (self.members[index].address.clone(), Err(error)),
+                }
+            }
+            (self.members[index].address.clone(), Ok((at, cells)))
+        });
+        futures_util::future::join_all(looked).await
+    }
+
     /// A new lease of so many seconds, or more where etcd's own least is larger.
     pub(crate) async fn grant(&self, seconds: i64) -> Result<i64, EtcdError> {
         let grant = |connection| async move {

@@ -40,7 +40,7 @@ pub struct StoreConfig {
     /// After how many bytes of changes a new file is begun: 64 KiB to 1 GiB, written ahead. Default 16 MiB.
     #[serde(default = "default_file_bytes")]
     pub file_bytes: usize,
-    /// Where to serve metrics over HTTP, a loopback address: nowhere by default.
+    /// Where `GET /metrics` is answered, over plain HTTP and to anybody who reaches the address. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
     /// What is taken at a time.
     #[serde(default)]
@@ -154,9 +154,6 @@ impl StoreConfig {
         }
         if !((64 << 10)..=(1 << 30)).contains(&self.file_bytes) {
             return wrong("file_bytes", &self.file_bytes, "set 65536 to 1073741824");
-        }
-        if let Some(listen) = self.metrics_listen.filter(|listen| !listen.ip().is_loopback()) {
-            return wrong("metrics_listen", &listen, "metrics are served on loopback addresses only");
         }
         let limits = &self.limits;
         for (key, value) in [

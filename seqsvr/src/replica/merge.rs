@@ -1,13 +1,14 @@
 //! What a replica that lost its state takes over from the others: of each value the highest that any of them has. Pure.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::message::{Copy, Held, SectionState};
 use super::runs::Runs;
-use crate::ids::Epoch;
+use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
 use crate::store::{Layout, Owner};
 
@@ -46,6 +47,24 @@ pub(crate) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, Layo
     Ok(merged)
 }
 
+/// In how many sections `copy` has an older claim or a smaller ceiling than `newest`, which is merged from it and others.
+pub(crate) fn behind(copy: &Copy, newest: &Copy) -> u32 {
+    let mut mine: Runs<SectionState> = Runs::default();
+    for (range, state) in &copy.sections {
+        mine.change(range, |_| Some(*state));
+    }
+    let epoch = |state: &SectionState| state.owner.map(|held| held.owner.epoch);
+    let count = |run: &RangeInclusive<SectionId>| run.end().get() - run.start().get() + 1;
+    let mut behind = 0;
+    for (range, top) in &newest.sections {
+        let known = mine
+            .within(range)
+            .filter(|(_, state)| state.ceiling >= top.ceiling && epoch(state) >= epoch(top));
+        behind += count(range) - known.map(|(run, _)| count(&run)).sum::<u32>();
+    }
+    behind
+}
+
 /// The highest ceiling, the highest owner, the highest of the others, each released when anybody noted it.
 fn joined(one: SectionState, other: SectionState) -> SectionState {
     let mut held: BTreeMap<(Epoch, u64), Held> = BTreeMap::new();
@@ -64,7 +83,6 @@ mod tests {
     use super::*;
     use crate::clock::Moment;
     use crate::flaws::Flaws;
-    use crate::ids::SectionId;
     use crate::replica::message::{Answer, Question, Raised};
     use crate::replica::state::State;
     use crate::store::Ceiling;
@@ -132,6 +150,19 @@ mod tests {
         assert_eq!(merged.sections.len(), 1);
         assert_eq!(merged.sections[0].1.owner.unwrap().owner, owner(3));
         assert!(merged.sections[0].1.earlier.unwrap().released);
+    }
+
+    #[test]
+    fn a_store_that_slept_is_behind_in_the_sections_that_changed() {
+        let (mut one, mut other) = (fresh(), fresh());
+        claim(&mut one, 0, 9, owner(1));
+        let newest = merge([one.copy(), other.copy()]).unwrap();
+        assert_eq!((behind(&one.copy(), &newest), behind(&other.copy(), &newest)), (0, 10));
+        claim(&mut other, 0, 9, owner(1));
+        raise(&mut one, owner(1), 4, 500);
+        claim(&mut one, 7, 8, owner(2));
+        let newest = merge([one.copy(), other.copy()]).unwrap();
+        assert_eq!((behind(&one.copy(), &newest), behind(&other.copy(), &newest)), (0, 3));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod frame;
 mod identity;
 mod journal;
 mod mark;
-mod merge;
+pub(crate) mod merge;
 pub mod message;
 mod metrics;
 mod rejoin;

@@ -2,11 +2,16 @@
 //! moves its sections elsewhere while it still serves them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tonic::{Request, Response, Status};
 
+use super::store::to_range;
 use super::v1;
 use crate::alloc::hall::Hall;
+
+/// The most runs of unserved sections that an answer lists.
+const LISTED: usize = 256;
 
 /// Answers probes for the Sets of this process.
 #[derive(Clone)]
@@ -24,11 +29,22 @@ impl Pulse {
 #[tonic::async_trait]
 impl v1::allocator_server::Allocator for Pulse {
     async fn probe(&self, request: Request<v1::ProbeRequest>) -> Result<Response<v1::ProbeReply>, Status> {
-        let set = request.into_inner().set;
+        let v1::ProbeRequest { set, detail } = request.into_inner();
         let hall = self.halls.iter().find(|hall| hall.set == set);
         let hall = hall.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
         let version = hall.view().table().map(|table| table.version.into());
         let rates = hall.rates();
+        let given = hall.given();
+        let overdue = given.waiting.iter().map(|one| hall.overdue(one)).max().unwrap_or_default();
+        let (unserved, runs) = (given.unserved(), if detail { LISTED } else { 0 });
+        let waiting = given.waiting.iter().flat_map(|one| {
+            let (ago, why) = hall.why(one);
+            one.sections.ranges().iter().map(move |run| v1::UnservedSections {
+                sections: Some(to_range(run)),
+                given_ms_ago: millis(ago),
+                why: why.clone(),
+            })
+        });
         Ok(Response::new(v1::ProbeReply {
             node: hall.node.clone(),
             incarnation: hall.incarnation,
@@ -37,6 +53,15 @@ impl v1::allocator_server::Allocator for Pulse {
             rates: rates.iter().map(|&(_, rate)| rate).collect(),
             lapsed: hall.is_lapsed(),
             leaving: hall.is_leaving(),
+            lease_remaining_ms: millis(hall.lease_remaining()),
+            served: given.all - unserved,
+            unserved,
+            overdue_ms: millis(overdue),
+            waiting: waiting.take(runs).collect(),
         }))
     }
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }

@@ -55,13 +55,17 @@ impl Door {
     ) -> Result<Self, String> {
         let listener = bind(addr).await?;
         let (reporter, health) = tonic_health::server::health_reporter();
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(DESCRIPTORS)
-            .build_v1()
-            .map_err(|error| format!("reflection: {error}"))?;
+        let described = || {
+            tonic_reflection::server::Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS)
+        };
+        let wrong = |error| format!("reflection: {error}");
+        let reflection = described().build_v1().map_err(wrong)?;
+        // What older callers ask, Python's own among them.
+        let reflection_before = described().build_v1alpha().map_err(wrong)?;
         let server = listen.server().map_err(|error| error.to_string())?;
         // Who watches over processes has no token, and learns nothing but that they serve.
         let mut routes = Routes::new(health).add_service(InterceptedService::new(reflection, listen.guard()));
+        routes = routes.add_service(InterceptedService::new(reflection_before, listen.guard()));
         let router = routes.axum_router_mut();
         *router = std::mem::take(router).fallback(|request| async move { unknown(&request) });
         Ok(Self { listener, seats: Seats::new(connections), server, routes, health: reporter })

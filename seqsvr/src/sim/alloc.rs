@@ -414,6 +414,9 @@ impl Alloc {
             version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
             lapsed: !self.has_lease(cx.now),
             leaving: life.leaving_on.is_some(),
+            served: 0,
+            unserved: 0,
+            overdue: Duration::ZERO,
             rates,
         };
         cx.send(from, Packet::Probed { id, probe });

@@ -6,9 +6,11 @@ use std::ops::RangeInclusive;
 use super::{Ceiling, Claimed, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
+mod backups;
 mod releases;
 pub(super) mod tables;
 
+pub(super) use backups::*;
 pub(super) use releases::*;
 
 pub(super) const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
@@ -192,6 +194,8 @@ macro_rules! conformance {
             an_owner_from_long_ago_releases_without_effect
             a_release_of_nobody_s_sections_changes_nothing
             a_release_leaves_the_ceilings_and_the_owner
+            what_is_restored_is_far_ahead_of_what_was_handed_out_since
+            a_new_store_takes_the_backup_of_another
         }
     };
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use super::backup::Backup;
 use super::claims::Claims;
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
@@ -95,6 +96,15 @@ impl SectionStore for Memory {
             self.changed();
         }
         Ok(())
+    }
+
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        let state = self.lock();
+        let (promised, table) = state.tables.kept();
+        let newest = state.claims.newest();
+        let backup = Backup { layout: state.layout, promised, newest, table, ..Backup::default() };
+        let stored = state.ceilings.iter().filter(|(_, max)| **max > 0);
+        Ok(backup.with(stored.map(|(&section, &max)| Ceiling { section, max })))
     }
 }
 

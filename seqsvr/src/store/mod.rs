@@ -7,9 +7,12 @@ use std::ops::RangeInclusive;
 use async_trait::async_trait;
 use thiserror::Error;
 
+use self::backup::Backup;
 use crate::ids::{Epoch, SectionId};
 use crate::replica::Earlier;
 
+pub mod backup;
+pub mod backup_file;
 mod batches;
 mod claims;
 pub(crate) mod config;
@@ -22,6 +25,7 @@ pub mod postgres;
 pub mod quorum;
 mod sql;
 pub mod sqlite;
+pub mod survey;
 pub mod tables;
 
 pub use config::{Stores, StoresConfig, StoresError};
@@ -122,6 +126,15 @@ pub trait SectionStore: Send + Sync {
     ///
     /// [`StoreError::Unavailable`]: it may or may not be noted, and may be repeated.
     async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError>;
+
+    /// Everything that a restore needs: all that was confirmed before the call began, and perhaps what came since.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`], also where a store cannot be backed up.
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        Err(StoreError::Unavailable("this store cannot be backed up".to_owned()))
+    }
 }
 
 /// Why a store could not be opened, read or claimed from.

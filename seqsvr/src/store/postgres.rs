@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, PgPool};
 
+use super::backup::Backup;
 use super::batches::batches;
-use super::sql::{layout_is_new, number, stored};
+use super::sql::{layout_is_new, number, stored, stored_layout};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
-use crate::ids::Epoch;
+use crate::ids::{Epoch, SectionId};
 
 mod schema;
 
@@ -106,6 +107,19 @@ impl SectionStore for PostgresSections {
             schema::store(&mut transaction, &claims).await.map_err(unavailable)?;
         }
         transaction.commit().await.map_err(unavailable)
+    }
+
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(unavailable)?;
+        let layout = schema::layout(&mut connection).await.map_err(unavailable)?;
+        let newest = schema::load(&mut connection).await.map_err(unavailable)?.newest();
+        let backup =
+            Backup { layout: stored_layout(layout).map_err(unavailable)?, newest, ..Backup::default() };
+        // Read later: ceilings only grow.
+        let all = [SectionId::new(0)..=SectionId::new(u32::MAX)];
+        let mut ceilings = schema::ceilings(&mut connection, &all).await.map_err(unavailable)?;
+        ceilings.sort_unstable_by_key(|one| one.section);
+        Ok(backup.with(ceilings))
     }
 }
 

@@ -30,6 +30,13 @@ pub(super) fn layout_is_new(stored: Option<(i64, i64)>, configured: Layout) -> R
     if stored == configured { Ok(false) } else { Err(StoreError::Layout { stored, configured }) }
 }
 
+/// The layout from its two columns.
+pub(super) fn stored_layout(stored: Option<(i64, i64)>) -> Result<Option<Layout>, sqlx::Error> {
+    let layout =
+        |(section_size, step)| Ok(Layout { section_size: number(section_size)?, step: number(step)? });
+    stored.map(layout).transpose()
+}
+
 /// Who owns which sections, from all rows of `hands`.
 pub(super) fn claims(rows: Vec<HandsRow>) -> Result<Claims, sqlx::Error> {
     let run = |row: HandsRow| {

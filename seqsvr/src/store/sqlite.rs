@@ -10,8 +10,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, S
 use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::backup::Backup;
 use super::claims::Claims;
-use super::sql::{layout_is_new, number, stored};
+use super::sql::{layout_is_new, number, stored, stored_layout};
 use super::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 
@@ -147,6 +148,13 @@ impl SectionStore for SqliteSections {
         *slot = Some(connection);
         Ok(())
     }
+
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        let (mut slot, mut connection) = self.checked_out().await?;
+        let taken = backup(&mut connection).await.map_err(|error| self.unavailable(&error))?;
+        *slot = Some(connection);
+        Ok(taken)
+    }
 }
 
 #[derive(Debug)]
@@ -228,6 +236,20 @@ async fn claim(
     let floor = load_floor(&mut transaction).await?;
     transaction.commit().await?;
     Ok(Claimed { ceilings, floor, earlier: claims.earlier(sections) })
+}
+
+async fn backup(connection: &mut SqliteConnection) -> Result<Backup, sqlx::Error> {
+    let layout =
+        sqlx::query_as("SELECT section_size, step FROM layout").fetch_optional(&mut *connection).await?;
+    let backup = Backup {
+        layout: stored_layout(layout)?,
+        newest: schema::load(connection).await?.newest(),
+        floor: load_floor(connection).await?,
+        ..Backup::default()
+    };
+    let mut ceilings = load_ceilings(connection, &(SectionId::new(0)..=SectionId::new(u32::MAX))).await?;
+    ceilings.sort_unstable_by_key(|one| one.section);
+    Ok(backup.with(ceilings))
 }
 
 async fn release(

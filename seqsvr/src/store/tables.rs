@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::ids::Epoch;
 use crate::routing::Table;
 use crate::store::StoreError;
+use crate::store::survey::StoreHealth;
 
 /// Keeps the routing table of one Set, ordered by (term, version).
 ///
@@ -51,6 +52,11 @@ pub trait TableStore: Send + Sync {
     ///
     /// [`StoreError::Unavailable`].
     async fn acting(&self, term: u64) -> Result<u64, StoreError>;
+
+    /// How each of the stores is that this one is made of; none where it is made of one alone. For operators: nothing hangs on it.
+    async fn survey(&self) -> Vec<StoreHealth> {
+        Vec::new()
+    }
 }
 
 /// How far a reader has seen: one revision for each replica, 0 where it has seen nothing.

@@ -5,6 +5,7 @@
 
 mod chat;
 mod load;
+mod operations;
 mod papers;
 mod refusals;
 mod replacement;

@@ -93,7 +93,7 @@ async fn sets_may_share_allocators_but_no_stores() {
         eventually("the lease of Set 7 has run out", async || hasty.next(Uid::new(u32::MAX), 1).await.err())
             .await;
     assert!(matches!(error, CallError::Unavailable(_)), "{error}");
-    assert_says(&error.to_string(), "this node cannot reach the stores, and its lease is over");
+    assert_says(&error.to_string(), "did not serve: it cannot reach the stores, and its lease is over");
     let unhurt = client.metrics();
     for _ in 0..200 {
         client.next(Uid::new(1), 1).await.unwrap();

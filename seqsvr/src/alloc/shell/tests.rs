@@ -143,3 +143,43 @@ async fn rates_tell_where_the_load_is() {
     assert_eq!(section, SectionId::new(3));
     assert!((1.0..=100.0).contains(&rate), "{rate}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_takes_no_record_keeps_nothing_from_being_served() {
+    let (store, (folder, data)) = (Arc::new(Memory::new()), folder());
+    let record = data.record(0);
+    // Nothing can be made in a folder that is gone.
+    std::fs::remove_dir_all(folder.path()).expect("it is there");
+    let a = Station::start(&store, record, "a", 1);
+    give(&store, 1, &[(0..=9, "a", 1, 1)]).await;
+    let (_, took) = a.number(7).await;
+    assert!(took < LEASE, "{took:?}");
+    assert_eq!(a.hall.given().unserved(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sections_that_are_not_claimed_are_late_once_nobody_else_can_serve_them() {
+    let (store, (_folder, data)) = (Arc::new(Memory::new()), folder());
+    // Stored under another step than the node's.
+    let other = crate::store::Layout { section_size: SIZE, step: 7 };
+    let before = Owner { epoch: crate::ids::Epoch { term: 1, version: 0 }, incarnation: 9 };
+    use crate::store::SectionStore as _;
+    store.claim(&[SectionId::new(0)..=SectionId::new(9)], before, other).await.expect("the first claim");
+    let a = Station::start(&store, data.record(0), "a", 1);
+    give(&store, 1, &[(0..=9, "a", 1, 1)]).await;
+    let late = async || {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let given = a.hall.given();
+        given.waiting.first().map(|one| (a.hall.overdue(one), a.hall.why(one)))
+    };
+    let mut seen = late().await;
+    while seen.is_none() {
+        seen = late().await;
+    }
+    assert_eq!(seen.expect("it waits").0, Duration::ZERO);
+    tokio::time::sleep(LEASE * 11 / 10 + Duration::from_secs(5)).await;
+    let (overdue, (ago, why)) = late().await.expect("it waits");
+    assert!(overdue >= Duration::from_secs(5) && ago > overdue, "{overdue:?} {ago:?}");
+    assert!(why.contains("the stores refuse the claim") && why.contains("step"), "{why}");
+    assert!(!a.hall.is_serving());
+}

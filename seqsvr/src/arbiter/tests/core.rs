@@ -16,6 +16,8 @@ use crate::routing::Table;
 use crate::store::StoreError;
 use crate::store::tables::{Mark, Reading, WriteError};
 
+mod unserved;
+
 const SIZE: u32 = 10_000;
 
 struct World {
@@ -32,6 +34,8 @@ struct World {
     tables: Vec<Arc<Table>>,
     /// The node that is about to end.
     leaving: Option<String>,
+    /// What nodes serve, what they do not, and for how long they could have.
+    stuck: BTreeMap<String, (u32, u32, Duration)>,
     /// The arbiter that no node can be reached by.
     cut: Option<usize>,
 }
@@ -61,6 +65,7 @@ impl World {
             answers: BTreeMap::new(),
             misfits: Vec::new(),
             tables: Vec::new(),
+            stuck: BTreeMap::new(),
             cut: None,
             leaving: None,
         };
@@ -125,7 +130,20 @@ impl World {
                 let outcome = match self.nodes.get(&node) {
                     Some(&Some(incarnation)) if self.cut != Some(index) => {
                         let leaving = self.leaving.as_ref() == Some(&node);
-                        Ok(Probe { node: node.clone(), incarnation, version, lapsed: false, leaving, rates })
+                        let (served, unserved, overdue) =
+                            self.stuck.get(&node).copied().unwrap_or((1, 0, Duration::ZERO));
+                        let (node, lapsed) = (node.clone(), false);
+                        Ok(Probe {
+                            node,
+                            incarnation,
+                            version,
+                            lapsed,
+                            leaving,
+                            served,
+                            unserved,
+                            overdue,
+                            rates,
+                        })
                     }
                     _ => Err(()),
                 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::balance::balance;
-use super::super::plan::{Balance, Policy, Status, add, drain, next, rebalance};
+use super::super::plan::{Balance, Policy, Status, add, drain, next, rebalance, remove, spare, without};
 use super::super::slots::{Slot, open};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::{Node, NodeState, Order, Table};
@@ -352,4 +352,41 @@ fn a_whole_set_of_sections_is_planned_quickly_and_stays_small() {
         world.walk(&Step::Return(who));
     }
     assert!(world.table.assignments.len() <= 8, "{}", world.table.assignments.len());
+}
+
+#[test]
+fn a_removed_node_leaves_no_trace_and_moves_nothing() {
+    let mut world = World::new(30, 3, spread());
+    let version = world.version();
+    assert_eq!(
+        remove(&world.table, "n1", version),
+        Err("n1 still serves 10 sections; run `seqsvr drain n1` first".to_owned())
+    );
+    assert!(
+        remove(&world.table, "n7", version)
+            .unwrap_err()
+            .contains("there is no node n7; the Set has n0, n1, n2")
+    );
+    let drained = drain(&world.table, "n1", &world.statuses, &world.policy, version).unwrap();
+    world.take(drained);
+    assert_eq!(spare(&world.table, &world.statuses), Some(1));
+    let removed = remove(&world.table, "n1", world.version()).unwrap();
+    assert_eq!(removed.check(), Ok(()));
+    assert_eq!(removed, without(&world.table, 1, world.version()));
+    let names = |table: &Table| table.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&removed), ["n0", "n2"]);
+    let owners = |table: &Table| {
+        let owner = |slot: Slot| {
+            (table.nodes[slot.node.unwrap() as usize].name.clone(), slot.incarnation, slot.epoch)
+        };
+        open(table).into_iter().map(owner).collect::<Vec<_>>()
+    };
+    assert_eq!(owners(&removed), owners(&world.table), "who serves what stays, under the same epochs");
+    world.statuses.remove(1);
+    world.table = removed;
+    assert_eq!(
+        next(&world.table, &world.statuses, &world.policy, world.version()),
+        None,
+        "and nothing is to be done"
+    );
 }

@@ -104,7 +104,7 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
 
 impl Running {
     async fn change(&mut self, change: change_request::Change) -> change_reply::Outcome {
-        let request = ChangeRequest { set: 1, change: Some(change) };
+        let request = ChangeRequest { set: 1, force: false, change: Some(change) };
         self.admin.change(request).await.unwrap().into_inner().outcome.unwrap()
     }
 
@@ -196,10 +196,15 @@ async fn wrong_changes_are_refused_over_the_wire() {
     sections(&tables, &[30]).await;
     let far =
         v1::Node { name: "n1".to_owned(), addr: "http://192.0.2.1:1".to_owned(), ..v1::Node::default() };
+    let at = |addr: String| v1::Node { name: "n1".to_owned(), addr, ..v1::Node::default() };
+    let (gone, misnamed) = (at("http://127.0.0.1:1".to_owned()), at(url(zero.addr)));
     let wrong = [
         (drain("n7"), "there is no node n7"),
         (drain("n0"), "no other node is live"),
         (change_request::Change::Add(far), "not a loopback address"),
+        (change_request::Change::Add(gone.clone()), "n1 does not answer at http://127.0.0.1:1 ("),
+        (change_request::Change::Add(misnamed), "is called n0, not n1; correct one of them"),
+        (change_request::Change::Remove("n0".to_owned()), "n0 still serves 30 sections"),
     ];
     for (change, said) in wrong {
         let outcome = acting.change(change).await;
@@ -208,7 +213,10 @@ async fn wrong_changes_are_refused_over_the_wire() {
             "{outcome:?}"
         );
     }
-    let other = ChangeRequest { set: 2, change: Some(drain("n0")) };
+    let forced = ChangeRequest { set: 1, force: true, change: Some(change_request::Change::Add(gone)) };
+    let outcome = acting.admin.change(forced).await.unwrap().into_inner().outcome;
+    assert!(matches!(outcome, Some(change_reply::Outcome::Done(_))), "{outcome:?}");
+    let other = ChangeRequest { set: 2, force: false, change: Some(drain("n0")) };
     let outcome = acting.admin.change(other).await.unwrap().into_inner().outcome;
     assert_eq!(outcome, Some(change_reply::Outcome::Refused("this arbiter is of Set 1, not 2".to_owned())));
 }
@@ -222,7 +230,7 @@ async fn the_page_with_metrics_tells_who_has_what() {
     let acting = arbiter(rules(0, &[&zero]), &tables).await;
     let mut view = acting.handle.view();
     let page = |text: &str| text.contains("seqsvr_arbiter_sections{node=\"n0\"} 30");
-    let shown = view.wait_for(|view| page(&view.render()));
+    let shown = view.wait_for(|view| page(&view.render(&[])));
     timeout(Duration::from_secs(10), shown).await.expect("in time").unwrap();
 
     let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
@@ -232,7 +240,7 @@ async fn the_page_with_metrics_tells_who_has_what() {
     let served = tokio::spawn(serve_metrics(
         listener,
         Seats::new(ConnectionsConfig::default()),
-        move || view.borrow().render(),
+        move || view.borrow().render(&[]),
         stop.clone(),
     ));
     caller.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
@@ -243,6 +251,7 @@ async fn the_page_with_metrics_tells_who_has_what() {
         "seqsvr_arbiter_acting 1",
         "seqsvr_arbiter_term 256",
         "seqsvr_arbiter_nodes_live 1",
+        "seqsvr_arbiter_sections_unserved 0",
         "seqsvr_connections 0",
     ] {
         assert!(text.contains(line), "{line} in {text}");

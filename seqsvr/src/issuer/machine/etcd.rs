@@ -40,7 +40,13 @@ impl EtcdRegistry {
         let range_end = prefix_end(self.prefix.as_bytes());
         let (mut key, mut revision, mut stored) = (self.prefix.clone().into_bytes(), 0, Vec::new());
         loop {
-            let range = RangeRequest { key, range_end: range_end.clone(), limit: PAGE, revision };
+            let range = RangeRequest {
+                key,
+                range_end: range_end.clone(),
+                limit: PAGE,
+                revision,
+                serializable: false,
+            };
             let page = self.members.range(&range).await?;
             revision = page.header.map_or(0, |header| header.revision).max(revision);
             stored.extend(page.kvs);

@@ -129,3 +129,37 @@ async fn over_tls_too_the_first_request_is_what_counts() {
     let client = door.client_by(&CallConfig { authority: certificate, ..CallConfig::default() }, "https");
     keeps_its_seat(door, client).await;
 }
+
+#[tokio::test]
+async fn reflection_answers_callers_of_both_versions() {
+    use tonic_reflection::pb::{v1, v1alpha};
+
+    let door = open(8, 60_000).await;
+    let call = Call::load(&CallConfig::default()).expect("good files");
+    let channel = call.endpoint(&format!("http://{}", door.addr)).expect("an address").connect_lazy();
+    let names = |count: usize, has: bool| assert!(count >= 5 && has, "{count} services");
+
+    use v1::server_reflection_request::MessageRequest;
+    use v1::server_reflection_response::MessageResponse;
+    let ask = v1::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let mut client = v1::server_reflection_client::ServerReflectionClient::new(channel.clone());
+    let asked = client.server_reflection_info(futures_util::stream::iter([ask])).await.expect("served");
+    let told = asked.into_inner().message().await.expect("it answers").expect("one answer");
+    let Some(MessageResponse::ListServicesResponse(list)) = told.message_response else { panic!("{told:?}") };
+    names(list.service.len(), list.service.iter().any(|one| one.name == "seqsvr.v1.Sequence"));
+
+    use v1alpha::server_reflection_request::MessageRequest as Before;
+    use v1alpha::server_reflection_response::MessageResponse as SaidBefore;
+    let ask = v1alpha::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(Before::ListServices(String::new())),
+    };
+    let mut client = v1alpha::server_reflection_client::ServerReflectionClient::new(channel);
+    let asked = client.server_reflection_info(futures_util::stream::iter([ask])).await.expect("served");
+    let told = asked.into_inner().message().await.expect("it answers").expect("one answer");
+    let Some(SaidBefore::ListServicesResponse(list)) = told.message_response else { panic!("{told:?}") };
+    names(list.service.len(), list.service.iter().any(|one| one.name == "seqsvr.v1.Sequence"));
+}

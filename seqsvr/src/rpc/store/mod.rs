@@ -41,11 +41,11 @@ impl TryFrom<v1::Layout> for Layout {
     }
 }
 
-fn to_range(sections: &RangeInclusive<SectionId>) -> v1::SectionRange {
+pub(crate) fn to_range(sections: &RangeInclusive<SectionId>) -> v1::SectionRange {
     v1::SectionRange { first: sections.start().get(), last: sections.end().get() }
 }
 
-fn range(range: v1::SectionRange) -> Result<RangeInclusive<SectionId>, WireError> {
+pub(crate) fn range(range: v1::SectionRange) -> Result<RangeInclusive<SectionId>, WireError> {
     if range.first > range.last {
         return Err(WireError::Wrong("range of sections"));
     }

@@ -8,6 +8,7 @@ use super::{claim, owner, range};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::{Assignment, Node, NodeState, Table};
 use crate::store::SectionStore;
+use crate::store::backup::{Restoring, restore};
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 
 /// Longer than anything takes here, shorter than the patience of whoever runs the tests.
@@ -71,6 +72,28 @@ pub(in crate::store) async fn an_empty_store_has_no_table_and_no_term(
     let reading = read(store).await;
     assert_eq!((reading.table, reading.promised, reading.acting), (None, 0, None));
     assert_eq!(store.promise(1).await.unwrap(), None);
+}
+
+pub(in crate::store) async fn a_restored_table_knows_its_nodes_and_gives_nobody_anything(
+    store: &(impl TableStore + SectionStore),
+) {
+    let source = crate::store::Memory::new();
+    claim(&source, 0, 42_949, owner(1, 1)).await;
+    source.promise(512).await.unwrap();
+    let before = table(512, 7);
+    source.write(&before).await.unwrap();
+    let backup = source.backup().await.unwrap();
+    let how = Restoring { ahead: 1_000_000, into_used: false };
+    let restored = restore(store, Some(store), &backup, how, 77).await.expect("it is restored");
+    let reading = read(store).await;
+    let after = reading.table.expect("a table");
+    assert_eq!((after.check(), &after.nodes), (Ok(()), &before.nodes));
+    assert!(after.version > before.version && reading.promised == restored.term && restored.term > 512);
+    assert!(
+        after.assignments.iter().all(|one| one.incarnation == 0),
+        "no life of a process is given anything"
+    );
+    assert!(store.promise(restored.term).await.is_err(), "arbiters begin above it");
 }
 
 pub(in crate::store) async fn a_written_table_is_what_counts(store: &(impl TableStore + SectionStore)) {
@@ -180,6 +203,7 @@ macro_rules! conformance_of_tables {
     )* };
     ($fresh:path) => {
         $crate::store::conformance::tables::conformance! { $fresh;
+            a_restored_table_knows_its_nodes_and_gives_nobody_anything
             an_empty_store_has_no_table_and_no_term
             a_written_table_is_what_counts
             a_promise_carries_the_newest_table

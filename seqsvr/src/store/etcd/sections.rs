@@ -2,6 +2,7 @@
 //! names its revision is confirmed only while they stand as its owner saw them: a claim fences all raises at once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -9,6 +10,7 @@ use super::{EtcdStore, keys, lock};
 use crate::etcd::v3::{RangeRequest, TxnRequest};
 use crate::etcd::{Cell, put, unchanged};
 use crate::ids::{Epoch, SectionId};
+use crate::store::backup::Backup;
 use crate::store::batches::batches;
 use crate::store::claims::Claims;
 use crate::store::{Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
@@ -104,15 +106,41 @@ impl SectionStore for EtcdStore {
         }
         Err(contended())
     }
+
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        self.everything().await
+    }
 }
 
 impl EtcdStore {
+    async fn everything(&self) -> Result<Backup, StoreError> {
+        let keys = &self.keys;
+        let names = [&keys.layout, &keys.hands, &keys.term, &keys.table].map(|key| key.clone().into_bytes());
+        let (_, found) = self.members.look(&names).await?;
+        let [layout, hands, term, table] = &found[..] else { unreachable!("one answer for each key") };
+        let backup = Backup {
+            layout: layout.value().map(keys::layout).transpose()?,
+            promised: term.value().map(keys::number).transpose()?.unwrap_or_default(),
+            newest: claims_of(hands)?.newest(),
+            table: table.value().map(keys::table).transpose()?.map(Arc::new),
+            ..Backup::default()
+        };
+        // Read later: ceilings only grow.
+        let all = [SectionId::new(0)..=SectionId::new(u32::MAX)];
+        Ok(backup.with(self.ceilings(&all).await?))
+    }
+
     async fn ceilings(&self, sections: &Ranges) -> Result<Vec<Ceiling>, StoreError> {
         let mut ceilings = Vec::new();
         for range in sections {
             let (mut from, behind) = (self.keys.ceiling(*range.start()), self.keys.behind(*range.end()));
             loop {
-                let page = RangeRequest { key: from, range_end: behind.clone(), limit: PAGE, revision: 0 };
+                let page = RangeRequest {
+                    key: from,
+                    range_end: behind.clone(),
+                    limit: PAGE,
+                    ..RangeRequest::default()
+                };
                 let page = self.members.range(&page).await?;
                 for stored in &page.kvs {
                     let section = self.keys.section(&stored.key)?;

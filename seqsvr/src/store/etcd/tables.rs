@@ -9,9 +9,10 @@ use tokio::time::timeout;
 use super::{EtcdStore, keys, lock};
 use crate::clock::{self, Moment};
 use crate::etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
-use crate::etcd::{Cell, found, get, holds, prefix_end, put, unchanged};
+use crate::etcd::{Cell, EtcdError, found, get, holds, prefix_end, put, unchanged};
 use crate::routing::Table;
 use crate::store::StoreError;
+use crate::store::survey::{StoreHealth, StoreState};
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 
 /// How often a change is tried anew because other arbiters changed the same meanwhile.
@@ -105,6 +106,28 @@ impl TableStore for EtcdStore {
             Some(other) if !done.succeeded => found(other).value().map_or(Ok(0), keys::number),
             _ => Ok(term),
         }
+    }
+
+    async fn survey(&self) -> Vec<StoreHealth> {
+        // Each member answers by what it has itself, so one that was cut off shows how far it is behind.
+        let names = [&self.keys.table, &self.keys.term];
+        let seen = self.members.look_at_each(&names.map(|name| name.clone().into_bytes())).await;
+        let newest = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()).map(|(at, _)| *at).max();
+        let state = |(at, found): (i64, Vec<Cell>)| {
+            let [table, term] = &found[..] else { unreachable!("one answer for each key") };
+            let error = |error: StoreError| error.to_string();
+            Ok(StoreState {
+                promised: term.value().map(keys::number).transpose().map_err(error)?.unwrap_or_default(),
+                table: table.value().map(keys::table).transpose().map_err(error)?.map(Arc::new),
+                sections_behind: 0,
+                revisions_behind: newest.unwrap_or(at).abs_diff(at),
+            })
+        };
+        let health = |(addr, seen): (String, Result<_, EtcdError>)| StoreHealth {
+            addr,
+            state: seen.map_err(|error| error.to_string()).and_then(state),
+        };
+        seen.into_iter().map(health).collect()
     }
 }
 

@@ -20,6 +20,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// What a backup holds: the promised term, and the table.
+    pub(super) fn kept(&self) -> (u64, Option<Arc<Table>>) {
+        (self.promised, self.table.clone())
+    }
+
     /// Whether the arbiter of `term` may act; if so it was heard of now.
     fn admit(&mut self, term: u64) -> Result<(), WriteError> {
         if term < self.promised {

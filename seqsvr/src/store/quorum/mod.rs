@@ -9,14 +9,19 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::timeout;
 
 use crate::clock::{self, Moment};
 use crate::flaws::Flaws;
 use crate::ids::Epoch;
+use crate::replica::merge::merge;
+use crate::replica::message::Copy;
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
+use crate::store::backup::Backup;
+use crate::store::survey::{self, StoreHealth};
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 use crate::store::{Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 
@@ -120,6 +125,31 @@ impl Quorum {
         }
     }
 
+    /// What each member has, or why it does not say so.
+    async fn copies(&self) -> (Arc<Voters>, Vec<Result<Copy, String>>) {
+        self.learn().await;
+        loop {
+            let voters = self.voters.load_full();
+            let asked = (0..voters.links.len()).map(|index| self.ask(&voters, (index, Question::Copy)));
+            let mut tally = Tally::default();
+            let mut copies = Vec::new();
+            for (from, answer) in join_all(asked).await {
+                copies.push(match answer.and_then(|answer| tally.note(from, answer)) {
+                    Ok(Answer::Copy(copy)) => Ok(copy),
+                    Ok(_) => Err("it answers another question".to_owned()),
+                    Err(why) => Err(why),
+                });
+            }
+            if let Some(newer) = tally.newer {
+                self.follow(newer);
+            }
+            // Under a newer configuration others are asked; numbers only grow, so that ends.
+            if Arc::ptr_eq(&voters, &self.voters.load()) {
+                return (voters, copies);
+            }
+        }
+    }
+
     fn claims(&self) -> MutexGuard<'_, VecDeque<Arc<Standing>>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,6 +194,21 @@ impl SectionStore for Quorum {
         let question = Question::Release { owner, sections: sections.to_vec() };
         self.run(|sizes| ReleaseRound::new(question, sizes)).await
     }
+
+    /// What W replicas have confirmed, at least one of any N - W + 1 has.
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        let (voters, copies) = self.copies().await;
+        let needed = voters.sizes.n() - voters.sizes.w() + 1;
+        let why: Vec<String> = copies.iter().filter_map(|copy| copy.as_ref().err().cloned()).collect();
+        let copies: Vec<Copy> = copies.into_iter().flatten().collect();
+        if copies.len() < needed {
+            let line =
+                format!("{} of {needed} needed replicas gave a copy ({})", copies.len(), why.join("; "));
+            return Err(StoreError::Unavailable(line));
+        }
+        let merged = merge(copies).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(merged.into())
+    }
 }
 
 #[async_trait]
@@ -183,5 +228,12 @@ impl TableStore for Quorum {
 
     async fn acting(&self, term: u64) -> Result<u64, StoreError> {
         self.run(|sizes| ActingRound::new(term, sizes)).await
+    }
+
+    async fn survey(&self) -> Vec<StoreHealth> {
+        let (voters, copies) = self.copies().await;
+        let mut stores = survey::compare(self.addrs(&voters), copies);
+        stores.sort_by(|one, other| one.addr.cmp(&other.addr));
+        stores
     }
 }

@@ -109,6 +109,10 @@ impl SectionStore for Limping {
     async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         self.next().release(sections, owner).await
     }
+
+    async fn backup(&self) -> Result<Backup, StoreError> {
+        self.next().backup().await
+    }
 }
 
 mod with_another_one_down_at_each_call {

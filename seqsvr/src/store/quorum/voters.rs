@@ -157,6 +157,14 @@ impl Quorum {
         self.voters.load().configuration.clone()
     }
 
+    /// Where these replicas are: as the configuration says, else as the file does.
+    pub(super) fn addrs(&self, voters: &Voters) -> Vec<String> {
+        match &voters.configuration {
+            Some(one) => one.members.iter().map(|member| member.addr.clone()).collect(),
+            None => self.ways.listed.iter().map(|(addr, _)| addr.clone()).collect(),
+        }
+    }
+
     /// Goes by a newer configuration from now on.
     pub(super) fn follow(&self, newer: Arc<Configuration>) {
         let Ok(sizes) = newer.sizes() else { return };
