@@ -7,8 +7,15 @@ use super::Fault;
 use super::caller::CallerArgs;
 use crate::ids::Uid;
 
+const EXAMPLES: &str = "\
+Examples:
+  seqsvr current 42 --config client.toml
+  seqsvr current 42 --json
+It takes no number. What was handed out is at most the answer.";
+
 /// The flags of the command.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct CurrentArgs {
     /// Whose number line: 0 to 4294967295
     uid: u32,

@@ -86,6 +86,9 @@ enum Command {
     /// Puts such a file into new stores, so far ahead that no number comes again
     Restore(backup::RestoreArgs),
     /// Spreads the sections evenly over the AllocSvrs
+    #[command(
+        after_help = "Examples:\n  seqsvr rebalance --config client.toml\n  seqsvr rebalance --set 1 --json"
+    )]
     Rebalance(change::ChangeArgs),
 }
 

@@ -7,8 +7,15 @@ use super::Fault;
 use super::caller::CallerArgs;
 use crate::ids::Uid;
 
+const EXAMPLES: &str = "\
+Examples:
+  seqsvr next 42 --config client.toml
+  seqsvr next 42 --count 10 --json                   the first and the last of ten
+  seqsvr next 42 --within 20                         try for up to 20 seconds";
+
 /// The flags of the command.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct NextArgs {
     /// Whose number line: 0 to 4294967295
     uid: u32,
