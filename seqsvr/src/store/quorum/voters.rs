@@ -274,11 +274,11 @@ impl Quorum {
         let replicas: Vec<_> = all.into_iter().flatten().filter(fits).collect();
         for (index, one) in replicas.iter().enumerate() {
             if replicas[..index].iter().any(|other| other.id == one.id) {
-                let line = format!(
+                let why = format!(
                     "[stores] replicas lists the replica {} under two addresses; list each once",
                     one.name
                 );
-                return Err(StoreError::Unavailable(line));
+                return Err(StoreError::Unavailable(why));
             }
         }
         if replicas.len() != self.ways.listed.len() {
@@ -305,10 +305,10 @@ impl Quorum {
         let write = self.voters.load().sizes.w();
         let first = Arc::new(Configuration { number: 1, members, write, lease, layout, uids });
         if let Some(problem) = first.problem() {
-            let line = format!(
+            let why = format!(
                 "the stores of the Set make no configuration: wrong {problem}; give each another name"
             );
-            return Err(StoreError::Unavailable(line));
+            return Err(StoreError::Unavailable(why));
         }
         let links = self.ways.to(first.members.iter().map(|one| (one.id, one.addr.clone())));
         for (link, member) in links.iter().zip(&first.members) {
