@@ -87,7 +87,7 @@ impl Admin for Office {
             read => read,
         };
         // What it would say of the nodes, which have no leases now, would mislead.
-        let lost = self.handle.view().borrow().lost.clone().filter(|_| read.is_ok() && self.acts());
+        let lost = self.handle.view().borrow().lost.clone().filter(|_| read.is_ok());
         if let Some(why) = lost {
             let line = format!(
                 "the stores do not answer this arbiter ({why}); nothing can be changed until they do"

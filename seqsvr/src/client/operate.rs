@@ -120,7 +120,9 @@ impl Client {
                     }
                     Ok(Ok(Err(status))) => why = format!("{addr}: {}", unanswered(addr, &status)),
                     Ok(Err(said)) => why = format!("{addr}: {said}"),
-                    Err(_) => why = format!("{addr}: no answer"),
+                    Err(_) if why.is_empty() => why = format!("{addr}: no answer"),
+                    // The last attempt was cut off; what was said before tells more.
+                    Err(_) => {}
                 }
             }
             if Instant::now() + pause >= deadline.at {
