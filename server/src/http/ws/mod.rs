@@ -97,7 +97,8 @@ async fn linger(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
     let read_on = async {
         stream.shutdown().await?;
         let mut left = LINGER_BYTES;
-        let mut ignored = [0; 4_096];
+        // Not in the future itself: every idle connection would keep it.
+        let mut ignored = vec![0; 4_096];
         while left > 0 {
             match stream.read(&mut ignored).await? {
                 0 => break,
