@@ -194,13 +194,22 @@ pub(super) async fn check_and_stamp(
     // A start that did not come to its end has marked some files already, and is gone on with.
     let mark = known.next.unwrap_or(Mark { start: last + 1, token });
     Identity::begin(db, installation, mark).await?;
-    for Beside { role, path } in &files {
-        let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
-        let (to, stamp) = (path.clone(), Stamp { role: (*role).to_owned(), installation, mark });
-        let written = tokio::task::spawn_blocking(move || stamp::write(&to, &stamp, page_size)).await;
-        let written = written.unwrap_or_else(|panic| Err(panic.to_string()));
-        written.map_err(|why| BadFile { path: path.clone(), wrong: Wrong::Unusable(why) })?;
+    // Side by side: a start waits for the slowest sync and not for their sum.
+    let writes: Vec<_> = files
+        .iter()
+        .map(|Beside { role, path }| {
+            let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
+            let (to, stamp) = (path.clone(), Stamp { role: (*role).to_owned(), installation, mark });
+            tokio::task::spawn_blocking(move || stamp::write(&to, &stamp, page_size))
+        })
+        .collect();
+    let mut stamped = Ok(());
+    for (Beside { path, .. }, written) in files.iter().zip(writes) {
+        let written = written.await.unwrap_or_else(|panic| Err(panic.to_string()));
+        stamped =
+            stamped.and(written.map_err(|why| BadFile { path: path.clone(), wrong: Wrong::Unusable(why) }));
     }
+    stamped?;
     let secret = issued::secret_in(&key)?;
     let io = |why| BootError::File { path: directory_of(&key).to_owned(), why };
     fs::File::open(directory_of(&key)).and_then(|opened| opened.sync_all()).map_err(io)?;

@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 use uuid::Uuid;
 
@@ -158,6 +159,8 @@ pub fn write(path: &Path, stamp: &Stamp, page_size: Option<u32>) -> Result<(), S
 fn stamp_with(path: &Path, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::Result<()> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(BUSY)?;
+    // Who opens the file next reads the log, too. To move it into the file here would take two more syncs a file.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if let Some(size) = page_size {
         connection.pragma_update(None, "page_size", size)?;
     }
