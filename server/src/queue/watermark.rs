@@ -4,16 +4,16 @@
 //! after that moves only up: by the queues when a commit is durable, or by a reader that saw a newer row.
 //! An up-to-date heartbeat is one atomic read (I8).
 
-use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use quick_cache::sync::Cache;
+use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 use tokio::sync::OnceCell;
 
 use crate::domain::{MessageId, Uid};
 use crate::store::{MessageStore, StoreError};
-
-const SHARDS: usize = 64;
 
 #[derive(Debug)]
 struct Slot {
@@ -45,21 +45,32 @@ impl Mark {
     }
 }
 
-type Shard = Mutex<HashMap<Uid, Arc<Slot>>>;
+/// Keeps what a [`Mark`] points to: a second slot of the same user would not hear what is published to the first.
+#[derive(Clone, Debug)]
+struct KeepUsed;
+
+impl Lifecycle<Uid, Arc<Slot>> for KeepUsed {
+    type RequestState = ();
+
+    fn is_pinned(&self, _: &Uid, slot: &Arc<Slot>) -> bool {
+        // The cache makes clones under its lock only, and asks under it, so a count of one means that nobody holds or loads it.
+        Arc::strong_count(slot) > 1
+    }
+}
 
 /// All marks in memory.
 #[derive(Clone)]
 pub struct Watermarks {
     store: Arc<dyn MessageStore>,
-    shards: Arc<Vec<Shard>>,
-    most_per_shard: usize,
+    slots: Arc<Cache<Uid, Arc<Slot>, UnitWeighter, DefaultHashBuilder, KeepUsed>>,
 }
 
 impl Watermarks {
-    /// Marks of `store`, at most about `most` of them beside those in use.
+    /// Marks of `store`, at most about `most` of them unless more are in use.
     pub fn new(store: Arc<dyn MessageStore>, most: usize) -> Watermarks {
-        let shards = Arc::new((0..SHARDS).map(|_| Shard::default()).collect());
-        Watermarks { store, shards, most_per_shard: (most / SHARDS).max(1) }
+        let weight = u64::try_from(most).unwrap_or(u64::MAX);
+        let slots = Cache::with(most, weight, UnitWeighter, DefaultHashBuilder::default(), KeepUsed);
+        Watermarks { store, slots: Arc::new(slots) }
     }
 
     /// The mark of `uid`, loaded. Many who ask at once share one load.
@@ -92,20 +103,46 @@ impl Watermarks {
     }
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {
-        let mut shard = self.shard(uid);
-        if let Some(slot) = shard.get(&uid) {
-            return Arc::clone(slot);
-        }
-        if shard.len() >= self.most_per_shard {
-            // Clones are made under this lock only, so a count of one means that nobody holds or loads it.
-            shard.retain(|_, slot| Arc::strong_count(slot) > 1);
-        }
-        let slot = Arc::new(Slot { newest: AtomicU64::new(0), loaded: OnceCell::new() });
-        shard.insert(uid, Arc::clone(&slot));
+        let new =
+            || Ok::<_, Infallible>(Arc::new(Slot { newest: AtomicU64::new(0), loaded: OnceCell::new() }));
+        let Ok(slot) = self.slots.get_or_insert_with(&uid, new);
         slot
     }
+}
 
-    fn shard(&self, uid: Uid) -> MutexGuard<'_, HashMap<Uid, Arc<Slot>>> {
-        self.shards[uid.0 as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryStore;
+
+    fn id(number: u64) -> MessageId {
+        MessageId::new(number).expect("in range")
+    }
+
+    #[tokio::test]
+    async fn a_mark_in_use_stays_current_while_others_are_forgotten() {
+        const MOST: u32 = 100;
+        let watermarks = Watermarks::new(Arc::new(MemoryStore::new()), MOST as usize);
+        let used = watermarks.mark(Uid(1)).await.expect("memory");
+        for uid in 2..2 + 10 * MOST {
+            watermarks.mark(Uid(uid)).await.expect("memory");
+        }
+        assert!(watermarks.slots.len() <= 2 * MOST as usize, "{} are known", watermarks.slots.len());
+
+        watermarks.publish(Uid(1), id(9));
+        assert_eq!(used.newest(), id(9));
+    }
+
+    #[tokio::test]
+    async fn more_marks_may_be_in_use_than_are_kept_otherwise() {
+        let watermarks = Watermarks::new(Arc::new(MemoryStore::new()), 1);
+        let mut used = Vec::new();
+        for uid in 1..=1_000 {
+            used.push(watermarks.mark(Uid(uid)).await.expect("memory"));
+        }
+        for mark in &used {
+            watermarks.publish(mark.uid(), id(3));
+        }
+        assert!(used.iter().all(|mark| mark.newest() == id(3)));
     }
 }
