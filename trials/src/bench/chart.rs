@@ -1,4 +1,4 @@
-//! The chart for the README: how far each scenario is from its target, as a small SVG that suits light and dark pages.
+//! The chart for documents: how far each scenario is from its target, as a small SVG that suits light and dark pages.
 
 use std::fmt::Write as _;
 

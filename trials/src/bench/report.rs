@@ -193,7 +193,7 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     text
 }
 
-/// The rows for the README.
+/// The rows for a Markdown document.
 pub(crate) fn markdown<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut text = String::from(
         "| scenario | what | measured | against, in the same run | ratio | target | runs |\n| --- | --- | --- | --- | --- | --- | --- |\n",

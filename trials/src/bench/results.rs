@@ -1,4 +1,4 @@
-//! What outlives a run: the result file, the chart, and the tables of the README. Scenarios that a run does not measure keep
+//! What outlives a run: the result file, the chart, and the tables of a document. Scenarios that a run does not measure keep
 //! their earlier rows, so that one can be measured again by itself. Owns no state; `run` calls it after each scenario.
 
 use std::fs;
@@ -9,7 +9,7 @@ use super::{chart, report};
 use crate::bench::Row;
 use crate::{Failure, Result};
 
-/// Begins a table in the README; the names of its scenarios follow, then ` -->`.
+/// Begins a table in the document; the names of its scenarios follow, then ` -->`.
 const BEGIN: &str = "<!-- bench:";
 /// Ends it.
 const END: &str = "<!-- bench end -->";
@@ -22,7 +22,7 @@ pub struct Files {
     /// The chart, as SVG.
     pub chart: Option<PathBuf>,
     /// A Markdown file whose marked tables are renewed.
-    pub readme: Option<PathBuf>,
+    pub tables: Option<PathBuf>,
 }
 
 impl Files {
@@ -54,7 +54,7 @@ impl Files {
         if let Some(path) = &self.chart {
             write(path, &chart::draw(rows))?;
         }
-        if let Some(path) = &self.readme {
+        if let Some(path) = &self.tables {
             let text = fs::read_to_string(path)
                 .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))?;
             write(path, &renewed(&text, rows)?)?;

@@ -21,7 +21,7 @@ struct Arguments {
     chart: Option<PathBuf>,
     /// Renew the tables in this Markdown file, between `<!-- bench: SCENARIO… -->` and `<!-- bench end -->`
     #[arg(long, value_name = "FILE")]
-    readme: Option<PathBuf>,
+    tables: Option<PathBuf>,
     /// Runs of each scenario; medians are told
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
@@ -64,8 +64,8 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
-    let Arguments { scenarios, json, chart, readme, runs, quick, .. } = arguments;
-    let files = Files { json, chart, readme };
+    let Arguments { scenarios, json, chart, tables, runs, quick, .. } = arguments;
+    let files = Files { json, chart, tables };
     let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, files }).await?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let asked = rows.iter().filter(|row| row.met.is_some()).count();
