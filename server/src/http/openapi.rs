@@ -22,7 +22,7 @@ pub(super) async fn page() -> Html<&'static str> {
 
 /// `GET /docs/websocket`
 pub(super) async fn websocket() -> Response {
-    const TEXT: &str = include_str!("../../../docs/WEBSOCKET.md");
+    const TEXT: &str = include_str!("../../../docs/PROTOCOL.md");
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], TEXT).into_response()
 }
 
