@@ -130,10 +130,8 @@ export class Sync {
 
   /** Sends read marks, and the oldest waiting message of each conversation: one by one, so that order holds. */
   async flush() {
-    const busy = new Set();
     for (const item of this.pauses ? [] : await this.db.all("outbox")) {
-      if (item.state !== "waiting" || busy.has(item.conversation)) continue;
-      busy.add(item.conversation);
+      if (item.state !== "waiting") continue;
       const flying = this.inFlight.get(item.conversation);
       if (flying && Date.now() - flying.at < PATIENCE_MS) continue;
       const { client_id, to, body } = item;

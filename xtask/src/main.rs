@@ -5,11 +5,11 @@
 mod packages;
 mod run;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use run::{Failure, Stages, become_cargo, cargo};
+use run::{Failure, Stages, become_cargo, cargo, in_workspace, run};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "One way to do each thing", version)]
@@ -22,7 +22,11 @@ struct Arguments {
 enum Task {
     /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree; as root on Debian it
     /// installs the programs that the tests need
-    Test,
+    Test {
+        /// Only what is quick: format, the page's modules, lints, the tests inside the crates
+        #[arg(long)]
+        quick: bool,
+    },
     /// The measurements, of a release build: `bench --help` for its options
     #[command(disable_help_flag = true)]
     Bench {
@@ -50,7 +54,8 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Test => test(),
+        Task::Test { quick: true } => test_quickly(),
+        Task::Test { quick: false } => test(),
         Task::Bench { arguments } => trial("bench", &[], &arguments),
         Task::Chaos { arguments } => trial("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
@@ -71,18 +76,36 @@ fn main() -> ExitCode {
 fn test() -> Result<(), Failure> {
     let mut stages = Stages::begin();
     stages.run("packages", || packages::install(packages::ALL))?;
-    stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
-    stages.run("lints (cargo xtask fix mends some)", || {
-        everything(
-            &["clippy", "--all-targets", "--features", "tidemark-trials/simulation"],
-            &["--", "--deny", "warnings"],
-        )
-    })?;
+    before_the_build(&mut stages)?;
     stages.run("build", || everything(&["build", "--all-targets"], &[]))?;
     stages.run("documentation", || {
         everything(&["doc", "--no-deps", "--document-private-items", "--quiet"], &[])
     })?;
     stages.run("tests: unit, integration, browser", || everything(&["test"], &[]))
+}
+
+/// What finds most mistakes, in under a minute when everything is built.
+fn test_quickly() -> Result<(), Failure> {
+    let mut stages = Stages::begin();
+    before_the_build(&mut stages)?;
+    stages.run("tests inside the crates", || everything(&["test", "--lib", "--bins"], &[]))
+}
+
+fn before_the_build(stages: &mut Stages) -> Result<(), Failure> {
+    stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
+    stages.run("tests of the page's modules", || {
+        packages::install(&[packages::NODE])?;
+        let mut node = Command::new("node");
+        // Without a path: how folders are named to it differs between its versions.
+        node.args(["--test", "--test-reporter=spec"]).current_dir(in_workspace("web"));
+        run(node, "cd web && node --test")
+    })?;
+    stages.run("lints (cargo xtask fix mends some)", || {
+        everything(
+            &["clippy", "--all-targets", "--features", "tidemark-trials/simulation"],
+            &["--", "--deny", "warnings"],
+        )
+    })
 }
 
 /// What cargo does with all of the workspace.

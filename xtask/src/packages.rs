@@ -12,7 +12,7 @@ use crate::run::{Failure, run};
 pub(crate) type Needed = (&'static str, &'static str);
 
 /// What the tests need. Put together from lists, none of which is written twice.
-pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, SIGNALS, MOUNTS];
+pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, NODE, SIGNALS, MOUNTS];
 
 /// What every build needs beside Rust, and what compiles the test rigs.
 const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
@@ -30,6 +30,9 @@ const SERVERS: &[Needed] = &[
 
 /// The browser tests.
 const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
+/// The tests of the page's modules that need no browser.
+pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];
 
 /// A disk of its own for a test, to be filled.
 const MOUNTS: &[Needed] = &[("unshare", "util-linux"), ("mount", "mount")];

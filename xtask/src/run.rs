@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -54,9 +55,13 @@ pub(crate) fn become_cargo(arguments: &[&str]) -> Result<(), Failure> {
 fn command(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
-    // The folder of the workspace: this program may be called from any folder below it.
-    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).args(arguments);
+    command.current_dir(in_workspace(".")).args(arguments);
     command
+}
+
+/// A folder of the workspace: this program may be called from any folder below it.
+pub(crate) fn in_workspace(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder)
 }
 
 /// Runs a program to its end; `shown` is what people could type.

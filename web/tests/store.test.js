@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { itemsOf } from "../static/rows.js";
+import { Store, uuid } from "../static/store.js";
+import { settled } from "./page.js";
+
+const ME = { uid: 10_001, name: "Ann" };
+
+let asked;
+let store;
+
+beforeEach(() => {
+  asked = [];
+  const call = async (_, path) => {
+    asked.push(path);
+    throw { status: 404, retryable: false };
+  };
+  store = new Store({ db: {}, call, self: ME, nudge: () => {} });
+  Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [] });
+});
+
+const row = (message_id, fields = {}) => ({
+  message_id, kind: "message", sender: 10_002, sent_at: `2026-03-04T10:00:0${message_id % 10}Z`, body: { text: "hi" }, ...fields,
+});
+
+test("the conversation with the latest message comes first, and one with a waiting message before all", () => {
+  store.conversations.set("u:1", { last: row(3) }).set("u:2", { last: row(9) }).set("g:3", { last: row(4) });
+  assert.deepEqual(store.sorted(), ["u:2", "g:3", "u:1"]);
+  store.outbox.push({ n: 1, conversation: "u:1", state: "waiting" });
+  assert.deepEqual(store.sorted(), ["u:1", "u:2", "g:3"]);
+  store.outbox[0].state = "sent";
+  assert.deepEqual(store.sorted(), ["u:2", "g:3", "u:1"]);
+});
+
+test("drafts and the open conversation are listed without a message", () => {
+  store.conversations.set("u:1", { last: row(3) });
+  store.drafts.set("u:8", "half a");
+  store.open = "u:7";
+  assert.deepEqual(store.sorted(), ["u:1", "u:7", "u:8"]);
+});
+
+test("a line is one line, and says who spoke", () => {
+  const two = row(1, { body: { text: "one\n  two" } });
+  assert.equal(store.line(two, false), "one two");
+  assert.equal(store.line(two, true), "Bob: one two");
+  assert.equal(store.line({ ...two, sender: ME.uid }, true), "You: one two");
+  assert.equal(store.line(row(1, { body: { text: "x".repeat(900) } }), false).length, 200);
+  assert.equal(store.line(row(1, { body: null }), false), "");
+});
+
+test("a change of a group is a sentence", () => {
+  const event = (body) => store.event({ body });
+  assert.equal(event({ action: "created", by: ME.uid }), "You made this group");
+  assert.equal(event({ action: "added", by: 10_002, uid: ME.uid }), "Bob added you");
+  assert.equal(event({ action: "left", by: 10_002, uid: 10_002 }), "Bob left");
+  assert.equal(event({ action: "of a later version", by: 10_002 }), "The group changed");
+});
+
+test("the name of a stranger is asked for once", async () => {
+  assert.equal(store.name(10_009), "#10009");
+  assert.equal(store.name(10_009), "#10009");
+  await settled();
+  assert.equal(store.name(10_009), "#10009");
+  assert.deepEqual(asked, ["/users/10009"]);
+});
+
+test("keys of messages are UUIDs of version 4, and none is like another", () => {
+  const keys = new Set(Array.from({ length: 1_000 }, uuid));
+  assert.equal(keys.size, 1_000);
+  for (const key of keys) assert.match(key, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test("a stored row takes the place of its outbox item, under one key", () => {
+  const waiting = { n: 1, client_id: "k", conversation: "u:10002", state: "waiting", sent_at: row(1).sent_at, body: { text: "hi" } };
+  const last = (items) => items.at(-1);
+  const before = last(itemsOf(store, [], [waiting], null, null));
+  const after = itemsOf(store, [row(1, { sender: ME.uid, client_id: "k" })], [waiting], null, null);
+  assert.equal(before.key, last(after).key);
+  assert.deepEqual([before.state, last(after).state], ["waiting", "sent"]);
+  assert.equal(after.filter(({ row: shown }) => shown).length, 1);
+});
+
+test("the line \"New\" stands before the first unread message of somebody else", () => {
+  const rows = [row(1), row(2, { sender: ME.uid }), row(3)];
+  const keys = itemsOf(store, rows, [], 1, null).map(({ key }) => key);
+  assert.equal(keys.indexOf("fresh"), keys.indexOf("r3") - 1);
+  assert.ok(!itemsOf(store, rows, [], 3, null).some(({ key }) => key === "fresh"), "nothing is unread");
+  assert.ok(!itemsOf(store, rows, [], null, null).some(({ key }) => key === "fresh"), "nobody asked");
+});
+
+test("messages of one person within five minutes stand together", () => {
+  const at = (minute) => `2026-03-04T10:${minute}:00Z`;
+  const rows = [row(1, { sent_at: at("00") }), row(2, { sent_at: at("04") }), row(3, { sent_at: at("10") })];
+  const firsts = itemsOf(store, rows, [], null, null).filter((item) => item.row).map(({ first }) => first);
+  assert.deepEqual(firsts, [true, false, true]);
+});

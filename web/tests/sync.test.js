@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { Sync } from "../static/sync.js";
+import { page, settled } from "./page.js";
+
+const UID = 10_001;
+const HISTORY = "6f1c1f9e-0000-4000-8000-000000000001";
+
+/** What sync asks of a browser's database, in memory; the real one is tested in browsers. */
+class Kept {
+  constructor() {
+    Object.assign(this, { uid: UID, cursor: 5, history: HISTORY, outbox: [], conversations: [], begun: 0 });
+  }
+  async position() { return { cursor: this.cursor, history: this.history }; }
+  async begin(cursor, history) {
+    this.begun += 1;
+    Object.assign(this, { cursor, history });
+  }
+  async all(store) { return this[store].map((item) => ({ ...item })); }
+  async entries(rows, after, synced) {
+    if (rows.some((row) => row.broken)) throw new Error("it cannot be stored");
+    this.cursor = synced;
+    return { cursor: synced, changed: rows.map((row) => row.conversation), stale: false };
+  }
+  async outgoing(clientId, fields) {
+    const item = this.outbox.find((one) => one.client_id === clientId);
+    if (!item) return null;
+    if (fields) Object.assign(item, fields);
+    else this.outbox.splice(this.outbox.indexOf(item), 1);
+    return item;
+  }
+  post(clientId, conversation) {
+    this.outbox.push({
+      n: this.outbox.length, client_id: clientId, conversation, to: { user: 1 }, body: { text: clientId }, state: "waiting",
+    });
+  }
+}
+
+let world;
+let db;
+let sync;
+let refusal;
+
+/** The texts of all that was sent on the last connection, in order. */
+const sends = () => world.last.sent.filter(({ type }) => type === "send").map(({ client_id }) => client_id);
+const receive = async (frame) => {
+  world.last.receive(frame);
+  await settled();
+};
+const welcome = (fields = {}) =>
+  receive({ type: "welcome", uid: UID, seq: 5, history: HISTORY, heartbeat_seconds: 20, ...fields });
+
+beforeEach(async () => {
+  world = page();
+  db = new Kept();
+  refusal = null;
+  const call = async (_, path) => {
+    if (refusal) throw refusal;
+    return path === "/seq" ? { seq: 40, history: "another" } : [];
+  };
+  sync = new Sync({ db, call, changed: () => {}, told: () => {} });
+  await sync.start();
+});
+
+test("a welcome is answered with the cursor", async () => {
+  await welcome();
+  assert.deepEqual(world.last.sent, [{ type: "heartbeat", seq: 5 }]);
+  assert.equal(db.begun, 0);
+});
+
+test("a welcome to somebody else ends", async () => {
+  await welcome({ uid: UID + 1 });
+  assert.equal(sync.state.phase, "ended");
+  assert.deepEqual(world.last.sent, []);
+});
+
+test("in another history it begins anew, before it says how far it is", async () => {
+  await welcome({ history: "another" });
+  assert.equal(db.begun, 1);
+  assert.deepEqual(world.last.sent, [{ type: "heartbeat", seq: 40 }]);
+});
+
+test("an end before the cursor is another history, too", async () => {
+  await welcome();
+  await receive({ type: "alive", seq: 3, history: HISTORY });
+  assert.equal(db.begun, 1);
+  assert.equal(sync.state.cursor, 40);
+});
+
+test("one message of a conversation is under way at a time, in the order in which they were written", async () => {
+  db.post("a1", "u:1");
+  db.post("a2", "u:1");
+  db.post("b1", "u:2");
+  await welcome();
+  assert.deepEqual(sends(), ["a1", "b1"]);
+  await receive({ type: "sent", client_id: "a1", message_id: 6, sent_at: "now" });
+  assert.deepEqual(sends(), ["a1", "b1", "a2"]);
+  assert.equal(db.outbox.find(({ client_id }) => client_id === "a1").state, "sent");
+});
+
+test("after a refusal nothing goes out until the pause is over, and the refused one goes first", async () => {
+  db.post("a1", "u:1");
+  await welcome();
+  await receive({ type: "error", client_id: "a1", code: "busy", detail: "Busy.", retryable: true });
+  db.post("a2", "u:1");
+  db.post("b1", "u:2");
+  sync.nudge();
+  await settled();
+  assert.deepEqual(sends(), ["a1"]);
+  world.pass(2_000);
+  await settled();
+  assert.deepEqual(sends(), ["a1", "a1", "b1"]);
+});
+
+test("a message is tried six times, and what only waited for another one was not tried", async () => {
+  db.post("a1", "u:1");
+  await welcome();
+  const refused = async (code) => {
+    await receive({ type: "error", client_id: "a1", code, detail: "The queue is full.", retryable: true });
+    // Beats are answered meanwhile, so that the connection stays.
+    for (let seconds = 0; seconds < 40; seconds += 1) {
+      world.pass(1_000);
+      await receive({ type: "alive", seq: 5, history: HISTORY });
+    }
+  };
+  for (let times = 0; times < 10; times += 1) await refused("out_of_order");
+  assert.equal(db.outbox[0].state, "waiting");
+  for (let times = 0; times < 6; times += 1) await refused("busy");
+  assert.deepEqual([db.outbox[0].state, db.outbox[0].reason], ["failed", "The queue is full."]);
+});
+
+test("what can never be stored is not tried again", async () => {
+  db.post("a1", "u:1");
+  await welcome();
+  await receive({ type: "error", client_id: "a1", code: "no_such_user", detail: "Nobody.", retryable: false });
+  assert.equal(db.outbox[0].state, "failed");
+});
+
+test("an unanswered message goes out again on the next connection, under the same key", async () => {
+  db.post("a1", "u:1");
+  await welcome();
+  world.last.end(1006);
+  world.pass(2_000);
+  assert.equal(world.made.length, 2);
+  await welcome();
+  assert.deepEqual(sends(), ["a1"]);
+});
+
+test("rows that cannot be stored cost the connection and not the cursor", async (context) => {
+  context.mock.method(console, "error", () => {});
+  await welcome();
+  await receive({ type: "entries", entries: [{ broken: true }], after: 5, synced: 6 });
+  assert.equal(sync.state.cursor, 5);
+  assert.equal(world.made[0].closed, true);
+  world.pass(3_000);
+  await welcome();
+  assert.deepEqual(world.last.sent, [{ type: "heartbeat", seq: 5 }]);
+});
+
+test("rows move the cursor, and the next heartbeat says so", async () => {
+  await welcome();
+  await receive({ type: "entries", entries: [{ conversation: "u:1" }], after: 5, synced: 6 });
+  assert.deepEqual(world.last.sent.at(-1), { type: "heartbeat", seq: 6 });
+});
+
+test("how far was read is told once a connection", async () => {
+  db.conversations.push({ id: "u:1", read_to: 5, acked: 3 });
+  await welcome();
+  sync.nudge();
+  await settled();
+  const told = () => world.last.sent.filter(({ type }) => type === "read").length;
+  assert.equal(told(), 1);
+  world.last.end(1006);
+  world.pass(2_000);
+  await welcome();
+  assert.equal(told(), 1, "on the new connection");
+});
+
+test("a connection that never opens ends only when the session is over", async () => {
+  refusal = { status: 0 };
+  world.last.end(1006);
+  await settled();
+  assert.equal(sync.state.phase, "waiting");
+  refusal = { status: 401 };
+  world.pass(2_000);
+  world.last.end(1006);
+  await settled();
+  assert.equal(sync.state.phase, "ended");
+});
