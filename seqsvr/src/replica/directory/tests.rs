@@ -214,7 +214,8 @@ fn the_configuration_survives_a_restart_and_older_programs_refuse_its_files() {
     let (at, mut state, mut files) = fresh();
     let lease = std::time::Duration::from_secs(2);
     let members = vec![Member { id: state.id(), name: "s1".to_owned(), addr: "http://s1:1".to_owned() }];
-    let next = Configuration { number: 1, members, write: 1, lease, layout: LAYOUT, uids: 0..=u32::MAX };
+    let uids = 0..=u32::MAX;
+    let next = Configuration { number: 1, members, write: 1, lease, layout: LAYOUT, uids, transition: None };
     let install = Question::Install { next: Arc::new(next), copy: Arc::default() };
     assert!(state.ask(Moment::default(), &install).change.is_some());
     files.turn(&state).unwrap();
@@ -228,6 +229,32 @@ fn the_configuration_survives_a_restart_and_older_programs_refuse_its_files() {
     // What older programs compare: the number of the format.
     let bytes = fs::read(last(&at)).unwrap();
     assert!(bytes[..64].windows(2).any(|pair| pair == [0x08, 2]));
+}
+
+/// Written by the program of commit 7c39f1b, the last one without configurations, in a cluster of one store that was killed: three
+/// times 7 numbers of uid 42, 25,000 of uid 550,000.
+#[test]
+fn files_of_an_earlier_version_keep_every_ceiling() {
+    let at = tempfile::tempdir().unwrap();
+    fs::write(at.path().join("mark"), include_bytes!("of_7c39f1b/mark")).unwrap();
+    fs::write(at.path().join("state.1"), include_bytes!("of_7c39f1b/state.1")).unwrap();
+    let identity = Identity { cluster: "fixture".to_owned(), set: 0, name: "s1".to_owned() };
+    let read = |room| Directory::lock(at.path(), identity.clone(), LAYOUT, room).unwrap().open().unwrap();
+    let (state, mut files) = read(ROOM);
+    let ceilings = |state: &State| {
+        let copy = state.copy();
+        let raised = copy.sections.into_iter().filter(|(_, one)| one.ceiling > 0);
+        raised.map(|(run, one)| (run.start().get()..=run.end().get(), one.ceiling)).collect::<Vec<_>>()
+    };
+    assert_eq!(ceilings(&state), [(0..=0, 10_000), (5..=5, 30_000)]);
+    let copy = state.copy();
+    assert_eq!((copy.layout, copy.configured.number()), (Some(LAYOUT), 0));
+    assert_eq!(copy.table.map(|table| (table.version.term, table.uids.clone())), Some((256, 0..=999_999)));
+    // Rewritten in the form of this version, they say the same.
+    files.turn(&state).unwrap();
+    drop(files);
+    let (again, _files) = read(ROOM);
+    assert_eq!((ceilings(&again), again.id()), (ceilings(&state), state.id()));
 }
 
 /// Files of the version before have no id; they differ in nothing else.
