@@ -67,10 +67,9 @@ pub(crate) struct SetConfig {
     /// The largest number ever handed out. Default 2^63 - 1.
     #[serde(default = "default_limit")]
     pub(crate) limit: u64,
-    /// How long a read of the table lets this process serve, in milliseconds; the same for every node of the Set: 100 to
-    /// 60,000. Default 2,000.
-    #[serde(default = "default_lease")]
-    pub(crate) lease_ms: u64,
+    /// How long a read of the table lets this process serve, in milliseconds: 100 to 60,000. Default: as stored; 2,000 where none is
+    /// stored yet, and then the same for every node of the Set. A value that is not the stored one is refused at the start.
+    pub(crate) lease_ms: Option<u64>,
     /// How long a read waits for news, in milliseconds: at most half the lease. Default a quarter of it. (StoreSvrs are asked
     /// again after twice the `patience_ms`, if that is shorter.)
     pub(crate) poll_ms: Option<u64>,
@@ -84,6 +83,13 @@ pub(crate) struct SetConfig {
     pub(crate) stores: StoresConfig,
 }
 
+impl SetConfig {
+    /// The lease while none is stored.
+    pub(crate) fn lease_ms(&self) -> u64 {
+        self.lease_ms.unwrap_or(2_000)
+    }
+}
+
 fn default_section_size() -> u32 {
     Options::default().section_size
 }
@@ -94,10 +100,6 @@ fn default_step() -> u32 {
 
 fn default_limit() -> u64 {
     Options::default().limit
-}
-
-fn default_lease() -> u64 {
-    2_000
 }
 
 fn default_raise_wait() -> u64 {
@@ -177,7 +179,7 @@ impl AllocConfig {
     }
 
     fn of_set(&self, config: &SetConfig, incarnation: u64) -> Result<Settings, ConfigError> {
-        let (set, lease_ms) = (config.number, config.lease_ms);
+        let (set, lease_ms) = (config.number, config.lease_ms());
         if !(100..=60_000).contains(&lease_ms) {
             return Err(ConfigError::Lease { set, lease_ms });
         }
@@ -207,7 +209,8 @@ impl AllocConfig {
             flaws: Flaws::default(),
         };
         let leave_wait = Duration::from_millis(config.leave_wait_ms);
-        Ok(Settings { set, rules, options, leave_wait, clock: clock::now })
+        let lease_is_set = config.lease_ms.is_some();
+        Ok(Settings { set, rules, lease_is_set, options, leave_wait, clock: clock::now })
     }
 
     /// How much callers may ask for.

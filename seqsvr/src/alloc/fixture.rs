@@ -37,7 +37,14 @@ impl Station {
     pub(crate) fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
         let rules = rules(name, LEASE, &options);
-        let settings = Settings { set: 0, rules, options, leave_wait: Duration::from_secs(5), clock };
+        let settings = Settings {
+            set: 0,
+            rules,
+            lease_is_set: true,
+            options,
+            leave_wait: Duration::from_secs(5),
+            clock,
+        };
         let stores =
             Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _, quorum: None };
         let (shell, hall) = Shell::new(settings, stores, record);

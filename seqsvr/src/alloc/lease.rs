@@ -5,19 +5,32 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::flaws::{Flaw, Flaws};
+use crate::store::configuration::Bounds;
 
 /// The right to obey a table that was read (S9), for a bounded time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
     length: Duration,
+    /// The longest that anybody may hold.
+    awaited: Duration,
     until: Option<Moment>,
     flaws: Flaws,
 }
 
 impl Lease {
-    /// Not yet granted; `length` is the same for every node of a Set.
+    /// Not yet granted; `length` is the same for every node of a Set, unless [`follow`](Self::follow) says otherwise.
     pub(crate) fn new(length: Duration, flaws: Flaws) -> Self {
-        Self { length, until: None, flaws }
+        Self { length, awaited: length, until: None, flaws }
+    }
+
+    /// Goes by the configuration that answered the newest read: it is granted, and waited for, as that one says.
+    pub(crate) fn follow(&mut self, bounds: &Bounds) {
+        (self.length, self.awaited) = (bounds.lease, bounds.awaited);
+    }
+
+    /// How long a read lets this node serve.
+    pub(crate) fn length(&self) -> Duration {
+        self.length
     }
 
     /// A table was read: asked for at `asked`, here at `now`. Valid until the first plus the length, since the stores may have
@@ -38,13 +51,13 @@ impl Lease {
     }
 
     /// When no other node can still go by a table older than the one that counted here at `counted`. Whoever read an
-    /// older one asked before that, and its lease is over when *its* clock has moved by the length; clocks differ by at
-    /// most 5 % in rate, so two by less than a tenth.
+    /// older one asked before that, and its lease, the longest that anybody may hold, is over when *its* clock has moved by that
+    /// much; clocks differ by at most 5 % in rate, so two by less than a tenth.
     pub(crate) fn takeover(&self, counted: Moment) -> Moment {
         if self.flaws.has(Flaw::NoTakeoverWait) {
             return counted;
         }
-        counted + self.length * 11 / 10
+        counted + self.awaited * 11 / 10
     }
 }
 

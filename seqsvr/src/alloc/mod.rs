@@ -11,7 +11,7 @@ mod embedded;
 pub(crate) mod fixture;
 pub(crate) mod hall;
 mod hold;
-mod lease;
+pub(crate) mod lease;
 mod leaving;
 mod metrics;
 pub(crate) mod node;

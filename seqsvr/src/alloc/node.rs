@@ -27,9 +27,9 @@ pub(crate) struct NodeRules {
     pub(crate) name: String,
     /// This life of it; never repeats.
     pub(crate) incarnation: u64,
-    /// How long a read of the table lets it serve; the same for all nodes of the Set.
+    /// How long a read of the table lets it serve, while the stores say nothing of it; the same for all nodes of the Set.
     pub(crate) lease: Duration,
-    /// How long a read waits for news; at most half the lease, so that one lost answer does not end it.
+    /// How long a read waits for news; half the lease at most, so that one lost answer does not end it.
     pub(crate) poll: Duration,
     /// The pause after a failure.
     pub(crate) retry: Duration,
@@ -212,6 +212,11 @@ impl Node {
         self.lease.until()
     }
 
+    /// How long a read lets it serve by now.
+    pub(crate) fn lease(&self) -> Duration {
+        self.lease.length()
+    }
+
     /// The table that is obeyed.
     pub(crate) fn table(&self) -> Option<&Arc<Table>> {
         self.table.as_ref()
@@ -265,6 +270,9 @@ impl Node {
             return;
         };
         self.mark = reading.mark;
+        if let Some(bounds) = &reading.bounds {
+            self.lease.follow(bounds);
+        }
         // A table that counted is never followed by an older one; who hears otherwise trusts neither.
         let obeyed = self.table.as_ref().map(|table| table.version);
         if let Some(table) = reading.table.filter(|table| obeyed.is_none_or(|obeyed| obeyed <= table.version))
@@ -278,7 +286,7 @@ impl Node {
                 hold.look_again(now);
             }
         }
-        actions.push(self.ask(self.rules.poll));
+        actions.push(self.ask(self.rules.poll.min(self.lease.length() / 2)));
     }
 
     fn ask(&mut self, wait: Duration) -> Action {
@@ -319,7 +327,7 @@ impl Node {
         let Some(hold) = self.holds.get_mut(&epoch) else { return };
         let lost = hold.keep(kept);
         if !lost.is_empty() {
-            self.leaving.unload(epoch, &lost, now, now + self.rules.lease * 2);
+            self.leaving.unload(epoch, &lost, now, now + self.lease.length() * 2);
             actions.push(Action::Unload { owner: self.owner(epoch), sections: lost.into_ranges() });
         }
     }

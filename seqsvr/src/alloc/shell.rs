@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) set: u32,
     /// What the core goes by.
     pub(crate) rules: NodeRules,
+    /// Whether the file says which lease.
+    pub(crate) lease_is_set: bool,
     /// How numbers are handed out and ceilings raised.
     pub(crate) options: Options,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
@@ -287,13 +289,14 @@ impl Shell {
     fn read(&mut self, mark: Mark, wait: Duration) {
         let (stores, set) = (self.stores.clone(), self.settings.set);
         let NodeRules { layout, lease, .. } = self.settings.rules;
+        let lease_is_set = self.settings.lease_is_set;
         let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
         self.work.spawn(async move {
             let read = async {
                 let reading = fitting(stores.tables.read(&mark, wait).await?, set, layout.section_size)?;
                 // Nothing is served by a table before it is known that all go by the same lease.
                 if let Some(table) = &reading.table {
-                    stores.agree(&Terms { lease, layout, uids: table.uids.clone() }).await?;
+                    stores.agree(&Terms { lease, lease_is_set, layout, uids: table.uids.clone() }).await?;
                 }
                 Ok(reading)
             };
@@ -342,8 +345,12 @@ impl Shell {
     fn note_reading(&mut self, asked: Moment, outcome: &Result<Reading, StoreError>) {
         let set = self.settings.set;
         match outcome {
-            Ok(_) => {
-                let until = asked + self.settings.rules.lease;
+            Ok(reading) => {
+                let lease = reading.bounds.as_ref().map_or(self.settings.rules.lease, |bounds| bounds.lease);
+                if lease != self.core.lease() {
+                    info!(set, ?lease, "the lease is as the stores say");
+                }
+                let until = asked + lease;
                 if self.hall.is_lapsed() {
                     self.hall.hears_since.store(self.now().as_nanos(), Ordering::Release);
                 }

@@ -1,14 +1,16 @@
 //! `seqsvr store`: one replica of the durable state of a Set.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Fault, Signals, load};
 use crate::arbiter::config::ArbiterConfig;
 use crate::replica::{Replica, ServeError, Start, StoreConfig};
-use crate::store::quorum::Replaced;
+use crate::store::quorum::{Changed, Quorum};
 
 /// The flags of the role, or a command about the stores of a Set.
 #[derive(Debug, Args)]
@@ -37,6 +39,36 @@ pub(super) struct StoreArgs {
 enum StoreCommand {
     /// Puts a new store, which was started with --join, in the place of another, while the Set serves
     Replace(ReplaceArgs),
+    /// Changes the lease of a Set, while it serves. A shorter one takes 1.1 times the earlier one until it is settled
+    #[command(after_help = LEASE)]
+    Lease(LeaseArgs),
+}
+
+const LEASE: &str = "\
+Example:
+  seqsvr store lease 3000 --config arbiter0.toml
+Cut off, or failed: run it again. Afterwards write it into lease_ms of the AllocSvrs, or leave that key out: one that starts \
+with another value serves nothing.";
+
+/// The flags of `store lease`.
+#[derive(Debug, Args)]
+struct LeaseArgs {
+    /// The lease, in milliseconds: 100 to 60,000
+    #[arg(value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    milliseconds: u64,
+    #[command(flatten)]
+    stores: WhichStores,
+}
+
+/// How the stores are reached, and how to answer.
+#[derive(Debug, Args)]
+struct WhichStores {
+    /// The configuration file of an arbiter of the Set: how the stores are reached
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Answer with JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// The flags of `store replace`.
@@ -46,12 +78,8 @@ struct ReplaceArgs {
     old: String,
     /// Where the new one is reached, http://HOST:PORT or https://HOST:PORT
     new: String,
-    /// The configuration file of an arbiter of the Set: how the stores are reached
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Answer with JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    stores: WhichStores,
 }
 
 impl StoreArgs {
@@ -61,33 +89,58 @@ impl StoreArgs {
     }
 }
 
+impl WhichStores {
+    fn quorum(&self) -> Result<Arc<Quorum>, Fault> {
+        let config: ArbiterConfig = load(&self.config)?;
+        let stores = config.stores.open(&config.cluster, config.set.number).map_err(Fault::usage)?;
+        stores.quorum.ok_or_else(|| {
+            Fault::usage("the stores of this Set are etcd: replace a member with etcdctl member")
+        })
+    }
+
+    fn answer(&self, text: String, json: &Value) {
+        println!("{}", if self.json { json.to_string() } else { text });
+    }
+}
+
 /// Replaces a store. Cut off at any moment, it is to be run again.
 async fn replace(args: ReplaceArgs) -> Result<(), Fault> {
-    let config: ArbiterConfig = load(&args.config)?;
-    let stores = config.stores.open(&config.cluster, config.set.number).map_err(Fault::usage)?;
-    let Some(quorum) = stores.quorum else {
-        return Err(Fault::usage("the stores of this Set are etcd: replace a member with etcdctl member"));
-    };
-    let Replaced { configuration, already } =
+    let quorum = args.stores.quorum()?;
+    let Changed { configuration, already } =
         quorum.replace(&args.old, &args.new).await.map_err(Fault::failed)?;
-    let members = configuration.members.iter();
-    let line = if args.json {
-        let members: Vec<_> = members.map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
-        let (number, write) = (configuration.number, configuration.write);
-        json!({ "configuration": number, "write": write, "members": members, "already": already }).to_string()
-    } else {
-        let members: Vec<_> = members.map(|one| format!("{} at {}", one.name, one.addr)).collect();
-        let done = if already { "was replaced before" } else { "is replaced" };
-        format!("{} {done}; configuration {}: {}", args.old, configuration.number, members.join(", "))
-    };
-    println!("{line}");
+    let members = || configuration.members.iter();
+    let done = if already { "was replaced before" } else { "is replaced" };
+    let shown: Vec<_> = members().map(|one| format!("{} at {}", one.name, one.addr)).collect();
+    let text = format!("{} {done}; configuration {}: {}", args.old, configuration.number, shown.join(", "));
+    let members: Vec<_> = members().map(|one| json!({ "name": one.name, "addr": one.addr })).collect();
+    let (number, write) = (configuration.number, configuration.write);
+    let json = json!({ "configuration": number, "write": write, "members": members, "already": already });
+    args.stores.answer(text, &json);
+    Ok(())
+}
+
+/// Changes the lease. Cut off at any moment, it is to be run again.
+async fn lease(args: LeaseArgs) -> Result<(), Fault> {
+    let wanted = Duration::from_millis(args.milliseconds);
+    let Changed { configuration, already } =
+        args.stores.quorum()?.set_lease(wanted).await.map_err(Fault::failed)?;
+    let number = configuration.number;
+    let done = if already { "was the lease before" } else { "is the lease from now on" };
+    let text = format!(
+        "{0} ms {done}; configuration {number}. Write lease_ms = {0} into the files of the AllocSvrs, or leave it out",
+        args.milliseconds
+    );
+    let json = json!({ "configuration": number, "lease_ms": args.milliseconds, "already": already });
+    args.stores.answer(text, &json);
     Ok(())
 }
 
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
-    if let Some(StoreCommand::Replace(replacement)) = args.command {
-        return replace(replacement).await;
+    match args.command {
+        Some(StoreCommand::Replace(args)) => return replace(args).await,
+        Some(StoreCommand::Lease(args)) => return lease(args).await,
+        None => {}
     }
     let Some(file) = &args.config else { return Err(Fault::usage("say which file: --config FILE")) };
     let config: StoreConfig = load(file)?;

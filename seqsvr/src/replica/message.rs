@@ -196,7 +196,12 @@ pub struct Description {
     pub configuration: Option<Arc<Configuration>>,
     /// That is being changed.
     pub sealed: bool,
+    /// The newest form of configurations that it understands: [`FORM`] in this version, 0 in the first that had any.
+    pub form: u32,
 }
+
+/// The form of configurations of this version: 1 has transitions.
+pub(crate) const FORM: u32 = 1;
 
 /// How far a replica is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -77,7 +77,7 @@ impl Shape {
             sizes = Sizes::unsound(4, 2);
         }
         let shipped = AllocConfig::shipped();
-        let (whole, patience) = (shipped.sets[0].lease_ms, shipped.sets[0].stores.patience_ms);
+        let (whole, patience) = (shipped.sets[0].lease_ms(), shipped.sets[0].stores.patience_ms);
         // Half of the clusters are as shipped; in the others everything is twice as fast, and balance moves are often.
         let mut other = chance.clone();
         let quick = other.permille(500);
@@ -217,7 +217,7 @@ impl Cluster {
 
     /// How much faster than as shipped everything is.
     fn speed(&self) -> u32 {
-        (AllocConfig::shipped().sets[0].lease_ms / self.shape.lease.as_millis() as u64) as u32
+        (AllocConfig::shipped().sets[0].lease_ms() / self.shape.lease.as_millis() as u64) as u32
     }
 
     fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {

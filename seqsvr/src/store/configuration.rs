@@ -10,6 +10,10 @@ use std::time::Duration;
 use super::Layout;
 use super::quorum::{Sizes, SizesError};
 
+mod transition;
+
+pub use transition::{Bounds, Transition};
+
 /// The replicas of a Set and what its roles agree on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Configuration {
@@ -25,6 +29,8 @@ pub struct Configuration {
     pub layout: Layout,
     /// The uids of the Set, both ends included.
     pub uids: RangeInclusive<u32>,
+    /// What it is on its way to, if it is not to stay.
+    pub transition: Option<Transition>,
 }
 
 /// One replica, as the configuration knows it.
@@ -47,14 +53,16 @@ pub struct Address {
     pub member: u64,
 }
 
-/// What all roles of a Set must be configured with alike.
+/// What an AllocSvr would store as the first configuration, and what must be as stored when it begins to serve.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
-    /// The lease.
+    /// The lease of its file, or the default.
     pub lease: Duration,
+    /// Whether its file says so: then the stored one must be the same.
+    pub lease_is_set: bool,
     /// The layout.
     pub layout: Layout,
-    /// The uids of the Set.
+    /// The uids of the table.
     pub uids: RangeInclusive<u32>,
 }
 
@@ -118,6 +126,7 @@ impl Configuration {
             () if !distinct(ids.len()) || ids.contains(&0) => Some("id of a member"),
             () if !distinct(names.len()) => Some("name of a member"),
             () if !lease.contains(&self.lease) => Some("lease"),
+            () if !lease.contains(&self.awaited()) => Some("earlier lease"),
             () if self.uids.is_empty() => Some("range of uids"),
             () => None,
         }
@@ -148,8 +157,11 @@ impl Configuration {
             ))
         };
         let millis = |lease: Duration| lease.as_millis().to_string();
-        if self.lease != terms.lease {
-            let set = format!("set lease_ms = {}", millis(self.lease));
+        if terms.lease_is_set && self.lease != terms.lease {
+            let set = format!(
+                "set lease_ms = {0}, or leave it out; to change the stored one: seqsvr store lease MILLISECONDS",
+                millis(self.lease)
+            );
             return line("lease_ms =", millis(self.lease), millis(terms.lease), set);
         }
         if self.layout != terms.layout {
@@ -157,11 +169,6 @@ impl Configuration {
             let Layout { section_size, step } = self.layout;
             let set = format!("set section_size = {section_size} and step = {step}");
             return line("", show(self.layout), show(terms.layout), set);
-        }
-        if self.uids != terms.uids {
-            let show = |uids: &RangeInclusive<u32>| format!("{} to {}", uids.start(), uids.end());
-            let set = "correct first_uid and last_uid; the range of a Set does not change";
-            return line("uids", show(&self.uids), show(&terms.uids), set.to_owned());
         }
         None
     }
@@ -180,6 +187,7 @@ mod tests {
             lease: Duration::from_secs(2),
             layout: Layout { section_size: 100_000, step: 10_000 },
             uids: 0..=u32::MAX,
+            transition: None,
         }
     }
 
@@ -202,12 +210,13 @@ mod tests {
     fn what_a_file_says_otherwise_is_told_in_one_line() {
         let stored = configuration();
         let Configuration { lease, layout, uids, .. } = stored.clone();
-        let same = Terms { lease, layout, uids };
+        let same = Terms { lease, lease_is_set: true, layout, uids };
         assert_eq!(stored.differs(&same), None);
         let told = |terms: Terms| stored.differs(&terms).unwrap_or_default();
         assert!(told(Terms { lease: lease / 2, ..same.clone() }).contains("set lease_ms = 2000"));
+        let unsaid = Terms { lease: lease / 2, lease_is_set: false, ..same.clone() };
+        assert_eq!(stored.differs(&unsaid), None, "the stored lease counts where the file says none");
         let layout = Layout { step: 5, ..layout };
-        assert!(told(Terms { layout, ..same.clone() }).contains("step = 10000"));
-        assert!(told(Terms { uids: 0..=99_999, ..same }).contains("correct first_uid and last_uid"));
+        assert!(told(Terms { layout, ..same }).contains("step = 10000"));
     }
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::ids::Epoch;
 use crate::routing::Table;
 use crate::store::StoreError;
+use crate::store::configuration::Bounds;
 use crate::store::survey::StoreHealth;
 
 /// Keeps the routing table of one Set, ordered by (term, version).
@@ -74,6 +75,8 @@ pub struct Reading {
     pub promised: u64,
     /// How long ago, at least, the arbiter of that term was last heard of; `None`: not that the answering replicas know.
     pub acting: Option<Duration>,
+    /// What the read is good for, by the configuration in which it was answered. `None`: none is stored.
+    pub bounds: Option<Bounds>,
 }
 
 /// Why a table was not written, or a term not promised.

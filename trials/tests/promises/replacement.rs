@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::support::{
-    Running, altered, assert_says, eventually, every_number_held, program, refusal, seqsvr, shape,
+    Running, altered, assert_says, eventually, every_number_held, held, program, refusal, seqsvr, shape,
 };
 
 /// A store beside those of the cluster. Dropping it kills it.
@@ -99,6 +99,55 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
     let nobody = says("store1", "http://127.0.0.1:1").await;
     assert_says(&nobody, "seqsvr store --config FILE --join");
     every_number_held(load).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_hands() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(2, 1)).await.unwrap();
+    let client = cluster.client().unwrap();
+    let load = Load::begin(&[cluster.client().unwrap(), cluster.client().unwrap()], 3);
+    let arbiter = folder.path().join("arbiter1.toml");
+    takes_numbers(&client).await;
+    configured(folder.path()).await;
+
+    // A shorter one, and while it is being settled an owner is paused, past its lease: its sections are taken over.
+    let words = ["store", "lease", "600", "--json"];
+    let settle = seqsvr(&words, &arbiter);
+    let take_over = async {
+        let held_now = || client.tables()[0].as_ref().map_or(0, |table| held(table, "alloc2"));
+        let before = held_now();
+        cluster.allocators[0].pause().unwrap();
+        let all = async || {
+            // The table comes with an answer.
+            client.next(Uid::new(42), 1).await.ok()?;
+            (held_now() > before).then_some(())
+        };
+        eventually("alloc2 takes over", all).await;
+        takes_numbers(&client).await;
+        cluster.allocators[0].resume().unwrap();
+    };
+    let (said, ()) = tokio::join!(settle, take_over);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_says(&said.out, "\"configuration\":3");
+    let longer = seqsvr(&["store", "lease", "2500"], &arbiter).await;
+    assert_says(&longer.out, "2500 ms is the lease from now on; configuration 4");
+    cluster.allocators[1].kill().await.unwrap();
+    takes_numbers(&client).await;
+    every_number_held(load).await;
+
+    // Whoever starts with the file from before is told what to set; without the key it goes by what is stored.
+    let alloc = folder.path().join("alloc2.toml");
+    let mut running = Running::start("alloc", &alloc);
+    running
+        .says("has lease_ms = 2500, but this role's file has 1500; set lease_ms = 2500, or leave it out")
+        .await;
+    drop(running);
+    // Not the directory of the one that is just ending.
+    let unsaid = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
+    let mut running = Running::start("alloc", &unsaid);
+    running.says("the lease is as the stores say").await;
+    cluster.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,6 +8,7 @@ use super::*;
 use crate::replica::Earlier;
 use crate::routing;
 use crate::store::Ceiling;
+use crate::store::configuration::Bounds;
 
 const LEASE: Duration = Duration::from_millis(2_000);
 const LAYOUT: Layout = Layout { section_size: 100, step: 10 };
@@ -72,8 +73,21 @@ fn table(version: u64, given: &[(RangeInclusive<SectionId>, u32, Owner)]) -> Arc
 }
 
 fn reading(asked: Moment, table: &Arc<Table>) -> Event {
-    let reading = Reading { table: Some(Arc::clone(table)), mark: Mark(vec![1]), promised: 1, acting: None };
+    let reading = Reading {
+        table: Some(Arc::clone(table)),
+        mark: Mark(vec![1]),
+        promised: 1,
+        acting: None,
+        bounds: None,
+    };
     Event::Read { asked, outcome: Ok(reading) }
+}
+
+/// As the configuration says that answered it.
+fn bounded(asked: Moment, table: &Arc<Table>, lease: Duration, awaited: Duration) -> Event {
+    let Event::Read { asked, outcome: Ok(reading) } = reading(asked, table) else { unreachable!("it is") };
+    let bounds = Some(Bounds { lease, awaited, uids: table.uids.clone() });
+    Event::Read { asked, outcome: Ok(Reading { bounds, ..reading }) }
 }
 
 fn claimed(owner: Owner, earlier: Vec<Earlier>) -> Event {
@@ -150,6 +164,25 @@ fn what_another_may_still_serve_waits_until_its_lease_is_over() {
     assert_eq!(node.on(at(2_299), Event::Wake), []);
     assert!(matches!(node.on(at(2_300), Event::Wake)[..], [Action::Record(_)]));
     assert_eq!(served(&node.on(at(2_301), Event::Recorded)), [(mine(2), vec![sections(0, 4)])]);
+}
+
+#[test]
+fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
+    let mut node = started(None);
+    let given = table(2, &[(sections(0, 4), 0, mine(2))]);
+    // Shortened from 10 s to 0.5 s: somebody may still hold the longer one.
+    let (short, long) = (LEASE / 4, LEASE * 5);
+    let actions = node.on(at(100), bounded(at(90), &given, short, long));
+    assert!(actions.contains(&Action::Read { mark: Mark(vec![1]), wait: short / 2 }), "{actions:?}");
+    assert_eq!(node.lease_until(), Some(at(90) + short));
+    assert_eq!(node.on(at(101), claimed(mine(2), held_by(theirs(1), sections(0, 4), false))), []);
+    assert_eq!(node.wake_at(), Some(at(100) + long * 11 / 10));
+    // Settled: what was given before is still waited for, what is given from now on is not.
+    let more = table(3, &[(sections(0, 4), 0, mine(2)), (sections(5, 9), 0, mine(3))]);
+    node.on(at(200), bounded(at(190), &more, short, short));
+    node.on(at(201), claimed(mine(3), held_by(theirs(1), sections(5, 9), false)));
+    assert_eq!(node.wake_at(), Some(at(200) + short * 11 / 10));
+    assert_eq!(node.lease_until(), Some(at(190) + short));
 }
 
 #[test]

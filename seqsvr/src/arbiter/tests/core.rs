@@ -91,7 +91,7 @@ impl World {
             Action::Read { .. } => {
                 let outcome = match self.ask(&Question::Read { revision: 0, wait: Duration::ZERO }) {
                     Some(Answer::Table { revision, table, promised, acting }) => {
-                        Ok(Reading { table, mark: Mark(vec![revision]), promised, acting })
+                        Ok(Reading { table, mark: Mark(vec![revision]), promised, acting, bounds: None })
                     }
                     _ => Err(StoreError::Unavailable("down".into())),
                 };

@@ -151,8 +151,14 @@ impl World {
             ..Options::default()
         };
         let rules = rules(name, LEASE, &options);
-        let settings =
-            Settings { set: self.set, rules, options, leave_wait: Duration::ZERO, clock: clock::now };
+        let settings = Settings {
+            set: self.set,
+            rules,
+            lease_is_set: true,
+            options,
+            leave_wait: Duration::ZERO,
+            clock: clock::now,
+        };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
         let tables = Arc::clone(&self.store.behind) as _;
         Shell::new(settings, Stores { sections: Arc::clone(&self.store) as _, tables, quorum: None }, record)

@@ -8,7 +8,7 @@ use super::{Change, Decision, State};
 use crate::clock::Moment;
 use crate::flaws::Flaw;
 use crate::replica::merge::merge;
-use crate::replica::message::{Answer, Copy, Description, Misaddressed, Phase, Question};
+use crate::replica::message::{Answer, Copy, Description, FORM, Misaddressed, Phase, Question};
 use crate::store::{Address, Configuration, Configured};
 
 impl State {
@@ -62,6 +62,7 @@ impl State {
             layout: self.layout,
             configuration: current.clone(),
             sealed: *ballot > 0,
+            form: FORM,
         }
     }
 

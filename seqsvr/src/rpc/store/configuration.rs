@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::super::convert::WireError;
 use super::super::v1;
 use crate::replica::message::Misaddressed;
+use crate::store::configuration::Transition;
 use crate::store::{Address, Configuration, Configured, Member};
+use v1::configuration::Transition as Wire;
 
 /// The longest name or address of a member, in bytes.
 const LONGEST: usize = 512;
@@ -27,14 +29,24 @@ impl From<Address> for v1::Address {
 impl From<&Configuration> for v1::Configuration {
     fn from(one: &Configuration) -> v1::Configuration {
         let member = |one: &Member| v1::Member { id: one.id, name: one.name.clone(), addr: one.addr.clone() };
+        let millis = |lease: Duration| lease.as_millis() as u64;
+        let (lease_ms, transition) = match &one.transition {
+            None => (millis(one.lease), None),
+            // Who does not know of it must not go by either lease.
+            Some(Transition::Shortening { earlier }) => {
+                let shortening = v1::Shortening { lease_ms: millis(one.lease), earlier_ms: millis(*earlier) };
+                (0, Some(Wire::Shortening(shortening)))
+            }
+        };
         v1::Configuration {
             number: one.number,
             members: one.members.iter().map(member).collect(),
             write: one.write as u32,
-            lease_ms: one.lease.as_millis() as u64,
+            lease_ms,
             layout: Some(one.layout.into()),
             first_uid: *one.uids.start(),
             last_uid: *one.uids.end(),
+            transition,
         }
     }
 }
@@ -48,13 +60,21 @@ impl TryFrom<v1::Configuration> for Configuration {
             return Err(WireError::Wrong("number of members"));
         }
         let member = |one: v1::Member| Member { id: one.id, name: one.name, addr: one.addr };
+        let millis = Duration::from_millis;
+        let (lease, transition) = match one.transition {
+            None => (millis(one.lease_ms), None),
+            Some(Wire::Shortening(v1::Shortening { lease_ms, earlier_ms })) => {
+                (millis(lease_ms), Some(Transition::Shortening { earlier: millis(earlier_ms) }))
+            }
+        };
         let configuration = Configuration {
             number: one.number,
             members: one.members.into_iter().map(member).collect(),
             write: one.write as usize,
-            lease: Duration::from_millis(one.lease_ms),
+            lease,
             layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
             uids: one.first_uid..=one.last_uid,
+            transition,
         };
         match configuration.problem() {
             Some(problem) => Err(WireError::Wrong(problem)),

@@ -11,6 +11,7 @@ use crate::replica::message::{Copy, Description, Held, Misaddressed, Phase, Rais
 use crate::replica::state::Change;
 use crate::replica::{Answer, Earlier, Question};
 use crate::routing::{Assignment, Node, NodeState, Table};
+use crate::store::configuration::Transition;
 use crate::store::{Configuration, Configured, Member, Owner};
 use v1::store_reply::Reply;
 use v1::store_request::Request;
@@ -55,7 +56,9 @@ fn configuration(number: u64) -> Arc<Configuration> {
     let member = |id: u64| Member { id, name: format!("s{id}"), addr: format!("http://s{id}:1") };
     let lease = Duration::from_secs(2);
     let members = (1..=3).map(member).collect();
-    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids: 0..=99_999 })
+    // Every second one is on its way to a shorter lease.
+    let transition = number.is_multiple_of(2).then_some(Transition::Shortening { earlier: lease * 3 });
+    Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids: 0..=99_999, transition })
 }
 
 fn some_copy() -> Copy {
@@ -130,6 +133,7 @@ fn answers_survive_the_wire() {
             layout: Some(LAYOUT),
             configuration: Some(configuration(3)),
             sealed: true,
+            form: 1,
         }),
         Answer::Sealed { accepted: Some((4, configuration(4))), copy: some_copy() },
         Answer::Accepted,

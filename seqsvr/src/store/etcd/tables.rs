@@ -176,6 +176,7 @@ impl EtcdStore {
             mark: Mark(vec![state.woken.cast_unsigned()]),
             promised: state.promised,
             acting: (state.alive > 0).then(|| clock::now().since(heard.at)),
+            bounds: None,
         }
     }
 

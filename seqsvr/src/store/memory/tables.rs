@@ -49,6 +49,7 @@ impl TableStore for Memory {
             mark: Mark(vec![*self.revision.borrow()]),
             promised: state.promised,
             acting: state.acting.map(|heard| clock::now().since(heard)),
+            bounds: None,
         })
     }
 

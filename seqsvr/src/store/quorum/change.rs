@@ -1,10 +1,11 @@
-//! Replacing a store while the others serve: carries the rounds of a change out, as often as it takes. Whoever runs it again after
-//! it was cut off goes on where it ended. `seqsvr store replace` calls it.
+//! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. Whoever runs it again
+//! after it was cut off goes on where it ended. `seqsvr store replace` and `seqsvr store lease` call it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
@@ -12,25 +13,25 @@ use tokio::time::{sleep, timeout};
 use super::rounds::{Ask, ChangeError, ChangeRound, Step, Timed, asked};
 use super::{Link, Quorum};
 use crate::flaws::Flaws;
-use crate::replica::message::{Description, Phase};
+use crate::replica::message::{Description, FORM, Phase};
 use crate::replica::{Answer, LayoutsDiffer, Question};
 use crate::store::{Address, Configuration, Member};
 
 /// How often a change is begun anew after others were in the way.
 const ATTEMPTS: usize = 8;
 
-/// What replacing came to.
+/// What a change came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Replaced {
+pub(crate) struct Changed {
     /// The configuration in force.
     pub(crate) configuration: Arc<Configuration>,
     /// It was so before.
     pub(crate) already: bool,
 }
 
-/// Why a store was not replaced.
+/// Why the configuration was not changed.
 #[derive(Debug, Error)]
-pub(crate) enum ReplaceError {
+pub(crate) enum Unchanged {
     #[error(
         "no configuration is stored yet: an AllocSvr of this version stores it once all stores answer and are of this version, too"
     )]
@@ -49,6 +50,8 @@ pub(crate) enum ReplaceError {
         "the new store keeps other sections than the Set: set section_size = {section_size} and step = {step} in its file, remove its files, and start it again"
     )]
     Layout { section_size: u32, step: u32 },
+    #[error("the store {0} is of an earlier version, which cannot keep this change; upgrade it first")]
+    Earlier(String),
     #[error("the stores disagree: {0}")]
     Layouts(LayoutsDiffer),
     #[error("{0}; nothing is lost: run the same command again")]
@@ -60,39 +63,97 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// [`ReplaceError`]. After [`ReplaceError::Unavailable`] the Set may stand still until it is called again.
-    pub(crate) async fn replace(&self, old: &str, new: &str) -> Result<Replaced, ReplaceError> {
-        let link = self.ways.dial(new).map_err(|why| ReplaceError::Silent { addr: new.to_owned(), why })?;
+    /// [`Unchanged`]. After [`Unchanged::Unavailable`] the Set may stand still until it is called again.
+    pub(crate) async fn replace(&self, old: &str, new: &str) -> Result<Changed, Unchanged> {
+        let link = self.ways.dial(new).map_err(|why| Unchanged::Silent { addr: new.to_owned(), why })?;
         let what = self.describe(new, &link).await?;
         self.ways.keep(what.id, &link);
         if let Some(taken_in) = &what.configuration {
             self.follow(Arc::clone(taken_in));
         }
         let newcomer = Member { id: what.id, name: what.name.clone(), addr: new.to_owned() };
-        let mut why = "others change the stores at the same time".to_owned();
-        for attempt in 0..ATTEMPTS {
-            self.described(usize::MAX).await;
-            let current = self.configuration().ok_or(ReplaceError::Unconfigured)?;
-            let next = match self.next(&current, old, &what, &newcomer) {
-                Ok(next) => next,
-                Err(error) => return Err(error),
-            };
-            let already = next.is_none();
-            let outcome = match next {
-                Some(next) => self.change(Arc::clone(&current), Arc::new(next)).await,
-                None => self.complete(&current).await.map(|()| Arc::clone(&current)),
-            };
-            match outcome {
-                Ok(configuration) if already || configuration.has(newcomer.id) => {
-                    self.follow(Arc::clone(&configuration));
-                    return Ok(Replaced { configuration, already: already && attempt == 0 });
+        self.reconfigure(|current| replacement(current, old, &what, &newcomer)).await
+    }
+
+    /// Makes `lease` the lease of the Set. A shorter one is granted at once, and takers go on waiting for the longest one that
+    /// anybody may still hold, until that has passed and the second step follows.
+    ///
+    /// # Errors
+    ///
+    /// [`Unchanged`]. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
+    pub(crate) async fn set_lease(&self, lease: Duration) -> Result<Changed, Unchanged> {
+        self.understood().await?;
+        let mut already = true;
+        for _ in 0..ATTEMPTS {
+            let first = self.reconfigure(|current| Ok(current.toward_lease(lease))).await?;
+            already &= first.already && first.configuration.transition.is_none();
+            if first.configuration.transition.is_none() {
+                return Ok(Changed { already, ..first });
+            }
+            // In force by now: whoever read under an earlier one asked before.
+            sleep(first.configuration.awaited() * 11 / 10).await;
+            // Another one that came meanwhile has to be waited for itself.
+            let number = first.configuration.number;
+            let settled =
+                |current: &Configuration| Ok(current.settled().filter(|_| current.number == number));
+            self.reconfigure(settled).await?;
+        }
+        Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
+    }
+
+    /// W stores answer, and each that does understands configurations of this version.
+    async fn understood(&self) -> Result<(), Unchanged> {
+        self.described(usize::MAX).await;
+        let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
+        let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
+        let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
+        let mut answered = 0;
+        for answer in join_all(links.iter().map(ask)).await {
+            match answer {
+                Ok(Ok(Answer::Described(Description { name, form: ..FORM, .. }))) => {
+                    return Err(Unchanged::Earlier(name));
                 }
-                // Another change was to be completed first.
-                Ok(configuration) => self.follow(configuration),
-                Err(ChangeError::Layouts(differ)) => return Err(ReplaceError::Layouts(differ)),
+                Ok(Ok(_)) => answered += 1,
+                _ => {}
+            }
+        }
+        if answered < current.write {
+            let line = format!("{answered} of {} needed stores answer", current.write);
+            return Err(Unchanged::Unavailable(line));
+        }
+        Ok(())
+    }
+
+    /// Makes the changes, one after the other, that `next` asks for of the configuration in force, until it asks for none.
+    pub(super) async fn reconfigure(
+        &self,
+        next: impl Fn(&Configuration) -> Result<Option<Configuration>, Unchanged>,
+    ) -> Result<Changed, Unchanged> {
+        let mut why = "others change the stores at the same time".to_owned();
+        let mut already = true;
+        for _ in 0..ATTEMPTS {
+            self.described(usize::MAX).await;
+            let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
+            let outcome = match next(&current)? {
+                Some(next) => self.change(Arc::clone(&current), Arc::new(next)).await,
+                // It may have been cut off before enough had it.
+                None => match self.complete(&current).await {
+                    Ok(()) => return Ok(Changed { configuration: current, already }),
+                    Err(error) => Err(error),
+                },
+            };
+            already = false;
+            match outcome {
+                Ok(configuration) => {
+                    self.follow(Arc::clone(&configuration));
+                    // Else it was another change, which had to be completed first.
+                    if next(&configuration)?.is_none() {
+                        return Ok(Changed { configuration, already });
+                    }
+                }
+                Err(ChangeError::Layouts(differ)) => return Err(Unchanged::Layouts(differ)),
                 Err(ChangeError::Unavailable(reason)) => why = reason,
                 Err(ChangeError::Newer(newer)) => {
-                    // It may have been cut off before enough had it.
                     if self.complete(&newer).await.is_ok() {
                         self.follow(newer);
                     }
@@ -102,36 +163,7 @@ impl Quorum {
                 }
             }
         }
-        Err(ReplaceError::Unavailable(why))
-    }
-
-    /// `None`: it is so already.
-    fn next(
-        &self,
-        current: &Configuration,
-        old: &str,
-        what: &Description,
-        new: &Member,
-    ) -> Result<Option<Configuration>, ReplaceError> {
-        let addr = || new.addr.clone();
-        if current.has(new.id) && current.named(old).is_none_or(|one| one.id == new.id) {
-            return Ok(None);
-        }
-        if current.named(old).is_none() {
-            let members = current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-            return Err(ReplaceError::Unknown { old: old.to_owned(), number: current.number, members });
-        }
-        if what.phase != Phase::Joining {
-            return Err(ReplaceError::NotNew { addr: addr(), name: new.name.clone() });
-        }
-        if current.named(&new.name).is_some() {
-            return Err(ReplaceError::Name { addr: addr(), name: new.name.clone() });
-        }
-        if what.layout.is_some_and(|layout| layout != current.layout) {
-            let (section_size, step) = (current.layout.section_size, current.layout.step);
-            return Err(ReplaceError::Layout { section_size, step });
-        }
-        Ok(Some(current.replacing(old, new.clone())))
+        Err(Unchanged::Unavailable(why))
     }
 
     /// Changes `current` to `next`, or completes the change that was begun before.
@@ -197,11 +229,42 @@ impl Quorum {
         }
     }
 
-    async fn describe(&self, addr: &str, link: &Arc<dyn Link>) -> Result<Description, ReplaceError> {
-        let silent = |why| ReplaceError::Silent { addr: addr.to_owned(), why };
+    async fn describe(&self, addr: &str, link: &Arc<dyn Link>) -> Result<Description, Unchanged> {
+        let silent = |why| Unchanged::Silent { addr: addr.to_owned(), why };
         match link.ask(Question::Describe).await.map_err(silent)? {
             Answer::Described(what) if what.id != 0 => Ok(what),
             _ => Err(silent("it is of an earlier version".to_owned())),
         }
     }
+}
+
+/// The configuration with the store `new`, which is `what`, in the place of the member called `old`. `None`: it is so already.
+fn replacement(
+    current: &Configuration,
+    old: &str,
+    what: &Description,
+    new: &Member,
+) -> Result<Option<Configuration>, Unchanged> {
+    let addr = || new.addr.clone();
+    if current.has(new.id) && current.named(old).is_none_or(|one| one.id == new.id) {
+        return Ok(None);
+    }
+    if current.named(old).is_none() {
+        let members = current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
+        return Err(Unchanged::Unknown { old: old.to_owned(), number: current.number, members });
+    }
+    if what.phase != Phase::Joining {
+        return Err(Unchanged::NotNew { addr: addr(), name: new.name.clone() });
+    }
+    if current.named(&new.name).is_some() {
+        return Err(Unchanged::Name { addr: addr(), name: new.name.clone() });
+    }
+    if what.form < FORM && current.transition.is_some() {
+        return Err(Unchanged::Earlier(new.name.clone()));
+    }
+    if what.layout.is_some_and(|layout| layout != current.layout) {
+        let (section_size, step) = (current.layout.section_size, current.layout.step);
+        return Err(Unchanged::Layout { section_size, step });
+    }
+    Ok(Some(current.replacing(old, new.clone())))
 }

@@ -3,6 +3,7 @@
 //! shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ use rounds::{
     Timed, WriteRound, waiting,
 };
 
-pub(crate) use change::Replaced;
+pub(crate) use change::Changed;
 pub use remote::Remote;
 pub use sizes::{Sizes, SizesError};
 pub(crate) use voters::Ways;
@@ -69,6 +70,8 @@ pub struct Quorum {
     patience: Duration,
     /// By which calls end: runs on while the machine sleeps.
     clock: fn() -> Moment,
+    /// This role was found to be configured as the stores are.
+    agreed: AtomicBool,
     /// The claims that stood, newest last: a replica that slept through one is given it.
     claims: Mutex<VecDeque<Arc<Standing>>>,
 }
@@ -89,11 +92,23 @@ impl Quorum {
     /// Reaches replicas as `ways` knows, and more when a configuration names them.
     pub(super) fn over(ways: Ways, sizes: Sizes, patience: Duration) -> Self {
         let voters = ArcSwap::from_pointee(Voters::listed(&ways, sizes));
-        Self { voters, ways, patience, clock: clock::now, claims: Mutex::default() }
+        Self {
+            voters,
+            ways,
+            patience,
+            clock: clock::now,
+            agreed: AtomicBool::new(false),
+            claims: Mutex::default(),
+        }
     }
 
     /// Carries a round out. Questions whose answers are no longer needed are dropped.
     async fn run<R: Round>(&self, round: impl FnOnce(Sizes) -> R) -> R::Outcome {
+        self.run_in(round).await.0
+    }
+
+    /// The same, with whom it asked.
+    async fn run_in<R: Round>(&self, round: impl FnOnce(Sizes) -> R) -> (R::Outcome, Arc<Voters>) {
         self.learn().await;
         let voters = self.voters.load_full();
         let round = Timed::new(round(voters.sizes), (self.clock)(), self.patience, Flaws::default());
@@ -104,7 +119,7 @@ impl Quorum {
         } else if tally.heard.len() >= voters.sizes.w() {
             self.bring_up(&voters, &tally.behind);
         }
-        outcome
+        (outcome, voters)
     }
 
     async fn carry_out<R: Round>(
@@ -215,7 +230,10 @@ impl SectionStore for Quorum {
 impl TableStore for Quorum {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
-        self.run(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await
+        let (outcome, voters) =
+            self.run_in(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await;
+        let bounds = voters.configuration.as_ref().map(|one| one.bounds());
+        outcome.map(|reading| Reading { bounds, ..reading })
     }
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {

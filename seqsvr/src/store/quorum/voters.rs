@@ -3,6 +3,7 @@
 //! configurations never add up, and a replica under two addresses has one vote.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -250,7 +251,8 @@ impl Quorum {
     }
 
     /// Makes sure that the Set's configuration says what this role's file says, and stores the first one when there is none. While
-    /// that cannot be done, because a replica does not answer or is of an earlier version, the file alone is gone by.
+    /// that cannot be done, because a replica does not answer or is of an earlier version, the file alone is gone by. Compared
+    /// once: what is changed in the stores while the role runs is followed.
     ///
     /// # Errors
     ///
@@ -259,9 +261,15 @@ impl Quorum {
         if self.configuration().is_none() && self.due(ESTABLISH, |known| &mut known.tried) {
             self.establish(terms).await?;
         }
-        match self.configuration().and_then(|one| one.differs(terms)) {
+        let Some(stored) = self.configuration().filter(|_| !self.agreed.load(Ordering::Acquire)) else {
+            return Ok(());
+        };
+        match stored.differs(terms) {
             Some(line) => Err(StoreError::Unavailable(line)),
-            None => Ok(()),
+            None => {
+                self.agreed.store(true, Ordering::Release);
+                Ok(())
+            }
         }
     }
 
@@ -301,9 +309,10 @@ impl Quorum {
             .collect();
         // Whoever does the same at this moment begins with the same replica, which decides.
         members.sort_by_key(|one| one.id);
-        let Terms { lease, layout, uids } = terms.clone();
+        let Terms { lease, layout, uids, lease_is_set: _ } = terms.clone();
         let write = self.voters.load().sizes.w();
-        let first = Arc::new(Configuration { number: 1, members, write, lease, layout, uids });
+        let first = Configuration { number: 1, members, write, lease, layout, uids, transition: None };
+        let first = Arc::new(first);
         if let Some(problem) = first.problem() {
             let why = format!(
                 "the stores of the Set make no configuration: wrong {problem}; give each another name"

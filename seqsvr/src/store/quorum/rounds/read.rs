@@ -92,7 +92,7 @@ impl ReadRound {
 
     fn done(&self, table: Option<Arc<Table>>) -> Step<Result<Reading, StoreError>> {
         let (promised, acting) = (self.promised, self.acting);
-        Step::Done(Ok(Reading { table, mark: self.mark.clone(), promised, acting }))
+        Step::Done(Ok(Reading { table, mark: self.mark.clone(), promised, acting, bounds: None }))
     }
 
     fn fail(&self, got: usize, needed: usize) -> Step<Result<Reading, StoreError>> {

@@ -1,0 +1,155 @@
+//! What changes in steps: the lease. A shorter one takes two configurations, because readers of the one before may hold the
+//! longer lease a while (docs/CLUSTER.md, "Another lease"). Pure; `quorum::change` carries the steps out.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::Configuration;
+
+/// What a configuration is on its way to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Transition {
+    /// The lease was longer before, and somebody may still hold that one.
+    Shortening {
+        /// The longest lease that anybody may hold.
+        earlier: Duration,
+    },
+}
+
+/// What a read of the table is good for: as the configuration says in which it was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// How long the read lets an AllocSvr serve.
+    pub lease: Duration,
+    /// The longest lease that anybody may hold: a new owner waits 1.1 times as long.
+    pub awaited: Duration,
+    /// The uids of the Set.
+    pub uids: RangeInclusive<u32>,
+}
+
+impl Configuration {
+    /// What reads are good for that it answers.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { lease: self.lease, awaited: self.awaited(), uids: self.uids.clone() }
+    }
+
+    /// The longest lease that anybody may hold.
+    pub(crate) fn awaited(&self) -> Duration {
+        match &self.transition {
+            Some(Transition::Shortening { earlier }) => self.lease.max(*earlier),
+            None => self.lease,
+        }
+    }
+
+    /// The next configuration on the way to this lease; `None`: it is the lease. Readers hold it from then on, and takers wait for
+    /// the longest that anybody may hold, until [`settled`](Self::settled) follows.
+    pub(crate) fn toward_lease(&self, lease: Duration) -> Option<Self> {
+        let earlier = self.awaited();
+        let transition = (earlier > lease).then_some(Transition::Shortening { earlier });
+        (lease != self.lease).then(|| Self { lease, transition, number: self.number + 1, ..self.clone() })
+    }
+
+    /// The next one once 1.1 times [`awaited`](Self::awaited) have passed in this one; `None`: nothing is under way.
+    pub(crate) fn settled(&self) -> Option<Self> {
+        self.transition.as_ref().map(|_| Self { transition: None, number: self.number + 1, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::super::tests::configuration;
+    use super::*;
+    use crate::alloc::lease::Lease;
+    use crate::clock::Moment;
+    use crate::flaws::Flaws;
+
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn a_longer_lease_takes_one_step_and_a_shorter_one_two() {
+        let now = configuration();
+        assert_eq!((now.lease, now.toward_lease(now.lease)), (seconds(2), None));
+        let longer = now.toward_lease(seconds(5)).unwrap();
+        assert_eq!((longer.number, longer.awaited(), longer.settled()), (2, seconds(5), None));
+        let shorter = longer.toward_lease(seconds(1)).unwrap();
+        assert_eq!((shorter.lease, shorter.awaited()), (seconds(1), seconds(5)));
+        // Nobody waited yet, so the longest one stays what takers wait for.
+        let again = shorter.toward_lease(seconds(3)).unwrap();
+        assert_eq!((again.lease, again.awaited()), (seconds(3), seconds(5)));
+        let beyond = shorter.toward_lease(seconds(7)).unwrap();
+        assert_eq!((beyond.awaited(), beyond.transition), (seconds(7), None));
+        let settled = shorter.settled().unwrap();
+        assert_eq!((settled.number, settled.awaited(), settled.problem()), (4, seconds(1), None));
+    }
+
+    /// A configuration and from when on it is in force, in true nanoseconds.
+    type History = Vec<(u64, Configuration)>;
+
+    /// What an operator does: asks for leases, one after the other, and waits in between as the command does; `skip` as it must not.
+    fn history(leases: &[u64], rate: f64, skip: bool) -> History {
+        let mut all = vec![(0, configuration())];
+        for &lease in leases {
+            let (mut at, mut now) = all.last().cloned().expect("the first");
+            at += 1_000_000_000;
+            if let Some(next) = now.toward_lease(Duration::from_millis(lease)) {
+                now = if skip { Configuration { transition: None, ..next } } else { next };
+                all.push((at, now.clone()));
+            }
+            while let Some(next) = now.settled() {
+                at += ((now.awaited() * 11 / 10).as_nanos() as f64 / rate) as u64;
+                now = next;
+                all.push((at, now.clone()));
+            }
+        }
+        all
+    }
+
+    fn in_force(history: &History, at: u64) -> &Configuration {
+        &history.iter().rfind(|(from, _)| *from <= at).expect("the first is in force at 0").1
+    }
+
+    /// Whether an owner that read the old table at `read` may still answer when the taker begins to serve, for which the new table
+    /// counts at `counted`. A call is answered by one configuration, in force when it was asked or later, and an old table only
+    /// before the new one counts.
+    fn overlap(history: &History, read: u64, counted: u64, rates: (f64, f64)) -> bool {
+        let mut owner = Lease::new(seconds(2), Flaws::default());
+        owner.follow(&in_force(history, read).bounds());
+        owner.renew(Moment::from_nanos(read), Moment::from_nanos(read));
+        let held = owner.until().expect("renewed").as_nanos() - read;
+        let mut taker = Lease::new(seconds(2), Flaws::default());
+        taker.follow(&in_force(history, counted).bounds());
+        let waited = taker.takeover(Moment::from_nanos(counted)).as_nanos() - counted;
+        // Their clocks run at these rates.
+        read as f64 + held as f64 / rates.0 > counted as f64 + waited as f64 / rates.1
+    }
+
+    fn rate() -> impl Strategy<Value = f64> {
+        1.0..1.05_f64
+    }
+
+    proptest! {
+        #[test]
+        fn no_taker_serves_while_anybody_holds_a_lease_of_an_earlier_configuration(
+            leases in prop::collection::vec(100..10_000_u64, 1..5),
+            read in 0..60_000_000_000_u64, later in 0..20_000_000_000_u64,
+            coordinator in rate(), owner in rate(), taker in rate(),
+        ) {
+            let history = history(&leases, coordinator, false);
+            prop_assert!(!overlap(&history, read, read + later, (owner, taker)));
+        }
+    }
+
+    #[test]
+    fn a_shorter_lease_at_once_would_let_two_serve() {
+        let at = 1_000_000_000;
+        let skipped = history(&[500], 1.0, true);
+        assert!(overlap(&skipped, at - 1, at, (1.0, 1.0)), "held for 2 s, waited for 0.55 s");
+        assert!(!overlap(&history(&[500], 1.0, false), at - 1, at, (1.0, 1.0)));
+    }
+}
