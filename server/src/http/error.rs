@@ -107,7 +107,18 @@ impl Problem {
     }
 }
 
-/// What serde complains of, in the words of JSON and without those of Rust.
+/// Characters of the caller's own words that a complaint repeats.
+const REPEATED: usize = 100;
+
+/// The beginning of a text.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(REPEATED) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// What serde complains of, in the words of JSON and without those of Rust; what it repeats of the caller's words is cut.
 fn plain(complaint: &str) -> String {
     let (said, place) = match complaint.rfind(" at line ") {
         Some(at) => complaint.split_at(at),
@@ -121,13 +132,13 @@ fn plain(complaint: &str) -> String {
         return format!("the field `{}` stands there twice{place}", quoted(field));
     }
     let kinds = said.strip_prefix("invalid type: ").or_else(|| said.strip_prefix("invalid value: "));
-    let Some((found, expected)) = kinds.and_then(|kinds| kinds.split_once(", expected ")) else {
-        return complaint.to_owned();
+    let Some((found, expected)) = kinds.and_then(|kinds| kinds.rsplit_once(", expected ")) else {
+        return cut(said) + place;
     };
     let found = match found {
-        "sequence" => "an array",
-        "map" => "an object",
-        other => other,
+        "sequence" => "an array".to_owned(),
+        "map" => "an object".to_owned(),
+        other => cut(other),
     };
     let expected = match expected {
         "u32" => "a whole number from 0 to 4294967295",

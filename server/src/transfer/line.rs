@@ -169,7 +169,50 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A line of each type.
+    const LINES: [&str; 6] = [
+        r#"{"type":"account","uid":7,"name":"Ann","password_hash":"x","disabled":false,"created_at":"2026-01-01T00:00:00Z"}"#,
+        r#"{"type":"group","gid":3,"name":"walkers","version":2,"members":[{"uid":7,"generation":1,"active":true}]}"#,
+        r#"{"type":"stay","gid":3,"uid":7,"generation":1}"#,
+        r#"{"type":"row","receiver":7,"message_id":1,"kind":"message","conversation":"u:8","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","body":{"text":"hi"},"sent_at":"2026-01-01T00:00:00Z"}"#,
+        r#"{"type":"sent","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","message_id":1,"sent_at":"2026-01-01T00:00:00Z","digest":"00112233445566778899aabbccddeeff"}"#,
+        r#"{"type":"footer","totals":{"account":1,"group":1,"stay":1,"row":1,"sent":1,"pending":0},"sha256":"00"}"#,
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_a_line_or_refused_in_one_line(
+            which in prop::sample::select(LINES.to_vec()),
+            from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),
+            piece in prop_oneof![any::<String>(), "[0-9]{0,25}", r#"[-0-9eE.:"{}\[\],a-z]{0,9}"#],
+        ) {
+            let (from, to) = (from.index(which.len()), to.index(which.len()));
+            let mut text = which.to_owned();
+            text.replace_range(from.min(to)..from.max(to), &piece);
+            match Line::read(&text) {
+                // What was read is written so that it reads the same.
+                Ok(line) => {
+                    let written = line.write().expect("what was read can be written");
+                    let again = Line::read(written.trim_end_matches('\n')).expect("and read again");
+                    prop_assert_eq!(again.write().expect("again"), written);
+                }
+                Err(refused) => prop_assert!(!refused.contains('\n'), "{}", refused),
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_each_type_is_read() {
+        for line in LINES {
+            assert!(Line::read(line).is_ok(), "{line}: {:?}", Line::read(line).err());
+        }
+    }
 
     #[test]
     fn another_format_is_refused_by_its_name() {

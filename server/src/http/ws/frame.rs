@@ -134,7 +134,70 @@ pub(super) fn error(problem: &Problem, client_id: Option<ClientId>) -> Utf8Bytes
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// Fields that frames have, each with any value.
+    fn objects() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just(json!("11111111-1111-4111-8111-111111111111")),
+            Just(json!("u:10001")),
+            Just(json!({"user": 10_001})),
+            any::<String>().prop_map(Value::from),
+            "[a-z]{0,5000}".prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        let value = leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z_]{1,8}|text|user|group", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        let field =
+            prop::sample::select(vec!["seq", "client_id", "to", "body", "conversation", "message_id"]);
+        let kind = prop_oneof![
+            3 => prop::sample::select(vec!["heartbeat", "send", "read"]).prop_map(Value::from),
+            1 => value.clone(),
+        ];
+        (kind, prop::collection::btree_map(field, value, 0..6)).prop_map(|(kind, fields)| {
+            let mut object: serde_json::Map<_, _> =
+                fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            object.insert("type".to_owned(), kind);
+            Value::Object(object).to_string()
+        })
+    }
+
+    /// What a stranger may send: any text, objects, and objects with a piece of text in their middle.
+    fn texts() -> impl Strategy<Value = String> {
+        let broken =
+            (objects(), any::<prop::sample::Index>(), any::<String>()).prop_map(|(text, at, piece)| {
+                let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+                let (before, after) = text.split_at(places[at.index(places.len())]);
+                format!("{before}{piece}{after}")
+            });
+        prop_oneof![any::<String>(), objects(), broken]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_a_frame_or_refused_in_one_short_line(text in texts()) {
+            if let Err(BadFrame { problem, client_id }) = parse(&text) {
+                let frame = error(&problem, client_id);
+                let frame: Value = serde_json::from_str(&frame).expect("what is answered is JSON");
+                let detail = frame["detail"].as_str().expect("a text");
+                prop_assert!(!detail.contains('\n') && detail.chars().count() < 500, "{detail}");
+            }
+        }
+    }
 
     fn refusal(text: &str) -> (&'static str, bool) {
         let bad = parse(text).expect_err(text);

@@ -264,8 +264,49 @@ fn to_recipients(list: Vec<(u32, u32)>) -> Vec<Recipient> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::store::conformance::{id, mark, said};
+
+    /// A blob with a good header and this content.
+    fn sealed(content: &[u8]) -> Vec<u8> {
+        let mut blob = vec![VERSION];
+        blob.extend(&Sha256::digest(content)[..HEADER - 1]);
+        blob.extend(content);
+        blob
+    }
+
+    /// Any content, and such as is nearly good.
+    fn contents() -> impl Strategy<Value = Vec<u8>> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..64);
+        let nearly = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), bytes()).prop_map(
+            |(from, to, piece)| {
+                let mut good = encode(&effects()).split_off(HEADER);
+                let (from, to) = (from.index(good.len()), to.index(good.len()));
+                good.splice(from.min(to)..from.max(to), piece);
+                good
+            },
+        );
+        prop_oneof![bytes(), nearly]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Also such as have a good checksum: what is decoded is written again as it was meant.
+        #[test]
+        fn any_bytes_are_a_batch_or_refused(content in contents()) {
+            prop_assert_eq!(decode(&content).is_ok(), false, "without a header");
+            let blob = sealed(&content);
+            if let Ok(effects) = decode(&blob) {
+                prop_assert_eq!(decode(&encode(&effects)), Ok(effects));
+            }
+            if let Ok(open) = decode_open(&blob) {
+                prop_assert_eq!(decode_open(&encode_open(&open)), Ok(open));
+            }
+        }
+    }
 
     fn effects() -> Vec<Effect> {
         let (ann, bob) = (Uid(10_001), Uid(10_002));
