@@ -22,7 +22,7 @@ pub enum SequenceSource {
 pub struct SequenceSection {
     /// Who makes them.
     pub source: SequenceSource,
-    /// For `cluster`: the client configuration, a file as docs/CLIENT.md describes it.
+    /// For `cluster`: the client configuration, a file as docs/CLUSTER-CLIENT.md describes it.
     pub client_config: String,
     /// Adjacent uids that share one ceiling; with a cluster, the cluster's.
     pub section_size: u32,
