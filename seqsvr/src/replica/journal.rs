@@ -233,3 +233,49 @@ impl<'a> Frames<'a> {
         Ok(Some(payload))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A file that an earlier version wrote: its head, the state, and batches.
+    const WRITTEN: &[u8] = include_bytes!("directory/of_7c39f1b/state.1");
+
+    fn payloads() -> (FileId, Vec<Vec<u8>>) {
+        let mut frames = Frames { bytes: WRITTEN, id: None, offset: 0, sequence: 0 };
+        let mut payloads = Vec::new();
+        while let Some(payload) = frames.next().expect("undamaged") {
+            payloads.push(payload.to_vec());
+        }
+        (frames.id.expect("it has a head"), payloads)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Frames whose checksums are right: what they hold may still be anything.
+        #[test]
+        fn any_payload_is_read_or_named(
+            which in any::<prop::sample::Index>(), from in any::<prop::sample::Index>(),
+            to in any::<prop::sample::Index>(), piece in prop::collection::vec(any::<u8>(), 0..24),
+        ) {
+            let (id, mut payloads) = payloads();
+            let which = which.index(payloads.len());
+            let payload = &mut payloads[which];
+            let (from, to) = (from.index(payload.len() + 1), to.index(payload.len() + 1));
+            payload.splice(from.min(to)..from.max(to), piece);
+            let mut bytes = Vec::new();
+            for (sequence, payload) in (0..).zip(&payloads) {
+                frame::write(id, sequence, payload, &mut bytes);
+            }
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            std::fs::write(file.path(), &bytes).expect("written");
+            match read(file.path(), 1) {
+                Ok(read) => prop_assert_eq!(read.place.frame + 1, payloads.len() as u64),
+                Err(error) => prop_assert!(!error.to_string().contains('\n'), "{}", error),
+            }
+        }
+    }
+}

@@ -209,6 +209,24 @@ mod tests {
         assert_eq!(version(&other), None);
     }
 
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+        /// Nobody but this user writes the file, but a disk or a careless program may.
+        #[test]
+        fn whatever_is_in_the_file_a_wrong_table_is_never_taken(
+            at in 0..200u64, bytes in proptest::collection::vec(proptest::num::u8::ANY, 1..60),
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let cache = Cache::open(directory.path(), "main", 0).unwrap();
+            cache.publish(&table(7)).unwrap();
+            cache.file.write_all_at(&bytes, HEADER + at).unwrap();
+            proptest::prop_assert!(matches!(version(&cache), None | Some(7)));
+            cache.publish(&table(8)).unwrap();
+            proptest::prop_assert_eq!(version(&cache), Some(8), "the next one mends it");
+        }
+    }
+
     #[test]
     fn a_writer_that_holds_the_lock_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();

@@ -315,9 +315,36 @@ fn table(set: u32, line: TableLine) -> Result<Table, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
     use std::os::unix::fs::MetadataExt as _;
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        /// Also with a good checksum: who edits a file by hand can renew that.
+        #[test]
+        fn any_text_is_a_backup_or_refused(
+            from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),
+            piece in prop_oneof![any::<String>(), "[0-9]{0,22}", r#"[-0-9:"{}\[\],a-z\n]{0,9}"#],
+        ) {
+            let whole = file().render();
+            let end = whole.trim_end().rfind('\n').expect("lines") + 1;
+            let mut body = whole[..end].to_owned();
+            let (from, to) = (from.index(body.len()), to.index(body.len()));
+            body.replace_range(from.min(to)..from.max(to), &piece);
+            prop_assert!(parse(&body).is_err(), "without its checksum");
+            let sealed = format!("{body}{}", json(&Line::Sha256(checksum(&body))));
+            if let Ok(read) = parse(&sealed) {
+                prop_assert_eq!(&parse(&read.render()).expect("what was read is written and read again"), &read);
+                let apart = |pair: &[(RangeInclusive<SectionId>, u64)]| pair[0].0.end() < pair[1].0.start();
+                prop_assert!(read.backup.ceilings.windows(2).all(apart), "each section has one ceiling");
+            }
+        }
+    }
 
     fn file() -> BackupFile {
         let section = |first, last| SectionId::new(first)..=SectionId::new(last);

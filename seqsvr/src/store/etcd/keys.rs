@@ -116,12 +116,93 @@ pub(super) fn claims(value: &[u8]) -> Result<Claims, StoreError> {
         Some(Run { sections, hands: Hands { owner, earlier } })
     };
     let stored = v1::CopyReply::decode(value).map_err(|_| damaged("the claims"))?;
-    let runs = stored.sections.into_iter().map(run).collect::<Option<_>>();
-    Ok(Claims::from_runs(runs.ok_or_else(|| damaged("the claims"))?))
+    let runs: Option<Vec<Run>> = stored.sections.into_iter().map(run).collect();
+    let claims = Claims::from_runs(runs.ok_or_else(|| damaged("the claims"))?);
+    let apart = |pair: &[Run]| pair[0].sections.end() < pair[1].sections.start();
+    let whole = claims.runs().iter().all(|run| run.sections.start() <= run.sections.end());
+    if whole && claims.runs().windows(2).all(apart) { Ok(claims) } else { Err(damaged("the claims")) }
 }
 
 fn damaged(what: &str) -> StoreError {
     StoreError::Unavailable(format!(
         "etcd holds {what} that this program did not write; choose another prefix"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::Epoch;
+    use crate::routing::{Assignment, Node, NodeState};
+    use crate::store::Owner;
+
+    const EPOCH: Epoch = Epoch { term: 256, version: 3 };
+
+    fn sections(first: u32, last: u32) -> std::ops::RangeInclusive<SectionId> {
+        SectionId::new(first)..=SectionId::new(last)
+    }
+
+    /// The value of each key as this program writes it.
+    fn written() -> [Vec<u8>; 3] {
+        let table = Table {
+            set: 0,
+            version: EPOCH,
+            section_size: 10_000,
+            uids: 0..=99_999,
+            nodes: vec![Node {
+                name: "a".to_owned(),
+                addr: "http://a:1".to_owned(),
+                state: NodeState::Active,
+            }],
+            assignments: vec![Assignment {
+                sections: sections(0, 9),
+                node: 0,
+                home: 0,
+                incarnation: 7,
+                epoch: EPOCH,
+            }],
+        };
+        let held = |incarnation| Held { owner: Owner { incarnation, epoch: EPOCH }, released: false };
+        let run = |first, last| Run {
+            sections: sections(first, last),
+            hands: Hands { owner: held(7), earlier: Some(held(6)) },
+        };
+        let claims = Claims::from_runs(vec![run(0, 4), run(5, 9)]);
+        [from_table(&table), from_claims(&claims), from_layout(Layout { section_size: 10_000, step: 1_000 })]
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let [of_table, of_claims, of_layout] = written();
+        assert_eq!(from_table(&table(&of_table).unwrap()), of_table);
+        assert_eq!(from_claims(&claims(&of_claims).unwrap()), of_claims);
+        assert_eq!(from_layout(layout(&of_layout).unwrap()), of_layout);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        /// Another program may write the same keys.
+        #[test]
+        fn any_value_is_read_as_it_would_be_written_or_refused(
+            which in 0..3usize, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),
+            piece in prop::collection::vec(any::<u8>(), 0..16),
+        ) {
+            let mut value = written()[which].clone();
+            let (from, to) = (from.index(value.len()), to.index(value.len()));
+            value.splice(from.min(to)..from.max(to), piece);
+            if let Ok(read) = table(&value) {
+                prop_assert_eq!(&table(&from_table(&read)).unwrap(), &read);
+            }
+            if let Ok(read) = claims(&value) {
+                prop_assert_eq!(claims(&from_claims(&read)).unwrap(), read.clone());
+                let apart = |pair: &[Run]| pair[0].sections.end() < pair[1].sections.start();
+                prop_assert!(read.runs().windows(2).all(apart), "no section has two owners");
+            }
+            let _ = layout(&value);
+            let _ = number(&value);
+        }
+    }
 }
