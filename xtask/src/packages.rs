@@ -12,7 +12,7 @@ use crate::run::{Failure, run};
 pub(crate) type Needed = (&'static str, &'static str);
 
 /// What the tests need. Put together from lists, none of which is written twice.
-pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, NODE, SIGNALS, MOUNTS];
+pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, NODE, PASTING, SIGNALS, MOUNTS];
 
 /// What every build needs beside Rust, and what compiles the test rigs.
 const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
@@ -33,6 +33,9 @@ const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromiu
 
 /// The tests of the page's modules that need no browser.
 pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];
+
+/// The commands of the pages, which a test pastes.
+const PASTING: &[Needed] = &[("bash", "bash"), ("curl", "curl")];
 
 /// A disk of its own for a test, to be filled.
 const MOUNTS: &[Needed] = &[("unshare", "util-linux"), ("mount", "mount")];

@@ -1,0 +1,125 @@
+//! The pages' shell blocks, pasted as they stand: every command succeeds, and what the comments show comes out.
+//!
+//! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may stand before it.
+//! Each `…` in it stands for anything. Other comments are for people.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tidemark_trials::server::Server;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a page may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program that the workspace's build leaves beside its tests.
+fn programs() -> PathBuf {
+    let own = std::env::current_exe().expect("a test is a program");
+    let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+    for name in ["tidemark", "seqsvr"] {
+        assert!(folder.join(name).is_file(), "{name} is missing; build it first: cargo build --workspace");
+    }
+    folder.to_owned()
+}
+
+/// The shell blocks of a page that have `word` in them, one after the other.
+fn blocks(page: &str, word: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
+    let text = std::fs::read_to_string(path).expect("the page is there");
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().expect("a first part"));
+    blocks.filter(|block| block.contains(word)).collect()
+}
+
+/// What the comments of a script show, in order.
+fn shown(script: &str) -> Vec<String> {
+    let mut shown: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in script.lines() {
+        // At the start of a line, or behind a command and two spaces.
+        let comment = line.strip_prefix('#').or_else(|| line.split_once("  # ").map(|(_, comment)| comment));
+        let Some(comment) = comment else {
+            goes_on = false;
+            continue;
+        };
+        if goes_on && comment.starts_with("  ") {
+            shown.last_mut().expect("it goes on").push_str(comment.trim());
+            continue;
+        }
+        let comment = comment.trim();
+        let (first, rest) = comment.split_once(' ').unwrap_or((comment, ""));
+        let status = first.len() == 3 && first.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty();
+        let answer = if status { rest } else { comment };
+        let is_number = !answer.is_empty() && answer.bytes().all(|byte| byte.is_ascii_digit());
+        goes_on = answer.starts_with(['{', '[', '…']);
+        if goes_on || is_number {
+            // Behind a wide gap stands what it means.
+            shown.push(answer.split("   ").next().expect("a first part").to_owned());
+        }
+    }
+    shown
+}
+
+/// Runs the script and finds what it shows in what it writes. Says how many answers were found.
+async fn paste(script: &str, before: &str, folder: &Path) -> usize {
+    let path = format!("{}:{}", programs().display(), std::env::var("PATH").expect("there is a path"));
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", &format!("{before}\n{script}")]).current_dir(folder);
+    shell.env("PATH", path).stdin(Stdio::null()).kill_on_drop(true);
+    let ended = timeout(PATIENCE, shell.output()).await.expect("it ends").expect("bash starts");
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{}\n{out}\n{err}", ended.status);
+    let shown = shown(script);
+    let mut rest = &*out;
+    for answer in &shown {
+        for part in answer.split('…').filter(|part| !part.is_empty()) {
+            let at =
+                rest.find(part).unwrap_or_else(|| panic!("`{part}` of `{answer}` is not in:\n{rest}\n{err}"));
+            rest = &rest[at + part.len()..];
+        }
+    }
+    shown.len()
+}
+
+async fn over_a_server(script: &str) -> usize {
+    let data = tempfile::tempdir().expect("a folder");
+    let server =
+        Server::start_as_shipped(&programs().join("tidemark"), data.path()).await.expect("it starts");
+    let port = server.port().expect("it has one");
+    let before = format!("api=http://127.0.0.1:{port}/api/v1");
+    let found = paste(script, &before, data.path()).await;
+    server.stop().await.expect("it stops");
+    found
+}
+
+#[tokio::test]
+async fn the_walk_of_the_readme_works_when_pasted() {
+    assert!(over_a_server(&blocks("README.md", "$api")).await >= 2);
+}
+
+#[tokio::test]
+async fn the_api_page_works_when_pasted() {
+    assert!(over_a_server(&blocks("docs/API.md", "")).await >= 12);
+}
+
+#[tokio::test]
+async fn the_issuers_page_works_when_pasted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = || TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let [calls, metrics] = [free(), free()].map(|port| port.local_addr().expect("bound").port().to_string());
+    // All blocks but the one that builds: the built programs are in the path.
+    let built = blocks("docs/ISSUER.md", "cargo build");
+    let script = blocks("docs/ISSUER.md", "").replace(&built, "");
+    let script = script.replace(":7430", &format!(":{calls}")).replace(":7431", &format!(":{metrics}"));
+    // The port is another one here, so the commands have to be told.
+    let before = format!(
+        "seqsvr() {{ case $1 in
+           issue|tags) command seqsvr \"$@\" --server http://127.0.0.1:{calls};;
+           *) exec \"$(type -P seqsvr)\" \"$@\";;
+         esac; }}
+         trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
+    );
+    assert!(paste(&script, &before, folder.path()).await >= 6);
+}
