@@ -4,30 +4,18 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// `10.0.0.0/8`, `::1` and the like: all addresses that agree with `address` in the first `bits` bits.
+/// `10.0.0.0/8`, `::1` and the like: all addresses that agree in the first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Cidr {
-    address: IpAddr,
-    bits: u8,
-}
+pub struct Cidr(IpNet);
 
 impl Cidr {
     /// Whether `address` lies in it. An IPv4 address mapped into IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let differing = u32::from(own) ^ u32::from(other);
-                differing.leading_zeros() >= u32::from(self.bits)
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let differing = u128::from(own) ^ u128::from(other);
-                differing.leading_zeros() >= u32::from(self.bits)
-            }
-            _ => false,
-        }
+        self.0.contains(&address.to_canonical())
     }
 }
 
@@ -35,18 +23,8 @@ impl FromStr for Cidr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Cidr, String> {
-        let wrong = || format!("`{text}` is no address range; write 10.0.0.0/8 or ::1");
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse::<u8>()).map_err(|_| wrong())?;
-        if bits > most {
-            return Err(wrong());
-        }
-        Ok(Cidr { address, bits })
+        let range = text.parse().or_else(|_| text.parse().map(|address: IpAddr| IpNet::from(address)));
+        range.map(Cidr).map_err(|_| format!("`{text}` is no address range; write 10.0.0.0/8 or ::1"))
     }
 }
 
@@ -66,7 +44,7 @@ impl From<Cidr> for String {
 
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
+        self.0.fmt(f)
     }
 }
 
