@@ -23,6 +23,8 @@ pub(crate) enum Flaw {
     AnswerBeforeConfirm,
     /// A release is noted whoever sends it, without comparing epoch and incarnation.
     LooseRelease,
+    /// A node hands out numbers of what it has lost until its release is noted.
+    ReleaseWhileServing,
     /// W is half of N, so that two quorums need not meet.
     SmallQuorum,
     /// A replica that lost its state copies the others at once, without waiting until nobody counts on what it had answered.
@@ -33,6 +35,8 @@ pub(crate) enum Flaw {
     VoteWhileSealed,
     /// The members of the next configuration vote without what the old ones hold.
     InstallWithoutState,
+    /// A replica answers calls of whatever configuration, without comparing its number.
+    AnyNumber,
     /// A call of the quorum counts answers however long after its questions they come.
     CountLate,
 }
@@ -68,7 +72,7 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
@@ -78,11 +82,13 @@ impl Flaw {
         Self::NoDeadlineCheck,
         Self::AnswerBeforeConfirm,
         Self::LooseRelease,
+        Self::ReleaseWhileServing,
         Self::SmallQuorum,
         Self::NoSettle,
         Self::RejoinOnTooFew,
         Self::CountLate,
         Self::VoteWhileSealed,
         Self::InstallWithoutState,
+        Self::AnyNumber,
     ];
 }

@@ -3,6 +3,7 @@
 //! raises one call at a time for each assignment, and tells the core when the last answer of what was unloaded has left.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,8 @@ struct Life {
     /// Requests that wait for a raise.
     waiting: BTreeMap<u64, Request>,
     raising: BTreeSet<Epoch>,
+    /// What a flawed one serves until its release is noted.
+    unreleased: Vec<(Owner, Vec<RangeInclusive<SectionId>>)>,
     /// Since the core asked to be told.
     drain_asked: bool,
     /// It was told to stop, and whether it stops by now.
@@ -168,6 +171,7 @@ impl Alloc {
             draining: BTreeSet::new(),
             waiting: BTreeMap::new(),
             raising: BTreeSet::new(),
+            unreleased: Vec::new(),
             drain_asked: false,
             leaving_on: None,
             rates: Rates::since(cx.now),
@@ -189,7 +193,13 @@ impl Alloc {
             Some(Outcome::Claim { standing, outcome }) => {
                 self.feed(cx, Event::Claimed { owner: standing.owner, outcome });
             }
-            Some(Outcome::Release { owner, outcome }) => self.feed(cx, Event::Released { owner, outcome }),
+            Some(Outcome::Release { owner, outcome }) => {
+                let (before, late) = (life.node.lease_until(), std::mem::take(&mut life.unreleased));
+                for (owner, sections) in late {
+                    self.unload(cx, before, owner, &sections);
+                }
+                self.feed(cx, Event::Released { owner, outcome });
+            }
             Some(Outcome::Raise { owner, targets, outcomes }) => self.raised(cx, owner, &targets, outcomes),
             _ => {}
         }
@@ -266,32 +276,44 @@ impl Alloc {
             }
             Action::Serve { owner, sections, claimed } => life.memory.serve(owner, &sections, &claimed),
             Action::Unload { owner, sections } => {
-                life.memory.unload(owner, &sections);
-                let size = self.setup.access.layout.section_size;
-                let gone = |uids: &[u32]| {
-                    uids.iter().any(|uid| {
-                        let section = SectionId::new(uid / size);
-                        sections.iter().any(|range| range.contains(&section))
-                    })
-                };
-                for (number, leaving) in &mut life.leaving {
-                    if gone(&leaving.request.uids) && leaving.until.is_none() {
-                        leaving.until = Some(before);
-                        life.draining.insert(*number);
-                    }
-                }
                 life.drain_asked = true;
-                let refused: Vec<u64> = life
-                    .waiting
-                    .iter()
-                    .filter(|(_, request)| gone(&request.uids))
-                    .map(|(number, _)| *number)
-                    .collect();
-                for number in refused {
-                    if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
-                        self.tell(cx, &request, Told::NotOwner);
-                    }
+                if self.setup.access.flaws.has(Flaw::ReleaseWhileServing) {
+                    life.unreleased.push((owner, sections));
+                } else {
+                    self.unload(cx, before, owner, &sections);
                 }
+            }
+        }
+    }
+
+    /// Serves these no more. Answers to what was taken from them leave under the lease that stood `before`.
+    fn unload(
+        &mut self,
+        cx: &mut Cx<'_>,
+        before: Option<Moment>,
+        owner: Owner,
+        sections: &[RangeInclusive<SectionId>],
+    ) {
+        let Some(life) = &mut self.life else { return };
+        life.memory.unload(owner, sections);
+        let size = self.setup.access.layout.section_size;
+        let gone = |uids: &[u32]| {
+            uids.iter().any(|uid| {
+                let section = SectionId::new(uid / size);
+                sections.iter().any(|range| range.contains(&section))
+            })
+        };
+        for (number, leaving) in &mut life.leaving {
+            if gone(&leaving.request.uids) && leaving.until.is_none() {
+                leaving.until = Some(before);
+                life.draining.insert(*number);
+            }
+        }
+        let waits = life.waiting.iter().filter(|(_, request)| gone(&request.uids));
+        let refused: Vec<u64> = waits.map(|(number, _)| *number).collect();
+        for number in refused {
+            if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
+                self.tell(cx, &request, Told::NotOwner);
             }
         }
     }

@@ -10,11 +10,12 @@ use super::chance::Chance;
 use super::client::{Client, ClientSetup};
 use super::clock::{Clock, RATES, Shows};
 use super::history::History;
-use super::quorum::Access;
+use super::quorum::{Access, member_at, place_of};
+use super::replacer::{Replacer, Task};
 use super::replica::{Replica, ReplicaSetup};
 use super::role::Role;
 use super::wild::{Wild, WildSetup, empty_table};
-use super::world::World;
+use super::world::{Run, World};
 use super::{At, MILLI, Place, SECOND};
 use crate::alloc::config::AllocConfig;
 use crate::alloc::section::Rules;
@@ -26,7 +27,7 @@ use crate::flaws::{Flaw, Flaws};
 use crate::routing::Order;
 use crate::store::quorum::Sizes;
 use crate::store::quorum::rounds::settled;
-use crate::store::{Layout, MAX_CEILING};
+use crate::store::{Configuration, Configured, Layout, MAX_CEILING};
 
 /// Who decides on tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +61,14 @@ pub(crate) struct Shape {
     pub(crate) patience: Duration,
     /// The most numbers in one request.
     pub(crate) count: u32,
+    /// New replicas that may take the place of others; none where no configuration is stored.
+    pub(crate) spares: usize,
     pub(crate) clocks: Shows,
     pub(crate) flaws: Flaws,
 }
+
+/// Those who replace replicas: two may do so at once.
+const REPLACERS: usize = 2;
 
 /// Uids in a section.
 const SECTION_SIZE: u32 = 8;
@@ -102,6 +108,7 @@ impl Shape {
             policy,
             patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
             count: 0,
+            spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 2 } else { 0 },
             clocks: Shows::Boot,
             flaws,
         };
@@ -114,7 +121,11 @@ impl Shape {
 pub(crate) struct Cluster {
     pub(crate) world: World,
     pub(crate) shape: Shape,
+    /// Those that are or were members, or are about to be.
     pub(crate) replicas: Vec<Place>,
+    /// New ones that nobody has started yet.
+    pub(crate) spares: Vec<Place>,
+    pub(crate) replacers: Vec<Place>,
     pub(crate) allocs: Vec<Place>,
     pub(crate) arbiters: Vec<Place>,
     pub(crate) callers: Vec<Place>,
@@ -131,6 +142,8 @@ impl Cluster {
             world,
             shape,
             replicas: none(),
+            spares: none(),
+            replacers: none(),
             allocs: none(),
             arbiters: none(),
             callers: none(),
@@ -139,6 +152,7 @@ impl Cluster {
         new.add_replicas();
         let nodes = new.add_allocs();
         new.add_arbiters(&nodes);
+        new.add_replacers();
         new.names = nodes.iter().map(|(name, _)| name.clone()).collect();
         let setup = ClientSetup {
             nodes,
@@ -150,15 +164,46 @@ impl Cluster {
         new.callers = (0..new.shape.callers)
             .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))
             .collect();
-        for place in 0..new.all() {
+        for place in (0..new.world.count()).filter(|place| !new.spares.contains(place)) {
             new.world.start(place);
         }
         new
     }
 
-    /// How many processes there are; their places are 0 and up.
-    pub(crate) fn all(&self) -> usize {
-        self.replicas.len() + self.allocs.len() + self.arbiters.len() + self.callers.len()
+    /// The replicas of the newest configuration that any of them votes in; those of the beginning where none is stored.
+    pub(crate) fn members(&mut self) -> Vec<Place> {
+        let replicas = self.replicas.clone();
+        let known = replicas.iter().filter_map(|&place| match self.world.role(place) {
+            Role::Replica(replica) => replica.configuration(),
+            _ => None,
+        });
+        match known.max_by_key(|one| one.number) {
+            Some(newest) => newest.members.iter().map(|one| place_of(one.id)).collect(),
+            None => replicas[..self.shape.sizes.n()].to_vec(),
+        }
+    }
+
+    /// Those of these replicas that lost their disks copy the others of the newest configuration: people have written them into
+    /// the file, and start anew who had another one.
+    pub(crate) fn list(&mut self, places: &[Place]) {
+        let members = self.members();
+        for &place in places.iter().filter(|place| members.contains(place)) {
+            let others = members.iter().copied().filter(|other| *other != place).collect();
+            let lost = self.world.is_lost(place);
+            let Role::Replica(replica) = self.world.role(place) else { continue };
+            if lost && replica.list(others) && self.world.run_of(place) == Run::Up {
+                self.world.crash(place);
+                self.world.start(place);
+            }
+        }
+    }
+
+    /// What the one who replaces replicas at a place has still to do.
+    pub(crate) fn task(&mut self, place: Place) -> Option<&mut Option<Task>> {
+        match self.world.role(place) {
+            Role::Replacer(replacer) => Some(replacer.task()),
+            _ => None,
+        }
     }
 
     /// Numbers of all sections, by one uid of each.
@@ -191,17 +236,48 @@ impl Cluster {
 
     fn add_replicas(&mut self) {
         // They are the first to be added.
-        let places = 0..self.shape.sizes.n();
-        for place in places.clone() {
+        let n = self.shape.sizes.n();
+        let first = (self.shape.spares > 0).then(|| Arc::new(self.first()));
+        for place in 0..n + self.shape.spares {
+            let joining = place >= n;
+            let current = first.clone().filter(|_| !joining);
             let setup = ReplicaSetup {
-                others: places.clone().filter(|other| *other != place).collect(),
+                id: member_at(place).id,
+                first: Configured { current, joining, ..Configured::default() },
+                others: (0..n).filter(|other| *other != place).collect(),
                 sizes: self.shape.sizes,
                 settle: settled(self.shape.patience),
                 patience: self.shape.patience,
                 flaws: self.shape.flaws,
             };
             let added = self.add(Role::Replica(Box::new(Replica::new(setup))));
-            self.replicas.push(added);
+            let kind = if joining { &mut self.spares } else { &mut self.replicas };
+            kind.push(added);
+        }
+    }
+
+    /// The first configuration.
+    fn first(&self) -> Configuration {
+        Configuration {
+            number: 1,
+            members: (0..self.shape.sizes.n()).map(member_at).collect(),
+            write: self.shape.sizes.w(),
+            lease: self.shape.lease,
+            layout: self.layout(),
+            uids: 0..=self.shape.sections * SECTION_SIZE - 1,
+            transition: None,
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { section_size: SECTION_SIZE, step: self.shape.step }
+    }
+
+    fn add_replacers(&mut self) {
+        for _ in 0..REPLACERS {
+            let replacer = Replacer::new(self.access());
+            let added = self.add(Role::Replacer(Box::new(replacer)));
+            self.replacers.push(added);
         }
     }
 

@@ -55,6 +55,12 @@ impl Exploration {
         self.flaw.is_some()
     }
 
+    /// The rule that is broken.
+    #[cfg(test)]
+    pub(crate) fn flaw(&self) -> Option<Flaw> {
+        self.flaw
+    }
+
     /// Looks at its states, shortest histories first: at all of them, at `most`, or as long as `goes_on` says so of how
     /// many were seen, and ends with the first broken promise. Some 50 bytes a state stay, and up to a kilobyte of 100,000 of them.
     pub fn explore(&self, most: usize, mut goes_on: impl FnMut(usize) -> bool) -> Found {

@@ -1,130 +1,18 @@
 //! What goes wrong, drawn from the seed: what is hit, when, and when it is over. Owns the list of what is to follow.
 
+use std::collections::BTreeSet;
+
 use super::arbiter::address;
 use super::clock::Shows;
 use super::cluster::Cluster;
 use super::message::Packet;
+use super::mix::Mix;
 use super::network::Network;
 use super::world::Run;
 use super::{At, MILLI, Place, SECOND};
 use crate::arbiter::core::Change;
 
-/// How often each fault is drawn, compared with the others, and what the network does all the time.
-#[derive(Clone, Debug)]
-pub(crate) struct Mix {
-    /// The mean time between two faults.
-    pub(crate) gap: At,
-    /// A process ends and comes back in a new life, now and then on a machine that has started anew.
-    pub(crate) crash: u64,
-    /// An AllocSvr is told to stop, and is there again some seconds later.
-    pub(crate) leave: u64,
-    /// A replica's disk is lost, or put back from an older copy; it rejoins.
-    pub(crate) lose: u64,
-    /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
-    pub(crate) halve: u64,
-    /// A process stands still, often for longer than a lease, or a machine is suspended.
-    pub(crate) pause: u64,
-    /// One process is cut off from some of the others.
-    pub(crate) part: u64,
-    /// The same in one direction.
-    pub(crate) one_way: u64,
-    /// A process is cut off from callers only, or from all but callers.
-    pub(crate) callers: u64,
-    /// A boot clock runs at another rate.
-    pub(crate) drift: u64,
-    /// A wall clock jumps by up to an hour, back or forth.
-    pub(crate) jump: u64,
-    /// The network loses, doubles and delays more for a while.
-    pub(crate) storm: u64,
-    /// People drain, add or rebalance.
-    pub(crate) whim: u64,
-    /// Packets lost, doubled, delayed, of a thousand, outside storms.
-    pub(crate) packets: (u64, u64, u64),
-    /// How long a delayed packet takes at most, outside storms.
-    pub(crate) late: At,
-}
-
-impl Mix {
-    /// Everything.
-    pub(crate) fn all() -> Self {
-        Self {
-            gap: 400 * MILLI,
-            crash: 4,
-            leave: 2,
-            lose: 1,
-            halve: 1,
-            pause: 6,
-            part: 3,
-            one_way: 2,
-            callers: 1,
-            drift: 2,
-            jump: 1,
-            storm: 2,
-            whim: 2,
-            packets: (5, 5, 20),
-            late: 100 * MILLI,
-        }
-    }
-}
-
-/// The mixes under which single broken rules show.
-#[cfg(test)]
-impl Mix {
-    /// Nothing but what is then set.
-    fn none() -> Self {
-        let packets = (0, 0, 0);
-        let (crash, leave, lose, halve, pause, part) = Default::default();
-        let (one_way, callers, drift, jump, storm, whim) = Default::default();
-        let (gap, late) = (400 * MILLI, 100 * MILLI);
-        Self {
-            gap,
-            crash,
-            leave,
-            lose,
-            halve,
-            pause,
-            part,
-            one_way,
-            callers,
-            drift,
-            jump,
-            storm,
-            whim,
-            packets,
-            late,
-        }
-    }
-
-    /// Processes stand still and wake with stale messages.
-    pub(crate) fn pauses() -> Self {
-        Self { gap: 300 * MILLI, pause: 8, drift: 1, ..Self::none() }
-    }
-
-    /// Packets overtake each other.
-    pub(crate) fn late() -> Self {
-        Self { packets: (0, 0, 400), late: 300 * MILLI, ..Self::none() }
-    }
-
-    /// Replicas lose their disks again and again.
-    pub(crate) fn losses() -> Self {
-        Self { gap: 300 * MILLI, lose: 6, drift: 1, ..Self::none() }
-    }
-
-    /// AllocSvrs are restarted in good order, again and again, while packets are late.
-    pub(crate) fn leaves() -> Self {
-        Self { leave: 6, ..Self::late() }
-    }
-
-    /// Arbiters end half-way through writing a table.
-    pub(crate) fn halves() -> Self {
-        Self { gap: 4 * SECOND, halve: 1, ..Self::none() }
-    }
-
-    /// Processes are cut off from some of the others, again and again.
-    pub(crate) fn cuts() -> Self {
-        Self { gap: 250 * MILLI, part: 6, one_way: 2, crash: 1, ..Self::none() }
-    }
-}
+mod stores;
 
 type Fault = fn(&mut Faults, &mut Cluster);
 
@@ -135,6 +23,10 @@ enum Next {
     Resume(Place),
     Lose(Place, Option<Place>),
     Sleep(Place),
+    /// People ask an arbiter for that.
+    Change(Place, Change),
+    /// It ends, and begins a new life later.
+    Fail(Place),
     Mend(Vec<(Place, Place)>),
     Calm,
 }
@@ -143,11 +35,13 @@ enum Next {
 pub(crate) struct Faults {
     mix: Mix,
     nexts: Vec<(At, Next)>,
+    /// Replicas that are not started any more: others take their place.
+    gone: BTreeSet<Place>,
 }
 
 impl Faults {
     pub(crate) fn new(mix: Mix) -> Self {
-        Self { mix, nexts: Vec::new() }
+        Self { mix, nexts: Vec::new(), gone: BTreeSet::new() }
     }
 
     /// Lets things go wrong until `until`, and then heals everything.
@@ -193,7 +87,10 @@ impl Faults {
 
     fn follow(&mut self, cluster: &mut Cluster, next: Next) {
         match next {
-            Next::Start(place) => cluster.world.start(place),
+            Next::Start(place) => {
+                cluster.list(&[place]);
+                cluster.world.start(place);
+            }
             Next::Restart(place) => {
                 cluster.world.crash(place);
                 cluster.world.start(place);
@@ -201,6 +98,11 @@ impl Faults {
             Next::Resume(place) => cluster.world.resume(place),
             Next::Lose(place, caller) => self.lose_now(cluster, place, caller),
             Next::Sleep(place) => self.sleep(cluster, place, 5 * SECOND),
+            Next::Change(arbiter, change) => cluster.world.post(arbiter, Packet::Change { id: 0, change }),
+            Next::Fail(place) => {
+                cluster.world.crash(place);
+                self.later(cluster, 3 * SECOND, Next::Start(place));
+            }
             Next::Mend(ways) => {
                 for (from, to) in ways {
                     cluster.world.network.mend(from, to);
@@ -218,12 +120,26 @@ impl Faults {
 
     fn one(&mut self, cluster: &mut Cluster) {
         let Mix {
-            crash, leave, lose, halve, pause, part, one_way, callers, drift, jump, storm, whim, ..
+            crash,
+            leave,
+            lose,
+            replace,
+            halve,
+            pause,
+            part,
+            one_way,
+            callers,
+            drift,
+            jump,
+            storm,
+            whim,
+            ..
         } = self.mix;
-        let kinds: [(u64, Fault); 12] = [
+        let kinds: [(u64, Fault); 13] = [
             (crash, Self::crash),
             (leave, Self::leave),
             (lose, Self::lose),
+            (replace, Self::replace),
             (halve, Self::halve),
             (pause, Self::pause),
             (part, Self::part),
@@ -275,7 +191,7 @@ impl Faults {
         self.later(cluster, longest, Next::Start(place));
     }
 
-    /// In half of the cases it is killed before it has left.
+    /// In half of the cases it is killed before it has left; in half of them what the replicas answer it is late.
     fn leave(&mut self, cluster: &mut Cluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs.clone());
         if cluster.world.run_of(place) == Run::Down {
@@ -283,47 +199,13 @@ impl Faults {
         }
         cluster.world.note("leave", place);
         cluster.world.post(place, Packet::Leave);
+        if cluster.world.chance.permille(500) {
+            let ways: Vec<_> = cluster.replicas.iter().map(|&replica| (replica, place)).collect();
+            ways.iter().for_each(|&(from, to)| cluster.world.network.slow(from, to, 400 * MILLI));
+            self.later(cluster, 5 * SECOND, Next::Mend(ways));
+        }
         let longest = if cluster.world.chance.permille(500) { SECOND } else { 6 * SECOND };
         self.later(cluster, longest, Next::Restart(place));
-    }
-
-    /// Often while an AllocSvr's questions to the other replicas are late or lost, and this one's answers count.
-    fn lose(&mut self, cluster: &mut Cluster) {
-        let mut replicas = cluster.replicas.clone();
-        cluster.world.chance.shuffle(&mut replicas);
-        let (place, others) = (replicas[0], &replicas[1..]);
-        if cluster.world.chance.permille(500) {
-            return self.lose_now(cluster, place, None);
-        }
-        let caller = *cluster.world.chance.pick(&cluster.allocs);
-        let sleeps = cluster.world.chance.permille(300);
-        let longer = if sleeps { 4 * SECOND } else { 400 * MILLI };
-        let (slow, lost) = others.split_at(cluster.shape.sizes.w() - 1);
-        slow.iter().for_each(|&other| cluster.world.network.slow(caller, other, longer));
-        lost.iter().for_each(|&other| cluster.world.network.cut(caller, other));
-        let ways = replicas.iter().map(|&replica| (caller, replica)).collect();
-        self.later(cluster, 5 * SECOND, Next::Mend(ways));
-        self.later(cluster, 300 * MILLI, Next::Lose(place, Some(caller)));
-        if sleeps {
-            self.later(cluster, 300 * MILLI, Next::Sleep(caller));
-        }
-    }
-
-    /// Never more at once than leave N - W + 1 to copy from. The caller, if there is one, does not find it again for a while.
-    fn lose_now(&mut self, cluster: &mut Cluster, place: Place, caller: Option<Place>) {
-        let lost = cluster.replicas.iter().filter(|&&place| cluster.world.is_lost(place)).count();
-        if cluster.world.is_lost(place) || lost + 1 == cluster.shape.sizes.w() {
-            return;
-        }
-        if let Some(caller) = caller {
-            cluster.world.network.cut(caller, place);
-        }
-        let down = cluster.world.run_of(place) == Run::Down;
-        cluster.world.lose_disk(place);
-        if !down {
-            let longest = if cluster.world.chance.permille(700) { 5 * MILLI } else { 2 * SECOND };
-            self.later(cluster, longest, Next::Start(place));
-        }
     }
 
     /// What the arbiter writes next reaches one replica; before it reaches another it ends. No other arbiter can write
@@ -369,14 +251,15 @@ impl Faults {
         let place = Self::server(cluster);
         let share = *cluster.world.chance.pick(&[300, 600, 1000]);
         let others: Vec<Place> =
-            (0..cluster.all()).filter(|_| cluster.world.chance.permille(share)).collect();
+            (0..cluster.world.count()).filter(|_| cluster.world.chance.permille(share)).collect();
         self.cut(cluster, others.iter().flat_map(|&other| [(place, other), (other, place)]).collect());
     }
 
     fn one_way(&mut self, cluster: &mut Cluster) {
         let place = Self::server(cluster);
         let out = cluster.world.chance.permille(500);
-        let others: Vec<Place> = (0..cluster.all()).filter(|_| cluster.world.chance.permille(600)).collect();
+        let others: Vec<Place> =
+            (0..cluster.world.count()).filter(|_| cluster.world.chance.permille(600)).collect();
         let way = |&other: &Place| if out { (place, other) } else { (other, place) };
         self.cut(cluster, others.iter().map(way).collect());
     }
@@ -385,7 +268,7 @@ impl Faults {
         let place = *cluster.world.chance.pick(&cluster.allocs.clone());
         let only_callers = cluster.world.chance.permille(500);
         let first_caller = cluster.callers[0];
-        let others = (0..cluster.all()).filter(|&other| (other >= first_caller) == only_callers);
+        let others = (0..cluster.world.count()).filter(|&other| (other >= first_caller) == only_callers);
         self.cut(cluster, others.flat_map(|other| [(place, other), (other, place)]).collect());
     }
 
@@ -415,7 +298,11 @@ impl Faults {
         let chance = &mut cluster.world.chance;
         let (name, arbiter) = (chance.pick(&cluster.names).clone(), *chance.pick(&cluster.arbiters));
         let change = match chance.index(3) {
-            0 => Change::Drain(name),
+            0 => {
+                let change = Change::Remove(name.clone());
+                self.later(cluster, 3 * SECOND, Next::Change(arbiter, change));
+                Change::Drain(name)
+            }
             1 => Change::Add { addr: address(&name), name },
             _ => Change::Rebalance,
         };

@@ -6,7 +6,7 @@ use crate::arbiter::core::{Change, Probe};
 use crate::ids::{Epoch, Granted};
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
-use crate::store::Owner;
+use crate::store::{Address, Owner};
 use std::sync::Arc;
 
 /// What happens to a process.
@@ -23,8 +23,8 @@ pub(crate) enum Input {
 /// What travels; `id`s are the asker's.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Packet {
-    /// To a replica.
-    Question { id: u64, question: Question },
+    /// To a replica: which member is meant, and for which configuration it counts.
+    Question { id: u64, to: Option<Address>, question: Question },
     /// From a replica.
     Answer { id: u64, answer: Answer },
     /// From a caller to an AllocSvr: of one uid, or one number for each of several.

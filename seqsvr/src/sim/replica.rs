@@ -2,6 +2,7 @@
 //! changes of a while durable together, and lets no answer leave before everything is durable that was written before it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::chance::Chance;
@@ -15,6 +16,7 @@ use crate::replica::message::Copy;
 use crate::replica::state::{Change, State};
 use crate::replica::{Answer, Question};
 use crate::store::quorum::Sizes;
+use crate::store::{Address, Configuration, Configured};
 
 /// What a record of the log holds.
 #[derive(Clone, Debug)]
@@ -28,7 +30,11 @@ enum Record {
 /// How a replica is set up.
 #[derive(Clone)]
 pub(crate) struct ReplicaSetup {
-    /// The other replicas.
+    /// Its id among the members.
+    pub(crate) id: u64,
+    /// Which votes count, to begin with.
+    pub(crate) first: Configured,
+    /// The other replicas, as its file lists them.
     pub(crate) others: Vec<Place>,
     pub(crate) sizes: Sizes,
     /// How long it waits after it lost its disk.
@@ -53,8 +59,8 @@ struct Life {
     state: State,
     /// Answers that wait for the disk: until so much is durable.
     leaving: Vec<(usize, Place, u64, Answer)>,
-    /// Readers that wait for news.
-    held: BTreeMap<u64, (Place, u64)>,
+    /// Readers that wait for news, and to whom they spoke.
+    held: BTreeMap<u64, (Place, u64, Option<Address>)>,
     next: u64,
     syncing: bool,
 }
@@ -62,7 +68,7 @@ struct Life {
 impl Replica {
     /// Initialised.
     pub(crate) fn new(setup: ReplicaSetup) -> Self {
-        let disk = holding(State::new(setup.flaws));
+        let disk = holding(begun(&setup));
         Self { setup, disk, lost: false, returning: None, life: None }
     }
 
@@ -85,6 +91,16 @@ impl Replica {
         self.lost
     }
 
+    /// The configuration that is on its disk; a lost one has none.
+    pub(crate) fn configuration(&self) -> Option<Arc<Configuration>> {
+        if self.lost { None } else { self.stored().configured().current.clone() }
+    }
+
+    /// People write into its file who the other replicas are; answers whether they were others.
+    pub(crate) fn list(&mut self, others: Vec<Place>) -> bool {
+        std::mem::replace(&mut self.setup.others, others) != self.setup.others
+    }
+
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
             Input::Start if self.lost => {
@@ -92,7 +108,9 @@ impl Replica {
             }
             Input::Start => self.start(),
             input if self.lost => self.come_back(cx, input),
-            Input::Packet(from, Packet::Question { id, question }) => self.question(cx, from, id, &question),
+            Input::Packet(from, Packet::Question { id, to, question }) => {
+                self.question(cx, (from, id, to), &question);
+            }
             Input::Tick(Tick::Synced(until)) => self.synced(cx, until as usize),
             Input::Tick(Tick::Held(number)) => self.let_go(cx, number),
             Input::Packet(..) | Input::Tick(_) => {}
@@ -106,10 +124,15 @@ impl Replica {
 
     fn come_back(&mut self, cx: &mut Cx<'_>, input: Input) {
         if let Some(copy) = self.returning.as_mut().and_then(|returning| returning.on(cx, input)) {
-            // Readers may have seen this very revision, and another table under it.
-            self.disk = holding(State::restored(copy, 1 << 32, self.setup.flaws));
-            self.lost = false;
             self.returning = None;
+            let id = self.setup.id;
+            if copy.configured.current.as_ref().is_some_and(|current| !current.has(id)) {
+                // Another one has its place: it is refused, and stays lost.
+                return;
+            }
+            // Readers may have seen this very revision, and another table under it.
+            self.disk = holding(State::restored(copy, 1 << 32, self.setup.flaws).with_id(id));
+            self.lost = false;
             self.start();
         }
     }
@@ -120,7 +143,7 @@ impl Replica {
     }
 
     fn stored(&self) -> State {
-        let mut state = State::new(self.setup.flaws);
+        let mut state = begun(&self.setup);
         for record in self.disk.read() {
             match record {
                 Record::Start(start) => state = start.clone(),
@@ -130,10 +153,15 @@ impl Replica {
         state
     }
 
-    fn question(&mut self, cx: &mut Cx<'_>, from: Place, id: u64, question: &Question) {
+    fn question(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (from, id, to): (Place, u64, Option<Address>),
+        question: &Question,
+    ) {
         let Some(life) = &mut self.life else { return };
         let revision = life.state.revision();
-        let decision = life.state.ask(cx.now, question);
+        let decision = life.state.call(cx.now, to, question);
         if let Some(change) = decision.change {
             self.disk.write(Record::Change(change));
         }
@@ -141,7 +169,7 @@ impl Replica {
             (Some(answer), _) => life.leaving.push((self.disk.written(), from, id, answer)),
             (None, Question::Read { wait, .. }) => {
                 life.next += 1;
-                life.held.insert(life.next, (from, id));
+                life.held.insert(life.next, (from, id, to));
                 cx.tick(cx.now + *wait, Tick::Held(life.next));
             }
             (None, _) => {}
@@ -158,9 +186,9 @@ impl Replica {
     /// Answers a reader that was kept waiting.
     fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(life) = &mut self.life else { return };
-        let Some((from, id)) = life.held.remove(&number) else { return };
+        let Some((from, id, to)) = life.held.remove(&number) else { return };
         let question = Question::Read { revision: 0, wait: Duration::ZERO };
-        if let Some(answer) = life.state.ask(cx.now, &question).answer {
+        if let Some(answer) = life.state.call(cx.now, to, &question).answer {
             life.leaving.push((self.disk.written(), from, id, answer));
         }
         self.flush(cx);
@@ -187,6 +215,12 @@ impl Replica {
             cx.tick_in(100 * MICRO..takes, Tick::Synced(self.disk.written() as u64));
         }
     }
+}
+
+/// What it votes by when it was just made.
+fn begun(setup: &ReplicaSetup) -> State {
+    let copy = Copy { configured: setup.first.clone(), ..Copy::default() };
+    State::restored(copy, 1, setup.flaws).with_id(setup.id)
 }
 
 /// A disk that holds a state and nothing else.

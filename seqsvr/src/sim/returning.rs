@@ -52,7 +52,7 @@ impl Returning {
                     self.out.insert(self.next, other);
                     cx.send(
                         self.setup.others[other],
-                        Packet::Question { id: self.next, question: Question::Copy },
+                        Packet::Question { id: self.next, to: None, question: Question::Copy },
                     );
                     cx.tick(cx.now + self.setup.patience, Tick::Late(self.next));
                 }

@@ -5,6 +5,7 @@ use super::arbiter::Arbiter;
 use super::chance::Chance;
 use super::client::Client;
 use super::message::Input;
+use super::replacer::Replacer;
 use super::replica::Replica;
 use super::wild::Wild;
 use super::world::Cx;
@@ -15,6 +16,7 @@ pub(crate) enum Role {
     Alloc(Box<Alloc>),
     Arbiter(Box<Arbiter>),
     Wild(Box<Wild>),
+    Replacer(Box<Replacer>),
     Client(Box<Client>),
 }
 
@@ -26,6 +28,7 @@ impl Role {
             Self::Alloc(role) => role.on(cx, input),
             Self::Arbiter(role) => role.on(cx, input),
             Self::Wild(role) => role.on(cx, input),
+            Self::Replacer(role) => role.on(cx, input),
             Self::Client(role) => role.on(cx, input),
         }
     }
@@ -49,6 +52,7 @@ impl Role {
             Self::Alloc(role) => role.crash(chance),
             Self::Arbiter(role) => role.crash(),
             Self::Wild(role) => role.crash(),
+            Self::Replacer(role) => role.crash(),
             Self::Client(role) => role.crash(),
         }
     }

@@ -6,13 +6,14 @@ use super::MILLI;
 use super::chance::Chance;
 use super::clock::Shows;
 use super::cluster::{Arbiters, Shape};
-use super::faults::Mix;
+use super::mix::Mix;
 use super::trial::{Trial, Verdict};
-use super::{Found, explorations};
+use super::{Exploration, Found, explorations};
 use crate::arbiter::config::ArbiterConfig;
 use crate::arbiter::plan::{Balance, Policy};
 use crate::flaws::{Flaw, Flaws};
 use crate::routing::Order;
+use crate::store::quorum::Sizes;
 
 /// Where a broken rule shows: under which mix of faults, in which clusters.
 type Where = (Mix, fn(Shape) -> Shape);
@@ -49,6 +50,24 @@ fn tight(shape: Shape) -> Shape {
     Shape { count: 4, sections: 1, allocs: 3, ..moving(2, shape) }
 }
 
+/// Three replicas that stay.
+fn few(shape: Shape) -> Shape {
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
+    Shape { sizes, spares: 0, ..tight(shape) }
+}
+
+/// Three replicas, which are replaced again and again.
+fn changing(shape: Shape) -> Shape {
+    let sizes = Sizes::new(3, 2).expect("these quorums meet");
+    Shape { sizes, spares: 8, ..busy(shape) }
+}
+
+/// Sections move only because somebody leaves, dies or is drained, and everybody asks for them.
+fn leaving(shape: Shape) -> Shape {
+    let real = Shape { arbiters: Arbiters::Real, sections: 3, allocs: 2, callers: 6, ..shape };
+    Shape { step: 40, count: 4, ..quick(real) }
+}
+
 /// Answers of replicas are counted for longer than a lease lasts.
 fn patient(shape: Shape) -> Shape {
     Shape { patience: Duration::from_secs(2), ..quick(shape) }
@@ -71,10 +90,17 @@ fn every_promise_holds_whatever_goes_wrong() {
 
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
-    for mix in [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves(), Mix::leaves()] {
+    let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves(), Mix::leaves()];
+    for mix in mixes.into_iter().chain([Mix::replacements()]) {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..20);
     }
-    for (mix, bend) in [(Mix::halves(), roomy as fn(_) -> _), (Mix::losses(), busy), (Mix::losses(), tight)] {
+    let bent: [Where; 4] = [
+        (Mix::halves(), roomy),
+        (Mix::losses(), busy),
+        (Mix::losses(), tight),
+        (Mix::replacements(), changing),
+    ];
+    for (mix, bend) in bent {
         assert_holds(&Trial { mix, bend, ..Trial::all() }, 0..10);
     }
 }
@@ -82,21 +108,39 @@ fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
 /// A broken rule that is not noticed would mean that the checker proves nothing about it.
 #[test]
 fn each_broken_rule_is_noticed() {
-    let within: [(Flaw, Where, u64); 11] = [
-        (Flaw::NoSettle, (Mix::losses(), tight), 100),
-        (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, quick), 60),
+    for (flaw, place, most) in shown_by_seeds() {
+        assert!(caught(flaw, &place, most).is_some(), "{flaw:?} in {most} seeds");
+    }
+}
+
+/// Each rule that seeds show, where, and within how many of them.
+fn shown_by_seeds() -> [(Flaw, Where, u64); 15] {
+    [
+        (Flaw::NoSettle, (Mix::losses(), few), 40),
+        (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, leaving), 60),
         (Flaw::EpochOfNode, (Mix::pauses(), quick), 20),
         (Flaw::NoTakeoverWait, (Mix::cuts(), quick), 20),
         (Flaw::LeaseFromAnswer, (Mix::pauses(), patient), 60),
         (Flaw::NoDeadlineCheck, (Mix::pauses(), quick), 40),
         (Flaw::AnswerBeforeConfirm, (Mix::late(), quick), 20),
-        (Flaw::LooseRelease, (Mix::late(), busy), 40),
+        (Flaw::LooseRelease, (Mix::leaves(), leaving), 20),
         (Flaw::SmallQuorum, (Mix::late(), quick), 60),
         (Flaw::TableOnOne, (Mix::halves(), roomy), 20),
         (Flaw::RejoinOnTooFew, (Mix::losses(), busy), 20),
-    ];
-    for (flaw, place, most) in within {
-        assert!(caught(flaw, &place, most).is_some(), "{flaw:?} in {most} seeds");
+        (Flaw::ReleaseWhileServing, (Mix::leaves(), leaving), 40),
+        (Flaw::AnyNumber, (Mix::replacements(), changing), 60),
+        (Flaw::VoteWhileSealed, (Mix::replacements(), changing), 40),
+        (Flaw::InstallWithoutState, (Mix::replacements(), changing), 20),
+    ]
+}
+
+/// A rule that can be broken and is shown by nothing would prove nothing.
+#[test]
+fn each_rule_that_can_be_broken_is_shown_by_seeds_or_an_exploration() {
+    let explored: Vec<Exploration> = explorations();
+    for flaw in Flaw::ALL {
+        let seeds = shown_by_seeds().iter().any(|(shown, ..)| *shown == flaw);
+        assert!(seeds || explored.iter().any(|row| row.flaw() == Some(flaw)), "{flaw:?}");
     }
 }
 
@@ -117,14 +161,17 @@ fn clusters_are_drawn_as_shipped_and_faster_under_every_policy() {
 }
 
 #[test]
-fn nodes_leave_callers_give_up_and_ask_for_several_uids() {
+fn stores_are_replaced_nodes_leave_callers_give_up_and_ask_for_several_uids() {
     let happens = |what: &str| {
         (0..20).any(|seed| {
             let verdict = Trial { lines: 100_000, ..Trial::all() }.run(seed);
             verdict.lines.iter().any(|line| line.contains(what))
         })
     };
-    for what in ["Leave)", "LeaveBy", "leaving: true", "Cancel {", "told: Each([", "rates: [("] {
+    for what in ["gone", "Sealed {", "Accepted", "Installed", "Newer", "Removed", "Behind"] {
+        assert!(happens(what), "{what}");
+    }
+    for what in ["Remove(", "Leave)", "LeaveBy", "leaving: true", "Cancel {", "told: Each([", "rates: [("] {
         assert!(happens(what), "{what}");
     }
 }

@@ -4,8 +4,9 @@ use super::chance::Chance;
 use super::checker::Broken;
 use super::clock::Shows;
 use super::cluster::{Arbiters, Cluster, Shape};
-use super::faults::{Faults, Mix};
+use super::faults::Faults;
 use super::history::History;
+use super::mix::Mix;
 use super::{At, SECOND};
 use crate::flaws::Flaws;
 
@@ -85,6 +86,8 @@ fn come_back(cluster: &mut Cluster) {
     while cluster.world.now() < until && cluster.world.checker.broken().is_none() {
         let next = cluster.world.now() + SECOND / 2;
         cluster.world.run_until(next);
+        let replicas = cluster.replicas.clone();
+        cluster.list(&replicas);
         if cluster.world.owed(caller).is_empty() {
             return;
         }

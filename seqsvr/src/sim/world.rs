@@ -168,6 +168,16 @@ impl World {
         }
     }
 
+    /// How many processes there are; their places are 0 and up.
+    pub(crate) fn count(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What the process at a place is.
+    pub(crate) fn role(&mut self, place: Place) -> &mut Role {
+        &mut self.processes[place].role
+    }
+
     /// The clocks there.
     pub(crate) fn clock(&mut self, place: Place) -> &mut Clock {
         &mut self.processes[place].clock

@@ -45,7 +45,9 @@ impl State {
             _ => {}
         }
         match to {
-            Some(to) if to.number != number => otherwise(to.number, number),
+            Some(to) if to.number != number && !self.flaws.has(Flaw::AnyNumber) => {
+                otherwise(to.number, number)
+            }
             None if number > 1 => Some(Misaddressed::Newer),
             _ if *ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed) => Some(Misaddressed::Sealed),
             _ => None,

@@ -42,8 +42,8 @@ use rounds::{
 pub(crate) use change::Changed;
 pub use remote::Remote;
 pub use sizes::{Sizes, SizesError};
-pub(crate) use voters::Ways;
-use voters::{Tally, Voters};
+use voters::Voters;
+pub(crate) use voters::{Tally, Ways};
 
 /// The way to one replica.
 #[async_trait]

@@ -123,17 +123,18 @@ impl Voters {
 
 /// What a round heard beside its answers.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// Who answered as a member of the round's configuration.
-    pub(super) heard: std::collections::BTreeSet<usize>,
+    pub(crate) heard: std::collections::BTreeSet<usize>,
     /// Who has slept through the change to it.
-    pub(super) behind: Vec<usize>,
-    pub(super) newer: Option<Arc<Configuration>>,
+    pub(crate) behind: Vec<usize>,
+    /// The newest one that a replica told of.
+    pub(crate) newer: Option<Arc<Configuration>>,
 }
 
 impl Tally {
     /// The answer, if the replica voted.
-    pub(super) fn note(&mut self, from: usize, answer: Answer) -> Result<Answer, String> {
+    pub(crate) fn note(&mut self, from: usize, answer: Answer) -> Result<Answer, String> {
         let Answer::Misaddressed { why, configuration } = answer else {
             self.heard.insert(from);
             return Ok(answer);
