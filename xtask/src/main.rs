@@ -2,6 +2,7 @@
 //!
 //! Only runs other programs: cargo, and apt-get for what the tests need. `fix` is the only command that writes the tree.
 
+mod audit;
 mod packages;
 mod run;
 
@@ -27,6 +28,8 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
+    /// What is built in: licences, doubled crates, where crates come from, known vulnerabilities (a part of `test`)
+    Audit,
     /// The measurements, of a release build: `bench --help` for its options
     #[command(disable_help_flag = true)]
     Bench {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { quick: true } => test_quickly(),
         Task::Test { quick: false } => test(),
+        Task::Audit => audit::audit(),
         Task::Bench { arguments } => trial("bench", &[], &arguments),
         Task::Chaos { arguments } => trial("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
@@ -77,6 +81,7 @@ fn test() -> Result<(), Failure> {
     let mut stages = Stages::begin();
     stages.run("packages", || packages::install(packages::ALL))?;
     before_the_build(&mut stages)?;
+    stages.run("audit of the crates", audit::audit)?;
     stages.run("build", || everything(&["build", "--all-targets"], &[]))?;
     stages.run("documentation", || {
         everything(&["doc", "--no-deps", "--document-private-items", "--quiet"], &[])

@@ -88,7 +88,7 @@ fn found(program_or_file: &str) -> bool {
     }
 }
 
-fn found_in_path(program: &str) -> bool {
+pub(crate) fn found_in_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
