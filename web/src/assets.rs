@@ -1,12 +1,15 @@
 //! The static files, embedded, under addresses that change with their content.
 //!
 //! One hash over all files is a path segment (`/static/{hash}/chat.js`), so that a module's relative
-//! imports keep the hash and a page never mixes two versions. Scripts and styles are sent without their
-//! comments and indentation. The server's static route calls [`asset`].
+//! imports keep the hash and a page never mixes two versions. Each file is compressed once, at the first
+//! request for any of them. The server's static route calls [`asset`].
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::sync::LazyLock;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
 /// Bytes of the hash that stand in an address: enough to tell versions apart.
@@ -17,6 +20,8 @@ const HASH_BYTES: usize = 8;
 pub struct Asset {
     /// The file's content.
     pub bytes: &'static [u8],
+    /// The same in gzip's format (RFC 1952), for those who take it.
+    pub gzip: &'static [u8],
     /// Value of the `content-type` header.
     pub content_type: &'static str,
     /// Whether the address names exactly this content, so that it may be cached for ever.
@@ -53,18 +58,18 @@ static SOURCES: &[(&str, &[u8])] = files![
     "theme.js",
 ];
 
-static FILES: LazyLock<Vec<(&'static str, Vec<u8>)>> = LazyLock::new(|| {
-    let served = |name: &str, bytes: &[u8]| match std::str::from_utf8(bytes) {
-        Ok(text) if name.ends_with(".js") => lean(text).into_bytes(),
-        Ok(text) if name.ends_with(".css") => close_up(&lean(text)).into_bytes(),
-        _ => bytes.to_vec(),
+/// Each file in gzip's format, in the order of [`SOURCES`].
+static COMPRESSED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let compressed = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("writing into a Vec cannot fail")
     };
-    SOURCES.iter().map(|&(name, bytes)| (name, served(name, bytes))).collect()
+    SOURCES.iter().map(|(_, bytes)| compressed(bytes)).collect()
 });
 
 static HASH: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
-    for (name, bytes) in FILES.iter() {
+    for (name, bytes) in SOURCES {
         hasher.update((name.len() as u64).to_le_bytes());
         hasher.update(name);
         hasher.update((bytes.len() as u64).to_le_bytes());
@@ -80,35 +85,14 @@ static HASH: LazyLock<String> = LazyLock::new(|| {
 /// that was loaded just before an upgrade) it is today's file, not to be cached. `None`: no such file.
 pub fn asset(path: &str) -> Option<Asset> {
     let (hash, name) = path.split_once('/')?;
-    let (_, bytes) = FILES.iter().find(|(known, _)| *known == name)?;
-    Some(Asset { bytes, content_type: content_type(name), immutable: hash == *HASH })
+    let at = SOURCES.iter().position(|(known, _)| *known == name)?;
+    let (bytes, gzip) = (SOURCES[at].1, &*COMPRESSED[at]);
+    Some(Asset { bytes, gzip, content_type: content_type(name), immutable: hash == *HASH })
 }
 
 /// The address under which `name` may be cached for ever.
 pub fn asset_url(name: &str) -> String {
     format!("/static/{}/{name}", *HASH)
-}
-
-/// Drops indentation, empty lines, and lines that are a comment from their start. (Our files keep no text
-/// that spans lines, which is the one thing that this could hurt.)
-fn lean(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut in_comment = false;
-    for line in text.lines().map(str::trim_start) {
-        let comment = in_comment || line.starts_with("/*");
-        if comment {
-            in_comment = !line.ends_with("*/");
-        } else if !line.is_empty() && !line.starts_with("//") {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
-/// Drops the spaces that only people need in a style sheet.
-fn close_up(style: &str) -> String {
-    [": ", "; ", ", ", " { "].iter().fold(style.to_owned(), |text, with| text.replace(with, with.trim()))
 }
 
 fn content_type(name: &str) -> &'static str {
@@ -125,8 +109,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// PAGE: "all scripts and styles together under 60 KB".
-    const BUDGET_BYTES: usize = 60 * 1024;
+    /// What all scripts and styles together may weigh on the wire.
+    const BUDGET_BYTES: usize = 40 * 1024;
 
     #[test]
     fn a_file_is_found_under_its_own_hash_and_may_be_cached() {
@@ -157,48 +141,38 @@ mod tests {
             .expect("the folder")
             .map(|file| file.expect("an entry").file_name().into_string().expect("a plain name"))
             .collect();
-        let embedded: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let embedded: BTreeSet<String> = SOURCES.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(on_disk, embedded);
     }
 
     #[test]
     fn every_import_names_an_embedded_file() {
-        for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".js")) {
+        for (name, bytes) in SOURCES.iter().filter(|(name, _)| name.ends_with(".js")) {
             let text = std::str::from_utf8(bytes).expect("UTF-8");
             for line in text.lines().filter(|line| line.starts_with("import ") || line.starts_with("} from "))
             {
                 let Some((_, target)) = line.split_once(" from \"") else { continue };
                 let target = target.trim_end_matches("\";");
                 let target = target.strip_prefix("./").unwrap_or_else(|| panic!("{name}: foreign: {line}"));
-                assert!(FILES.iter().any(|(known, _)| *known == target), "{name} imports {target}");
+                assert!(SOURCES.iter().any(|(known, _)| *known == target), "{name} imports {target}");
             }
         }
     }
 
     #[test]
-    fn comments_and_indentation_are_not_sent() {
-        let text = "// why\n\n/** What\n * and how. */\nfunction f() {\n  return 1; // one\n}\n";
-        assert_eq!(lean(text), "function f() {\nreturn 1; // one\n}\n");
-    }
-
-    #[test]
-    fn a_style_sheet_is_closed_up() {
-        assert_eq!(close_up("a, b { margin: 0 auto; color: red; }"), "a,b{margin:0 auto;color:red;}");
-    }
-
-    #[test]
-    fn no_script_has_text_over_several_lines() {
-        for (name, bytes) in SOURCES.iter().filter(|(name, _)| name.ends_with(".js")) {
-            for line in std::str::from_utf8(bytes).expect("UTF-8").lines() {
-                assert_eq!(line.matches('`').count() % 2, 0, "{name}: {line}");
-            }
+    fn what_is_compressed_is_the_file() {
+        for (name, bytes) in SOURCES {
+            let found = asset(&format!("x/{name}")).expect("a file");
+            let mut inflated = Vec::new();
+            std::io::copy(&mut flate2::read::GzDecoder::new(found.gzip), &mut inflated).expect("gzip");
+            assert!(inflated == *bytes && found.bytes == *bytes, "{name}");
         }
     }
 
     #[test]
     fn scripts_and_styles_stay_within_the_budget() {
-        let total: usize =
-            FILES.iter().filter(|(name, _)| !name.ends_with(".svg")).map(|(_, bytes)| bytes.len()).sum();
+        let files = SOURCES.iter().zip(COMPRESSED.iter()).filter(|((name, _), _)| !name.ends_with(".svg"));
+        let total: usize = files.map(|(_, gzip)| gzip.len()).sum();
         assert!(total < BUDGET_BYTES, "{total} bytes");
     }
 }

@@ -54,12 +54,31 @@ pub(super) async fn sign_in(
     Ok(Html(web::sign_in(&web::SignIn { next })).into_response())
 }
 
-/// A static file; under its own hash it never changes.
-pub(super) async fn asset(Path(path): Path<String>) -> Response {
+/// A static file; under its own hash it never changes. Compressed for who takes that. Pages and answers are not: their length would
+/// tell about secrets beside what a stranger chose (BREACH).
+pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = web::asset(&path) else { return page_not_found() };
     let cache = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
-    ([(header::CONTENT_TYPE, asset.content_type), (header::CACHE_CONTROL, cache)], asset.bytes)
-        .into_response()
+    let about = [
+        (header::CONTENT_TYPE, asset.content_type),
+        (header::CACHE_CONTROL, cache),
+        (header::VARY, "accept-encoding"),
+    ];
+    match takes_gzip(&headers) {
+        true => (about, [(header::CONTENT_ENCODING, "gzip")], asset.gzip).into_response(),
+        false => (about, asset.bytes).into_response(),
+    }
+}
+
+/// Whether `accept-encoding` names gzip, and not with a weight of zero (RFC 9110, 12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+        named && weight.is_none_or(|weight| weight.parse().is_ok_and(|weight: f32| weight > 0.0))
+    })
 }
 
 /// Any other address.

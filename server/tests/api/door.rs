@@ -199,6 +199,18 @@ async fn static_files_are_cached_by_content_and_nothing_else_is() {
     assert_eq!(file.status, 200);
     assert!(file.header("cache-control").contains("immutable"), "{path}");
     assert_eq!(page(&app, None, "/static/0/app.css").await.header("cache-control"), "no-cache");
+    for (takes, is) in [("br, gzip", true), ("GZIP;q=0.5", true), ("gzip;q=0, br", false), ("br", false)] {
+        let request = app.request(Method::GET, &path).header("accept-encoding", takes);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(
+            answer.headers().get("content-encoding").is_some_and(|coding| coding == "gzip"),
+            is,
+            "{takes}"
+        );
+        assert_eq!(answer.headers()["vary"], "accept-encoding");
+        let bytes = answer.bytes().await.expect("a body");
+        assert_eq!(bytes.starts_with(&[0x1f, 0x8b]), is, "{takes}");
+    }
     assert_eq!(page(&app, None, "/static/0/../../Cargo.toml").await.status, 404);
     assert_eq!(page(&app, None, "/nothing").await.status, 404);
 }
