@@ -24,6 +24,7 @@ mod budget;
 mod error;
 mod extract;
 mod guests;
+mod heads;
 mod health;
 mod layers;
 mod limits;

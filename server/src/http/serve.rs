@@ -2,18 +2,23 @@
 //!
 //! Owns the tasks until the requests on them are answered; dropped earlier, it cuts them off. Called by `Server::run`.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tower_service::Service as _;
+use tower_service::Service;
 
+use super::heads::{Phase, Unhurried};
 use super::listen::{Peer, SeatedListener};
 
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
@@ -38,7 +43,9 @@ pub(super) async fn serve(
             Some(_) = tasks.join_next() => continue,
         };
         let Ok(service) = services.call(peer).await;
-        let connection = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let phase = Phase::default();
+        let stream = TokioIo::new(Unhurried::new(stream, phase.clone()));
+        let connection = server.serve_connection(stream, telling(phase, service));
         let stopping = stopping.clone();
         tasks.spawn(async move {
             let mut connection = pin!(connection.with_upgrades());
@@ -56,6 +63,30 @@ pub(super) async fn serve(
     }
     drop(listener);
     while tasks.join_next().await.is_some() {}
+}
+
+/// `service`, which tells when a request begins and when the next head is awaited.
+fn telling<S>(
+    phase: Phase,
+    service: S,
+) -> impl HttpService<Incoming, ResBody = Body, Error = Infallible, Future: Send>
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send,
+{
+    service_fn(move |request| {
+        phase.begin_request();
+        let phase = phase.clone();
+        // A router is always ready.
+        let answer = service.clone().call(request);
+        async move {
+            let Ok(answer) = answer.await;
+            // After a switch no head comes any more.
+            if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                phase.await_head();
+            }
+            Ok(answer)
+        }
+    })
 }
 
 #[cfg(test)]
