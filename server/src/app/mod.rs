@@ -20,7 +20,7 @@ pub use conversations::Conversations;
 pub use groups::Groups;
 pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
-pub use passwords::PasswordOptions;
+pub use passwords::{Busy, PasswordOptions};
 pub use sessions::LiveSession;
 pub use sync::Sync;
 pub use tokens::Token;

@@ -42,6 +42,8 @@ pub struct LimitsSection {
     pub sends_in_flight: usize,
     /// Frames from one connection, each fragment, ping and pong counted; beyond it the connection is closed.
     pub frames_per_connection_per_second: u32,
+    /// Pings and pongs from one connection; beyond it nothing is read from it for a while.
+    pub control_frames_per_connection_per_second: u32,
     /// Refused frames of one connection; beyond it the connection is closed.
     pub faults_per_connection_per_minute: u32,
     /// New accounts from one address.
@@ -50,7 +52,10 @@ pub struct LimitsSection {
     pub log_ins_per_address_per_minute: u32,
     /// Attempts to log in under one name.
     pub log_ins_per_name_per_minute: u32,
-    /// Messages and read marks of one account.
+    /// Refused requests (a status from 400 to 499, or 503) and unknown tokens of one address (IPv6: one /64); beyond it their
+    /// answers wait, for five seconds at most.
+    pub refusals_per_address_per_second: u32,
+    /// Messages and read marks of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
     pub sends_per_account_per_second: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,
@@ -82,10 +87,12 @@ impl Default for LimitsSection {
             buffered_bytes_per_address: 16_777_216,
             sends_in_flight: 64,
             frames_per_connection_per_second: 1_000,
+            control_frames_per_connection_per_second: 10,
             faults_per_connection_per_minute: 60,
             sign_ups_per_address_per_minute: 30,
             log_ins_per_address_per_minute: 100,
             log_ins_per_name_per_minute: 10,
+            refusals_per_address_per_second: 100,
             sends_per_account_per_second: 100,
             read_kib_per_account_per_second: 16_384,
             remembered_callers: 100_000,
@@ -119,10 +126,12 @@ impl LimitsSection {
         within("limits", "invite_uses", self.invite_uses, 1..=1_000_000)?;
         let check = |key, value| within("limits", key, value, 0..=100_000_000);
         check("frames_per_connection_per_second", self.frames_per_connection_per_second)?;
+        check("control_frames_per_connection_per_second", self.control_frames_per_connection_per_second)?;
         check("faults_per_connection_per_minute", self.faults_per_connection_per_minute)?;
         check("sign_ups_per_address_per_minute", self.sign_ups_per_address_per_minute)?;
         check("log_ins_per_address_per_minute", self.log_ins_per_address_per_minute)?;
         check("log_ins_per_name_per_minute", self.log_ins_per_name_per_minute)?;
+        check("refusals_per_address_per_second", self.refusals_per_address_per_second)?;
         check("sends_per_account_per_second", self.sends_per_account_per_second)?;
         check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)
     }

@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{ConnectInfo, FromRef, FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use super::error::Problem;
@@ -18,8 +18,9 @@ use super::listen::Peer;
 use super::object;
 use super::origin::{self, Source};
 use super::proxy::{self, Caller};
+use super::refusals;
 use super::state::{HttpState, Settings};
-use crate::app::{Accounts, LiveSession};
+use crate::app::LiveSession;
 
 /// The session of whoever calls; refuses those who are not logged in.
 pub(super) struct Session(pub(super) Arc<LiveSession>);
@@ -28,19 +29,27 @@ impl FromRequestParts<HttpState> for Session {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &HttpState) -> Result<Session, Problem> {
-        session(&parts.headers, &state.accounts).await?.map(Session).ok_or_else(Problem::unauthorized)
+        let caller = caller(&parts.extensions, &parts.headers, &state.settings);
+        session(&parts.headers, caller, state).await?.map(Session).ok_or_else(Problem::unauthorized)
     }
 }
 
 /// The session of whoever calls, if there is one.
 pub(super) async fn session(
     headers: &HeaderMap,
-    accounts: &Accounts,
+    caller: Caller,
+    state: &HttpState,
 ) -> Result<Option<Arc<LiveSession>>, Problem> {
-    match token(headers) {
-        Some(token) => Ok(accounts.session(token).await?),
-        None => Ok(None),
+    let Some(token) = token(headers) else { return Ok(None) };
+    if let Some(live) = state.accounts.known_session(token) {
+        return Ok(Some(live));
     }
+    refusals::wait_turn(state, caller.address).await;
+    let session = state.accounts.session(token).await?;
+    if session.is_none() {
+        state.rates.refused(caller.address);
+    }
+    Ok(session)
 }
 
 /// The token that a request shows: in its own header, else in a browser's cookie.
@@ -51,7 +60,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The way that a request came: its real address, and whether it was HTTPS.
-impl<S: Send + Sync> FromRequestParts<S> for proxy::Caller
+impl<S: Send + Sync> FromRequestParts<S> for Caller
 where
     Arc<Settings>: FromRef<S>,
 {
@@ -59,14 +68,14 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let settings = Arc::<Settings>::from_ref(state);
-        Ok(caller(parts, &settings))
+        Ok(caller(&parts.extensions, &parts.headers, &settings))
     }
 }
 
-pub(super) fn caller(parts: &Parts, settings: &Settings) -> proxy::Caller {
-    let peer = parts.extensions.get::<ConnectInfo<Peer>>();
+pub(super) fn caller(extensions: &Extensions, headers: &HeaderMap, settings: &Settings) -> Caller {
+    let peer = extensions.get::<ConnectInfo<Peer>>();
     let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(Peer(address))| address.ip());
-    proxy::caller(peer, &parts.headers, &settings.server.trusted_proxies)
+    proxy::caller(peer, headers, &settings.server.trusted_proxies)
 }
 
 /// Which page a request comes from; refuses foreign ones.
@@ -74,7 +83,7 @@ impl FromRequestParts<HttpState> for Source {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &HttpState) -> Result<Source, Problem> {
-        let caller = caller(parts, &state.settings);
+        let caller = caller(&parts.extensions, &parts.headers, &state.settings);
         origin::check(&parts.headers, caller, state.settings.public_origin.as_deref())
     }
 }
@@ -91,7 +100,12 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
     async fn from_request(mut request: Request, state: &HttpState) -> Result<Json<T>, Problem> {
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let length = length.unwrap_or(usize::MAX).min(state.settings.limits.batch_body_bytes);
+        let most = state.settings.limits.batch_body_bytes;
+        // No call takes more, and what says so beforehand is not read.
+        if length.is_some_and(|length| length > most) {
+            return Err(body_too_large());
+        }
+        let length = length.unwrap_or(most);
         let _held = match length > SMALL_BODY {
             true => {
                 let caller = request.extract_parts_with_state::<Caller, _>(state).await;
@@ -106,12 +120,14 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
     }
 }
 
+fn body_too_large() -> Problem {
+    let detail = "the body is too large; the server's [limits] say how large it may be";
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+}
+
 fn body_problem(rejection: BytesRejection) -> Problem {
     match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = "the body is too large; the server's [limits] say how large it may be";
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => body_too_large(),
         _ => Problem::new(
             StatusCode::BAD_REQUEST,
             "body_incomplete",

@@ -22,11 +22,12 @@ const DAY: u32 = 24 * 60 * 60;
 /// `GET /invites/{code}`: what the link leads to.
 pub(super) async fn look(
     State(state): State<HttpState>,
+    caller: Caller,
     Path(code): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Page> {
     let view = state.invites.look(&code).await?;
-    let guest = match session(&headers, &state.accounts).await? {
+    let guest = match session(&headers, caller, &state).await? {
         Some(session) => Some(state.accounts.name(session.uid).await?.unwrap_or_default()),
         None => None,
     };
@@ -38,13 +39,14 @@ pub(super) async fn look(
 /// `POST /invites/{code}`: in, and on to the group.
 pub(super) async fn join(
     State(state): State<HttpState>,
+    caller: Caller,
     State(rates): State<Arc<Rates>>,
     State(invites): State<Invites>,
     Path(code): Path<String>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> Result<Response, Page> {
-    let Some(session) = session(&headers, &state.accounts).await? else { return Ok(log_in(uri.path())) };
+    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
     rates.send(session.uid, 1)?;
     let gid = invites.accept(session.uid, &code).await?;
     Ok(Redirect::to(&format!("/c/g:{}", gid.0)).into_response())
@@ -53,12 +55,13 @@ pub(super) async fn join(
 /// `GET /groups/{gid}/invite`: for how long, for how many?
 pub(super) async fn ask(
     State(state): State<HttpState>,
+    caller: Caller,
     State(groups): State<Groups>,
     path: Path<String>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> Result<Response, Page> {
-    let Some(session) = session(&headers, &state.accounts).await? else { return Ok(log_in(uri.path())) };
+    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
     let group = groups.get(session.uid, gid(&path)?).await.map_err(Problem::from)?;
     Ok(page(&state, &group.name, group.gid.0, None))
 }
@@ -79,7 +82,7 @@ pub(super) async fn make(
     headers: HeaderMap,
     Form(Terms { days, uses }): Form<Terms>,
 ) -> Result<Response, Page> {
-    let Some(session) = session(&headers, &state.accounts).await? else { return Ok(log_in(uri.path())) };
+    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
     state.rates.send(session.uid, 1)?;
     let group = state.groups.get(session.uid, gid(&path)?).await.map_err(Problem::from)?;
     let seconds = days.saturating_mul(DAY);

@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 use super::error::{Problem, TRACE};
 use super::extract::caller;
 use super::origin;
+use super::refusals;
 use super::state::HttpState;
 
 /// Nothing runs in a page but what this server serves.
@@ -38,6 +39,7 @@ const STRICT: [(HeaderName, &str); 6] = [
 /// ticket may stand, and without the code of an invitation.
 pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
     let id = (state.new_trace)();
+    let caller = caller(request.extensions(), request.headers(), &state.settings);
     let (method, path) = (request.method().clone(), without_code(request.uri().path()).into_owned());
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
@@ -53,6 +55,7 @@ pub(super) async fn surround(State(state): State<HttpState>, request: Request, n
         })
         .instrument(span)
         .await;
+    refusals::slow_down(&state, caller.address, response.status()).await;
     let headers = response.headers_mut();
     for (name, value) in STRICT {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -81,7 +84,7 @@ pub(super) async fn own_origin(State(state): State<HttpState>, request: Request,
     let (parts, body) = request.into_parts();
     let verdict = origin::check(
         &parts.headers,
-        caller(&parts, &state.settings),
+        caller(&parts.extensions, &parts.headers, &state.settings),
         state.settings.public_origin.as_deref(),
     );
     match verdict {

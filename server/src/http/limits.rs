@@ -7,11 +7,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::Problem;
+use super::refusals::LONGEST_WAIT;
 use crate::config::LimitsSection;
 use crate::domain::Uid;
 
 /// A burst is this many times the rate.
 const BURST: u32 = 10;
+
+/// How long sends over WebSockets may wait for the rate of their account.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The time of the runtime, which tests can stop.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
 
 /// How fast something may happen. One number of state per caller: the time at which its allowance is whole again.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +50,15 @@ impl Rate {
         Ok(())
     }
 
-    /// Takes `n` requests that have been carried out already, however far that runs ahead.
-    fn spend(&self, whole: &mut Instant, n: u32, now: Instant) {
+    /// Takes `n` requests that are carried out in any case, however far that runs ahead. Says how long to wait before the next.
+    pub(super) fn spend(&self, whole: &mut Instant, n: u32, now: Instant) -> Duration {
         *whole = (*whole).max(now) + self.interval * n;
+        self.owed(*whole, now)
+    }
+
+    /// How long to wait until what was spent beyond the burst is made up for.
+    fn owed(&self, whole: Instant, now: Instant) -> Duration {
+        whole.saturating_duration_since(now).saturating_sub(self.burst)
     }
 }
 
@@ -76,10 +91,29 @@ impl<K: Hash + Eq> Buckets<K> {
         }
     }
 
-    fn spend(&self, key: K, n: u32, now: Instant) {
-        if !self.rate.interval.is_zero() {
-            self.with(key, now, |rate, whole| rate.spend(whole, n, now));
+    fn spend(&self, key: K, n: u32, now: Instant) -> Duration {
+        match self.rate.interval.is_zero() {
+            true => Duration::ZERO,
+            false => self.with(key, now, |rate, whole| rate.spend(whole, n, now)),
         }
+    }
+
+    /// The same unless `most` or more is owed already: then nothing is spent, and it says how long to wait until less is.
+    fn spend_within(&self, key: K, most: Duration, now: Instant) -> Result<Duration, Duration> {
+        if self.rate.interval.is_zero() {
+            return Ok(Duration::ZERO);
+        }
+        self.with(key, now, |rate, whole| match rate.owed(*whole, now) {
+            owed if owed >= most => Err(owed),
+            _ => Ok(rate.spend(whole, 1, now)),
+        })
+    }
+
+    /// How long to wait until what `key` spent beyond the burst is made up for. Remembers nobody new.
+    fn owed(&self, key: &K, now: Instant) -> Duration {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let whole = seen.young.get(key).or_else(|| seen.old.get(key));
+        whole.map_or(Duration::ZERO, |whole| self.rate.owed(*whole, now))
     }
 
     /// Does something with the allowance of `key`.
@@ -118,6 +152,7 @@ pub(super) struct Rates {
     sign_ups: Buckets<Origin>,
     log_ins: Buckets<Origin>,
     log_ins_by_name: Buckets<String>,
+    refusals: Buckets<Origin>,
     sends: Buckets<Uid>,
     /// In KiB.
     reads: Buckets<Uid>,
@@ -132,6 +167,7 @@ impl Rates {
             sign_ups: Buckets::new(limits.sign_ups_per_address_per_minute, MINUTE, most),
             log_ins: Buckets::new(limits.log_ins_per_address_per_minute, MINUTE, most),
             log_ins_by_name: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
+            refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, most),
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
             reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
         }
@@ -139,33 +175,50 @@ impl Rates {
 
     /// Whether a sign-up from `address` may go on.
     pub(super) fn sign_up(&self, address: IpAddr) -> Result<(), Problem> {
-        self.sign_ups.take(Origin::of(address), 1, Instant::now()).map_err(Problem::rate_limited)
+        self.sign_ups.take(Origin::of(address), 1, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether an attempt to log in may go on.
     pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<(), Problem> {
-        let now = Instant::now();
+        let now = now();
         self.log_ins.take(Origin::of(address), 1, now).map_err(Problem::rate_limited)?;
         // No account has a longer name, and memory is bounded by the number of names alone.
         let name = name.trim().chars().take(64).collect::<String>().to_lowercase();
         self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)
     }
 
+    /// A request from `address` was refused, or its token is unknown. Says how long to wait with the answer.
+    pub(super) fn refused(&self, address: IpAddr) -> Duration {
+        let refused = self.refusals.spend_within(Origin::of(address), LONGEST_WAIT, now());
+        refused.unwrap_or_else(|owed| owed.min(LONGEST_WAIT))
+    }
+
+    /// How long `address` is to wait because its requests were refused.
+    pub(super) fn refusals_owed(&self, address: IpAddr) -> Duration {
+        self.refusals.owed(&Origin::of(address), now()).min(LONGEST_WAIT)
+    }
+
+    /// Takes one message or other change of `uid` that came over a WebSocket, and says for how long its connection is then not to
+    /// be read. Refuses when so many connections of the account were ahead of the rate that they wait for too long already.
+    pub(super) fn send_and_pause(&self, uid: Uid) -> Result<Duration, Problem> {
+        self.sends.spend_within(uid, LONGEST_PAUSE, now()).map_err(Problem::rate_limited)
+    }
+
     /// Whether `n` messages or other changes of `uid` may go on.
     pub(super) fn send(&self, uid: Uid, n: usize) -> Result<(), Problem> {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
-        self.sends.take(uid, n, Instant::now()).map_err(Problem::rate_limited)
+        self.sends.take(uid, n, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether `uid` may read rows now, or how long it takes until then.
     pub(super) fn may_read(&self, uid: Uid) -> Result<(), Duration> {
-        self.reads.take(uid, 1, Instant::now())
+        self.reads.take(uid, 1, now())
     }
 
     /// `uid` was given so many bytes of rows.
     pub(super) fn has_read(&self, uid: Uid, bytes: usize) {
         let kib = u32::try_from(bytes / 1_024).unwrap_or(u32::MAX);
-        self.reads.spend(uid, kib, Instant::now());
+        self.reads.spend(uid, kib, now());
     }
 }
 
@@ -205,6 +258,25 @@ mod tests {
         buckets.spend("ann", 30, start);
         assert_eq!(buckets.take("ann", 1, start), Err(22 * SECOND));
         assert_eq!(buckets.take("ann", 1, start + 22 * SECOND), Ok(()));
+    }
+
+    #[test]
+    fn what_is_carried_out_in_any_case_says_how_long_to_wait_and_the_debt_is_bounded() {
+        let buckets = Buckets::new(1, SECOND, 100);
+        let start = Instant::now();
+        for _ in 0..10 {
+            assert_eq!(buckets.spend_within("ann", 3 * SECOND, start), Ok(Duration::ZERO));
+        }
+        for owed in 1..=3 {
+            assert_eq!(buckets.spend_within("ann", 3 * SECOND, start), Ok(owed * SECOND));
+        }
+        assert_eq!(buckets.spend_within("ann", 3 * SECOND, start), Err(3 * SECOND));
+        assert_eq!(buckets.owed(&"ann", start), 3 * SECOND);
+        assert_eq!(buckets.owed(&"ann", start + 2 * SECOND), SECOND);
+        assert_eq!(buckets.owed(&"bob", start), Duration::ZERO);
+        assert_eq!(buckets.spend_within("ann", 3 * SECOND, start + 2 * SECOND), Ok(2 * SECOND));
+        let lifted = Buckets::new(0, SECOND, 100);
+        assert!((0..100).all(|_| lifted.spend_within("ann", SECOND, start) == Ok(Duration::ZERO)));
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod openapi;
 mod origin;
 mod pages;
 mod proxy;
+mod refusals;
 mod serve;
 mod state;
 mod wire;
@@ -176,6 +177,7 @@ impl Server {
             new_trace,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
+            password_places: Seats::new(usize::MAX, config.accounts.password_waiting_per_address),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },

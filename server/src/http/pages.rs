@@ -8,16 +8,18 @@ use tidemark_web as web;
 
 use super::error::Problem;
 use super::extract::{Params, session};
+use super::proxy::Caller;
 use super::state::HttpState;
 use super::{API, extract};
 
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
     State(state): State<HttpState>,
+    caller: Caller,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let Some(session) = session(&headers, &state.accounts).await? else {
+    let Some(session) = session(&headers, caller, &state).await? else {
         let next = match uri.path() {
             "/" => String::new(),
             path => format!("?next={path}"),
@@ -39,6 +41,7 @@ pub(super) struct Next {
 /// The log-in card; for those who are logged in, the way on.
 pub(super) async fn sign_in(
     State(state): State<HttpState>,
+    caller: Caller,
     Params(Next { next }): Params<Next>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -48,7 +51,7 @@ pub(super) async fn sign_in(
     } else {
         "/"
     };
-    if extract::session(&headers, &state.accounts).await?.is_some() {
+    if extract::session(&headers, caller, &state).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
     }
     Ok(Html(web::sign_in(&web::SignIn { next })).into_response())

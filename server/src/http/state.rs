@@ -115,6 +115,8 @@ pub(super) struct Everything {
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
+    /// Places in the line in which passwords wait to be hashed, counted by address.
+    pub(super) password_places: Seats,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,

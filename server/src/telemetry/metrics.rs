@@ -24,6 +24,14 @@ pub struct Metrics {
     pub heartbeats_entries: Counter,
     /// `tidemark_cursors_ahead_total`: heartbeats beyond the newest row of their inbox.
     pub cursors_ahead: Counter,
+    /// `tidemark_reading_pauses_total{reason="control_frames"}`: a WebSocket was not read for a while: too many pings or pongs.
+    pub pauses_control_frames: Counter,
+    /// `tidemark_reading_pauses_total{reason="sends"}`: the same: its account sends too fast.
+    pub pauses_sends: Counter,
+    /// `tidemark_passwords_refused_total`: log-ins and sign-ups that found no place in the line for hashing.
+    pub passwords_refused: Counter,
+    /// `tidemark_refusals_delayed_total`: requests that waited because too many of their address were refused.
+    pub refusals_delayed: Counter,
     /// `tidemark_send_seconds`: from taking a send to its answer.
     pub send_seconds: Histogram,
     /// `tidemark_deliver_seconds`: from acceptance to handing the row to a connected receiver.
@@ -46,6 +54,16 @@ impl Metrics {
         let cursors_ahead = Counter::default();
         let help = "Heartbeats beyond the newest row of their inbox: older files were put back, or a client is wrong";
         registry.register("tidemark_cursors_ahead", help, cursors_ahead.clone());
+        let pauses = Family::<Labels, Counter>::default();
+        let help = "WebSockets that were not read for a while, because of too many control frames or sends";
+        registry.register("tidemark_reading_pauses", help, pauses.clone());
+        let passwords_refused = Counter::default();
+        let help =
+            "Log-ins and sign-ups refused because too many passwords waited, in all or of their address";
+        registry.register("tidemark_passwords_refused", help, passwords_refused.clone());
+        let refusals_delayed = Counter::default();
+        let help = "Requests that waited because too many of their address were refused";
+        registry.register("tidemark_refusals_delayed", help, refusals_delayed.clone());
         registry.register("tidemark_send_seconds", "From taking a send to its answer", send_seconds.clone());
         registry.register(
             "tidemark_deliver_seconds",
@@ -62,6 +80,10 @@ impl Metrics {
             messages_websocket: messages.get_or_create_owned(&[("path", "websocket")]),
             heartbeats_alive: heartbeats.get_or_create_owned(&[("result", "alive")]),
             cursors_ahead,
+            pauses_control_frames: pauses.get_or_create_owned(&[("reason", "control_frames")]),
+            pauses_sends: pauses.get_or_create_owned(&[("reason", "sends")]),
+            passwords_refused,
+            refusals_delayed,
             heartbeats_entries: heartbeats.get_or_create_owned(&[("result", "entries")]),
             send_seconds,
             deliver_seconds,

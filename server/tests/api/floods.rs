@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -163,4 +165,75 @@ async fn a_head_without_end_is_cut_off_at_its_length() {
     let _ = timeout(Duration::from_secs(20), endless.read_to_end(&mut answer)).await.expect("closed");
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+/// The value of a metric.
+async fn metric(app: &TestApp, name: &str) -> u64 {
+    let text = app.send(app.request(Method::GET, "/metrics")).await.text;
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} in:\n{text}"))
+}
+
+#[tokio::test]
+async fn answers_to_an_address_that_is_refused_again_and_again_wait_and_the_logged_in_do_not() {
+    let mut app = TestApp::start_with(|config| config.limits.refusals_per_address_per_second = 1).await;
+    let ann = app.sign_up("ann").await;
+    app.get(&ann, "/api/v1/me").await.ok(200);
+    let guess = |n: usize| app.request(Method::GET, "/api/v1/me").bearer_auth(format!("token {n}"));
+    // A burst of ten: each counts as an unknown token and as a refusal.
+    for n in 0..5 {
+        app.send(guess(n)).await.refused(401);
+    }
+    assert_eq!(metric(&app, "tidemark_refusals_delayed_total").await, 0);
+    let waiting = tokio::spawn(guess(5).send());
+    while metric(&app, "tidemark_refusals_delayed_total").await == 0 {}
+    // Whoever is logged in goes on, and a stop does not wait until the answer is due.
+    app.get(&ann, "/api/v1/me").await.ok(200);
+    assert_eq!(metric(&app, "tidemark_refusals_delayed_total").await, 1);
+    app.stop().await;
+    assert_eq!(waiting.await.expect("runs").expect("answered").status(), 401);
+}
+
+#[tokio::test]
+async fn a_body_that_says_beforehand_that_it_is_too_large_is_not_read() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let mut stream = TcpStream::connect(&app.address).await.expect("connected");
+    let head = format!(
+        "POST /api/v1/messages/batch HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+         content-length: 67108864\r\n\r\n",
+        app.address, ann.token
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    // No byte of the body has been sent.
+    let mut first = [0; 12];
+    timeout(PATIENCE, stream.read_exact(&mut first)).await.expect("in time").expect("answered");
+    assert_eq!(&first, b"HTTP/1.1 413");
+}
+
+#[tokio::test]
+async fn one_address_has_a_share_of_the_line_in_which_passwords_wait() {
+    let app = TestApp::start_with(|config| {
+        config.accounts.password_waiting_per_address = 1;
+        // Slow enough that the others come while the first is hashed.
+        config.accounts.password_memory_kib = 19_456;
+        config.accounts.password_passes = 20;
+        config.server.trusted_proxies = vec!["127.0.0.1".parse().expect("a range")];
+    })
+    .await;
+    let sign_up = |n: usize, client: &str| {
+        let body = json!({"name": format!("user {n}"), "password": "correct horse"});
+        let request = app.request(Method::POST, "/api/v1/accounts").header("x-forwarded-for", client);
+        app.send(request.json(&body))
+    };
+    let crowd = join_all((0..10).map(|n| sign_up(n, "198.51.100.1")));
+    let (crowd, other) = tokio::join!(crowd, sign_up(10, "198.51.100.2"));
+    other.ok(201);
+    let (done, refused): (Vec<_>, Vec<_>) = crowd.into_iter().partition(|answer| answer.status == 201);
+    assert!(!done.is_empty() && !refused.is_empty(), "{} of ten", done.len());
+    for answer in &refused {
+        assert_eq!(answer.refused(503), "busy");
+    }
+    let counted = metric(&app, "tidemark_passwords_refused_total").await;
+    assert_eq!(counted, refused.len() as u64);
 }

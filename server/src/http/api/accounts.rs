@@ -8,13 +8,12 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::json;
-use crate::app::{Accounts, Ids, SignedIn};
+use crate::app::{AccountError, Accounts, Busy, SignedIn};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
-use crate::http::limits::Rates;
 use crate::http::origin::{self, Source};
 use crate::http::proxy::Caller;
-use crate::http::state::Settings;
+use crate::http::state::{HttpState, Settings};
 
 /// What one signs up or logs in with.
 #[derive(Deserialize)]
@@ -32,31 +31,42 @@ struct Account<'a> {
 
 /// `POST /accounts`
 pub(in crate::http) async fn sign_up(
-    State(accounts): State<Accounts>,
-    State(ids): State<Ids>,
-    State(rates): State<Arc<Rates>>,
-    State(settings): State<Arc<Settings>>,
+    State(state): State<HttpState>,
     source: Source,
     caller: Caller,
     Json(Credentials { name, password }): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    rates.sign_up(caller.address)?;
-    let signed_in = accounts.sign_up(&name, password, &ids).await?;
-    Ok(welcome(&signed_in, source, caller, &settings))
+    state.rates.sign_up(caller.address)?;
+    let signed_in = in_line(&state, caller, state.accounts.sign_up(&name, password, &state.ids)).await?;
+    Ok(welcome(&signed_in, source, caller, &state.settings))
 }
 
 /// `POST /sessions`
 pub(in crate::http) async fn log_in(
-    State(accounts): State<Accounts>,
-    State(rates): State<Arc<Rates>>,
-    State(settings): State<Arc<Settings>>,
+    State(state): State<HttpState>,
     source: Source,
     caller: Caller,
     Json(Credentials { name, password }): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    rates.log_in(caller.address, &name)?;
-    let signed_in = accounts.log_in(&name, password).await?;
-    Ok(welcome(&signed_in, source, caller, &settings))
+    state.rates.log_in(caller.address, &name)?;
+    let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password)).await?;
+    Ok(welcome(&signed_in, source, caller, &state.settings))
+}
+
+/// Carries out what hashes a password while its address has a place in the line for that.
+async fn in_line(
+    state: &HttpState,
+    caller: Caller,
+    hashing: impl Future<Output = Result<SignedIn, AccountError>>,
+) -> Result<SignedIn, AccountError> {
+    let done = match state.password_places.take(Some(caller.address)) {
+        Some(_place) => hashing.await,
+        None => Err(AccountError::Busy(Busy)),
+    };
+    if matches!(done, Err(AccountError::Busy(_))) {
+        state.metrics.passwords_refused.inc();
+    }
+    done
 }
 
 /// A page gets its token as a cookie too, where its scripts cannot read it.

@@ -26,6 +26,7 @@ mod end;
 mod frame;
 mod handshake;
 mod meter;
+mod pace;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -59,7 +60,7 @@ pub(super) async fn open(
 ) -> Result<Response, Problem> {
     let live = match ticket {
         Some(ticket) => state.accounts.redeem(&ticket),
-        None => session(&headers, &state.accounts).await?,
+        None => session(&headers, caller, &state).await?,
     };
     let live = live.ok_or_else(Problem::unauthorized)?;
     let handshake = handshake?;

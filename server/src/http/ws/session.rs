@@ -17,12 +17,13 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use super::end::{BROKEN, End, FLOOD, LOGGED_OUT, NOT_UTF8, RESTART, SILENCE, TOO_LARGE};
 use super::frame::{self, BadFrame, ClientFrame};
 use super::meter::Flood;
+use super::pace::Pace;
 use crate::app::messages::Draft;
 use crate::app::{LiveSession, Mark, Pipeline, Wake};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
-use crate::http::limits::{Origin, Rate};
+use crate::http::limits::Origin;
 use crate::http::state::HttpState;
 use crate::http::wire::ROW_BYTES;
 
@@ -52,7 +53,7 @@ pub(super) struct Session {
     /// The last `alive` frame: the same again for as long as nothing happens.
     alive: (MessageId, Utf8Bytes),
     heard: Instant,
-    faults: (Rate, std::time::Instant),
+    pace: Pace,
     /// Whose share of the memory for rows this connection uses.
     network: Origin,
     /// The rows that were put on their way and may not have left.
@@ -64,7 +65,6 @@ impl Session {
     pub(super) fn new(state: HttpState, live: Arc<LiveSession>, mark: Mark, network: Origin) -> Session {
         let heard = Instant::now();
         let limits = &state.settings.limits;
-        let minute = Rate::new(limits.faults_per_connection_per_minute, Duration::from_secs(60));
         let history = state.sync.history();
         Session {
             wake: state.sync.watch(live.uid),
@@ -74,7 +74,7 @@ impl Session {
             answers: FuturesUnordered::new(),
             alive: (mark.newest(), frame::alive(mark.newest(), history)),
             heard,
-            faults: (minute, heard.into_std()),
+            pace: Pace::new(limits, heard),
             network,
             leaving: None,
             state,
@@ -166,7 +166,8 @@ impl Session {
                 () = self.wake.notified(), if may_deliver => {
                     in_time(patience, self.deliver(socket)).await?;
                 }
-                message = socket.next(), if self.answers.len() < most => {
+                () = self.pace.resume(), if self.pace.is_paused() => {}
+                message = socket.next(), if self.answers.len() < most && !self.pace.is_paused() => {
                     in_time(patience, self.take_all(socket, message, most)).await?;
                 }
                 () = &mut silence => {
@@ -193,7 +194,7 @@ impl Session {
         let mut message = message;
         for _ in 0..IN_ONE_GO {
             self.take(socket, message).await?;
-            if self.answers.len() >= most {
+            if self.answers.len() >= most || self.pace.is_paused() {
                 return Continue(());
             }
             match socket.next().now_or_never() {
@@ -213,10 +214,11 @@ impl Session {
             None => return Break(End::Gone),
             Some(Err(error)) => return self.broken(socket, &error).await,
             Some(Ok(Message::Text(text))) => text,
-            // How many of them may come is counted below.
-            Some(Ok(Message::Close(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                self.pace.control_frame(self.heard, &self.state.metrics);
                 return Continue(());
             }
+            Some(Ok(Message::Close(_) | Message::Frame(_))) => return Continue(()),
             Some(Ok(Message::Binary(_))) => {
                 let problem =
                     Problem { code: "binary_frame", ..Problem::invalid_body("send text frames of JSON") };
@@ -233,7 +235,7 @@ impl Session {
             Ok(ClientFrame::Heartbeat(seq)) => self.heartbeat(socket, seq).await,
             Ok(ClientFrame::Send(draft)) => self.submit(socket, draft).await,
             Ok(ClientFrame::Read(conversation, message_id)) => {
-                if let Err(problem) = self.state.rates.send(self.uid(), 1) {
+                if let Err(problem) = self.count_send() {
                     return self.refuse(socket, &problem, None).await;
                 }
                 let marked = self.state.messages.mark_read(self.uid(), conversation, message_id);
@@ -337,7 +339,7 @@ impl Session {
     /// refused for the moment nothing is accepted until that one comes again.
     async fn submit(&mut self, socket: &mut impl Socket, draft: Draft) -> Step {
         let client_id = draft.client_id;
-        if let Err(problem) = self.state.rates.send(self.uid(), 1) {
+        if let Err(problem) = self.count_send() {
             self.pipeline.refuse(client_id);
             return self.refuse(socket, &problem, Some(client_id)).await;
         }
@@ -356,6 +358,13 @@ impl Session {
             Some(answer)
         }));
         Continue(())
+    }
+
+    /// Counts a send or read mark. If its account is ahead of its rate, the connection is read later.
+    fn count_send(&mut self) -> Result<(), Problem> {
+        let wait = self.state.rates.send_and_pause(self.uid())?;
+        self.pace.sent(wait, &self.state.metrics);
+        Ok(())
     }
 
     /// Passes on an answer and the others that are there already.
@@ -383,11 +392,7 @@ impl Session {
     /// Says what is wrong; one who goes on with that is closed.
     async fn refuse(&mut self, socket: &mut impl Socket, problem: &Problem, about: Option<ClientId>) -> Step {
         self.say(socket, frame::error(problem, about)).await?;
-        let (rate, whole) = &mut self.faults;
-        match rate.take(whole, 1, self.heard.into_std()) {
-            Ok(()) => Continue(()),
-            Err(_) => Break(FLOOD),
-        }
+        if self.pace.may_fault(self.heard) { Continue(()) } else { Break(FLOOD) }
     }
 
     /// The stream cannot be read any further; says why where the other side can still hear it.

@@ -39,6 +39,8 @@ use crate::store::memory::{MemoryDirectory, MemoryStore};
 use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
+mod pauses;
+
 const ANN: Uid = Uid::FIRST;
 const BOB: Uid = Uid(Uid::FIRST.0 + 1);
 /// Rows of one `entries` frame, few enough that `more` happens.
@@ -92,8 +94,12 @@ struct World {
 
 impl World {
     async fn new() -> World {
+        World::with(Config::default()).await
+    }
+
+    async fn with(config: Config) -> World {
         let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-        let (state, live) = state(store.clone()).await;
+        let (state, live) = state(store.clone(), config).await;
         let messages = state.messages.clone();
         let mark = state.sync.mark(BOB).await.expect("memory");
         let network = Origin::of(std::net::Ipv4Addr::LOCALHOST.into());
@@ -142,8 +148,7 @@ impl World {
     }
 }
 
-async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
-    let config = Config::default();
+async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveSession>) {
     let directory = Arc::new(MemoryDirectory::new());
     for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
@@ -197,6 +202,7 @@ async fn state(store: Arc<FaultyStore>) -> (HttpState, Arc<LiveSession>) {
         new_trace: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
         budget: Budget::new(1 << 20, 1 << 20),
+        password_places: Seats::new(10, 10),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {
             seats: Seats::new(10, 10),
