@@ -17,6 +17,7 @@ mod metrics;
 pub(crate) mod node;
 pub(crate) mod page;
 mod pages;
+pub(crate) mod raised;
 mod raiser;
 mod rates;
 pub(crate) mod record;

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
+use super::raised::{After, Pauses, after};
 use super::shared::Shared;
 use crate::config::Options;
 use crate::ids::SectionId;
@@ -26,7 +27,7 @@ impl Raiser {
     /// Runs until told to stop, and closes all sections at the end. A call of the store that is under way is
     /// finished first, not dropped.
     pub(super) async fn run(self) {
-        let mut pause = self.options.retry_first;
+        let mut pauses = Pauses::new(self.options.retry_first, self.options.retry_longest);
         while !self.stop.is_cancelled() {
             let batch = self.shared.collect_due(self.options.raise_batch);
             if batch.is_empty() {
@@ -38,12 +39,12 @@ impl Raiser {
             let failed = self.raise(&batch).await;
             self.shared.rounds.send_modify(|round| *round += 1);
             if failed == 0 {
-                pause = self.options.retry_first;
+                pauses.succeeded();
                 continue;
             }
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                () = sleep(pause) => pause = (pause * 2).min(self.options.retry_longest),
+                () = sleep(pauses.failed()) => {}
             }
         }
         self.shared.stop();
@@ -60,37 +61,24 @@ impl Raiser {
         let mut answers = answers.into_iter();
         for &target in batch {
             let missing = || Err(RaiseError::Unknown("the store gave too few answers".to_owned()));
-            match answers.next().unwrap_or_else(missing) {
-                Ok(ceiling) if ceiling >= target.max => {
+            match after(target, answers.next().unwrap_or_else(missing)) {
+                After::Confirmed(ceiling) => {
                     confirmed += 1;
                     self.shared.confirm(target.section, ceiling);
                 }
-                Ok(ceiling) => {
-                    again += self.failed(target, &RaiseError::Unknown(format!("confirmed {ceiling} only")))
+                After::Lost { newest } => {
+                    error!(section = %target.section, mine = %self.shared.owner.epoch, %newest, "section lost to another owner");
+                    self.shared.fence(target.section..=target.section);
+                    (self.lost)(target.section);
                 }
-                Err(error) => again += self.failed(target, &error),
+                After::Again { to, why: error } => {
+                    again += 1;
+                    warn!(section = %target.section, to, %error, "ceiling not confirmed");
+                    self.shared.ask_again(target.section, to);
+                }
             }
         }
         self.shared.counters.raise_call(began.elapsed(), confirmed, batch.len() - confirmed);
         again
-    }
-
-    /// Answers 1 if the ceiling is to be tried again.
-    fn failed(&self, target: Ceiling, error: &RaiseError) -> usize {
-        let to = match error {
-            RaiseError::NotOwner { newest } => {
-                error!(section = %target.section, mine = %self.shared.owner.epoch, %newest, "section lost to another owner");
-                self.shared.fence(target.section..=target.section);
-                (self.lost)(target.section);
-                return 0;
-            }
-            // An earlier raise of unknown outcome, or an operator's, went further. It becomes this owner's
-            // ceiling by being confirmed, not by having been seen.
-            RaiseError::Smaller { stored } => *stored,
-            RaiseError::Unavailable(_) | RaiseError::Unknown(_) => target.max,
-        };
-        warn!(section = %target.section, to = target.max, %error, "ceiling not confirmed");
-        self.shared.ask_again(target.section, to);
-        1
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 
 pub(crate) mod comeback;
-mod config;
+pub(crate) mod config;
 mod directory;
 mod frame;
 mod identity;

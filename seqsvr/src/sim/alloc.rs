@@ -13,15 +13,21 @@ use super::message::{Input, Packet, Tick, Told};
 use super::quorum::{Access, Outcome, Quorum};
 use super::request::{Rates, Request};
 use super::world::Cx;
-use super::{MICRO, MILLI, Place};
+use super::{MICRO, MILLI};
 use crate::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
+use crate::alloc::raised::Pauses;
 use crate::alloc::section::Rules;
-use crate::arbiter::core::Probe;
 use crate::clock::Moment;
 use crate::flaws::Flaw;
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
-use crate::store::{Ceiling, Owner, RaiseError};
+use crate::store::{Owner, StoreError};
+
+mod probing;
+mod raising;
+
+pub(crate) use probing::Ailment;
+use probing::Hears;
 
 /// How an AllocSvr is set up.
 #[derive(Clone)]
@@ -32,12 +38,13 @@ pub(crate) struct AllocSetup {
     pub(crate) retry: Duration,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
     pub(crate) leave_wait: Duration,
+    /// How long a request waits for a raise.
+    pub(crate) raise_wait: Duration,
+    /// The first and the longest pause after a failed raise.
+    pub(crate) pauses: (Duration, Duration),
     pub(crate) rules: Rules,
     pub(crate) access: Access,
 }
-
-/// How long a request waits for a raise.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub(crate) struct Alloc {
@@ -45,7 +52,8 @@ pub(crate) struct Alloc {
     /// The file in its data directory: which life wrote it, and what that served.
     file: Option<Predecessor>,
     /// What is being written to it.
-    writing: Option<(u64, Predecessor)>,
+    writing: Option<(u64, Option<Predecessor>)>,
+    ails: Option<Ailment>,
     life: Option<Life>,
 }
 
@@ -67,6 +75,8 @@ struct Life {
     /// Requests that wait for a raise.
     waiting: BTreeMap<u64, Request>,
     raising: BTreeSet<Epoch>,
+    /// Between failed raises, as the raiser of each assignment makes them.
+    pauses: BTreeMap<Epoch, Pauses>,
     /// What a flawed one serves until its release is noted.
     unreleased: Vec<(Owner, Vec<RangeInclusive<SectionId>>)>,
     /// Since the core asked to be told.
@@ -74,6 +84,7 @@ struct Life {
     /// It was told to stop, and whether it stops by now.
     leaving_on: Option<bool>,
     rates: Rates,
+    hears: Hears,
 }
 
 #[derive(Clone, Debug)]
@@ -86,17 +97,22 @@ struct Leaving {
 
 impl Alloc {
     pub(crate) fn new(setup: AllocSetup) -> Self {
-        Self { setup, file: None, writing: None, life: None }
+        Self { setup, file: None, writing: None, ails: None, life: None }
     }
 
     pub(crate) fn crash(&mut self, chance: &mut Chance) {
         self.life = None;
         // The file is replaced as a whole: the old one or the new one is there.
-        if let Some((_, new)) = self.writing.take()
+        if let Some((_, Some(new))) = self.writing.take()
             && chance.permille(500)
         {
             self.file = Some(new);
         }
+    }
+
+    /// What ails it from now on; `None`: it is mended.
+    pub(crate) fn ail(&mut self, ails: Option<Ailment>) {
+        self.ails = ails;
     }
 
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
@@ -128,9 +144,13 @@ impl Alloc {
             }
             Input::Tick(Tick::Recorded(number)) => {
                 if let Some((_, new)) = self.writing.take_if(|(written, _)| *written == number) {
-                    self.file = Some(new);
+                    self.file = new.or(self.file.take());
                     self.feed(cx, Event::Recorded);
                 }
+            }
+            Input::Tick(Tick::Refused(owner)) => {
+                let outcome = Err(StoreError::Unavailable("it is configured otherwise".to_owned()));
+                self.feed(cx, Event::Claimed { owner, outcome });
             }
             Input::Tick(Tick::Leave(number)) => self.leave(cx, number),
             Input::Tick(Tick::GiveUp(number)) => {
@@ -171,6 +191,8 @@ impl Alloc {
             draining: BTreeSet::new(),
             waiting: BTreeMap::new(),
             raising: BTreeSet::new(),
+            pauses: BTreeMap::new(),
+            hears: Hears::since(cx.now),
             unreleased: Vec::new(),
             drain_asked: false,
             leaving_on: None,
@@ -183,6 +205,9 @@ impl Alloc {
         let Some(life) = &mut self.life else { return };
         match life.quorum.on(cx, id, answer) {
             Some(Outcome::Read { asked, outcome }) => {
+                if outcome.is_ok() {
+                    life.hears.note(cx.now, asked + self.setup.lease);
+                }
                 if let Some(table) = outcome.as_ref().ok().and_then(|reading| reading.table.clone())
                     && life.table.as_ref().is_none_or(|known| known.version < table.version)
                 {
@@ -267,12 +292,16 @@ impl Alloc {
         let Some(life) = &mut self.life else { return };
         match action {
             Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
+            Action::Claim { owner, .. } if self.ails == Some(Ailment::Refused) => {
+                cx.tick_in(MILLI..5 * MILLI, Tick::Refused(owner));
+            }
             Action::Claim { sections, owner } => life.quorum.claim(cx, sections, owner),
             Action::Release { owner, sections } => life.quorum.release(cx, sections, owner),
             Action::Record(serving) => {
                 life.next += 1;
                 cx.tick_in(100 * MICRO..5 * MILLI, Tick::Recorded(life.next));
-                self.writing = Some((life.next, record(life.incarnation, serving)));
+                let fits = self.ails != Some(Ailment::FullDisk);
+                self.writing = Some((life.next, fits.then(|| record(life.incarnation, serving))));
             }
             Action::Serve { owner, sections, claimed } => life.memory.serve(owner, &sections, &claimed),
             Action::Unload { owner, sections } => {
@@ -344,7 +373,7 @@ impl Alloc {
         let Some(told) = request.take(&mut life.memory) else {
             life.next += 1;
             life.waiting.insert(life.next, request);
-            cx.tick(cx.now + PATIENCE, Tick::GiveUp(life.next));
+            cx.tick(cx.now + self.setup.raise_wait, Tick::GiveUp(life.next));
             self.raise(cx);
             return;
         };
@@ -376,72 +405,6 @@ impl Alloc {
         let Some(life) = &self.life else { return };
         let table = life.table.clone().filter(|table| request.known < Some(table.version));
         cx.send(request.from, Packet::Told { id: request.id, told, table });
-    }
-
-    fn raise(&mut self, cx: &mut Cx<'_>) {
-        let Some(life) = &mut self.life else { return };
-        for owner in life.memory.owners_due() {
-            if life.raising.insert(owner.epoch) {
-                let targets = life.memory.due(owner);
-                life.quorum.raise(cx, owner, targets);
-            }
-        }
-    }
-
-    fn raised(
-        &mut self,
-        cx: &mut Cx<'_>,
-        owner: Owner,
-        targets: &[Ceiling],
-        outcomes: Vec<Result<u64, RaiseError>>,
-    ) {
-        let mut lost = Vec::new();
-        let mut failed = false;
-        let Some(life) = &mut self.life else { return };
-        for (target, outcome) in targets.iter().zip(outcomes) {
-            match outcome {
-                Ok(max) => life.memory.confirm(owner, Ceiling { max, ..*target }),
-                Err(RaiseError::NotOwner { .. }) => lost.push(target.section),
-                Err(RaiseError::Smaller { stored }) => {
-                    life.memory.want(owner, Ceiling { max: stored, ..*target });
-                    failed = true;
-                }
-                Err(RaiseError::Unavailable(_) | RaiseError::Unknown(_)) => failed = true,
-            }
-        }
-        for section in lost {
-            self.feed(cx, Event::Lost { owner, section });
-        }
-        let Some(life) = &mut self.life else { return };
-        if failed {
-            cx.tick_in(10 * MILLI..200 * MILLI, Tick::Raise(owner));
-        } else {
-            life.raising.remove(&owner.epoch);
-        }
-        // Waiting requests look again, each as if it had come now.
-        for (_, request) in std::mem::take(&mut life.waiting) {
-            self.ask(cx, request);
-        }
-        self.raise(cx);
-    }
-
-    fn probe(&mut self, cx: &mut Cx<'_>, from: Place, id: u64) {
-        let now = cx.now;
-        let Some(life) = &mut self.life else { return };
-        let rates = life.rates.at(now);
-        let Some(life) = &self.life else { return };
-        let probe = Probe {
-            node: self.setup.name.clone(),
-            incarnation: life.incarnation,
-            version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
-            lapsed: !self.has_lease(cx.now),
-            leaving: life.leaving_on.is_some(),
-            served: 0,
-            unserved: 0,
-            overdue: Duration::ZERO,
-            rates,
-        };
-        cx.send(from, Packet::Probed { id, probe });
     }
 }
 

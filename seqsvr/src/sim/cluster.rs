@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::alloc::{Alloc, AllocSetup};
+use super::alloc::{Ailment, Alloc, AllocSetup};
 use super::arbiter::{Arbiter, ArbiterSetup, address};
 use super::chance::Chance;
 use super::client::{Client, ClientSetup};
@@ -24,10 +24,11 @@ use crate::arbiter::core::{ArbiterRules, Seed};
 use crate::arbiter::health::HealthRules;
 use crate::arbiter::plan::{Balance, Policy};
 use crate::flaws::{Flaw, Flaws};
+use crate::replica::config::PeersConfig;
 use crate::routing::Order;
 use crate::store::quorum::Sizes;
 use crate::store::quorum::rounds::settled;
-use crate::store::{Configuration, Configured, Layout, MAX_CEILING};
+use crate::store::{Configuration, Configured, Layout};
 
 /// Who decides on tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(crate) struct Shape {
     pub(crate) policy: Policy,
     /// How long a question to a replica may take.
     pub(crate) patience: Duration,
+    /// How long a replica that lost its disk waits.
+    pub(crate) settle: Duration,
     /// The most numbers in one request.
     pub(crate) count: u32,
     /// New replicas that may take the place of others; none where no configuration is stored.
@@ -107,12 +110,17 @@ impl Shape {
             lease,
             policy,
             patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
+            settle: Duration::ZERO,
             count: 0,
             spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 2 } else { 0 },
             clocks: Shows::Boot,
             flaws,
         };
         shape.count = shape.step * 2;
+        // What ships is enough for every patience, and most of a run.
+        let whole = !quick && other.permille(500);
+        let shipped = Duration::from_millis(PeersConfig::shipped().settle_ms);
+        shape.settle = if whole { shipped } else { settled(shape.patience) };
         shape
     }
 }
@@ -198,6 +206,13 @@ impl Cluster {
         }
     }
 
+    /// What ails the AllocSvr at a place from now on.
+    pub(crate) fn ail(&mut self, place: Place, ails: Option<Ailment>) {
+        if let Role::Alloc(alloc) = self.world.role(place) {
+            alloc.ail(ails);
+        }
+    }
+
     /// What the one who replaces replicas at a place has still to do.
     pub(crate) fn task(&mut self, place: Place) -> Option<&mut Option<Task>> {
         match self.world.role(place) {
@@ -246,7 +261,7 @@ impl Cluster {
                 first: Configured { current, joining, ..Configured::default() },
                 others: (0..n).filter(|other| *other != place).collect(),
                 sizes: self.shape.sizes,
-                settle: settled(self.shape.patience),
+                settle: self.shape.settle,
                 patience: self.shape.patience,
                 flaws: self.shape.flaws,
             };
@@ -296,7 +311,7 @@ impl Cluster {
         (AllocConfig::shipped().sets[0].lease_ms() / self.shape.lease.as_millis() as u64) as u32
     }
 
-    fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
+    pub(super) fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
         let (shipped, speed) = (ArbiterConfig::shipped().rules().expect("as shipped"), self.speed());
         ArbiterRules {
             number,
@@ -315,22 +330,28 @@ impl Cluster {
         }
     }
 
-    fn add_allocs(&mut self) -> Vec<(String, Vec<Place>)> {
-        let mut nodes: Vec<(String, Vec<Place>)> = Vec::new();
+    pub(super) fn alloc_setup(&self, name: String) -> AllocSetup {
         let shipped = AllocConfig::shipped().settings(1).expect("as shipped").swap_remove(0);
         let speed = self.speed();
+        AllocSetup {
+            name,
+            lease: self.shape.lease,
+            poll: shipped.rules.poll / speed,
+            retry: shipped.rules.retry / speed,
+            leave_wait: shipped.leave_wait / speed,
+            raise_wait: shipped.options.raise_wait / speed,
+            pauses: (shipped.options.retry_first / speed, shipped.options.retry_longest / speed),
+            rules: Rules { step: u64::from(self.shape.step), limit: shipped.options.limit },
+            access: self.access(),
+        }
+    }
+
+    fn add_allocs(&mut self) -> Vec<(String, Vec<Place>)> {
+        let mut nodes: Vec<(String, Vec<Place>)> = Vec::new();
         let twins = usize::from(self.shape.twin);
         for number in 0..self.shape.allocs + twins {
             let number = number % self.shape.allocs;
-            let setup = AllocSetup {
-                name: format!("a{number}"),
-                lease: self.shape.lease,
-                poll: shipped.rules.poll / speed,
-                retry: shipped.rules.retry / speed,
-                leave_wait: shipped.leave_wait / speed,
-                rules: Rules { step: u64::from(self.shape.step), limit: MAX_CEILING },
-                access: self.access(),
-            };
+            let setup = self.alloc_setup(format!("a{number}"));
             let name = setup.name.clone();
             let place = self.add(Role::Alloc(Box::new(Alloc::new(setup))));
             self.allocs.push(place);

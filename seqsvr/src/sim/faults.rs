@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::alloc::Ailment;
 use super::arbiter::address;
 use super::clock::Shows;
 use super::cluster::Cluster;
@@ -23,6 +24,8 @@ enum Next {
     Resume(Place),
     Lose(Place, Option<Place>),
     Sleep(Place),
+    /// What ailed it is mended, and it begins a new life.
+    Mended(Place),
     /// People ask an arbiter for that.
     Change(Place, Change),
     /// It ends, and begins a new life later.
@@ -98,6 +101,10 @@ impl Faults {
             Next::Resume(place) => cluster.world.resume(place),
             Next::Lose(place, caller) => self.lose_now(cluster, place, caller),
             Next::Sleep(place) => self.sleep(cluster, place, 5 * SECOND),
+            Next::Mended(place) => {
+                cluster.ail(place, None);
+                self.follow(cluster, Next::Restart(place));
+            }
             Next::Change(arbiter, change) => cluster.world.post(arbiter, Packet::Change { id: 0, change }),
             Next::Fail(place) => {
                 cluster.world.crash(place);
@@ -122,6 +129,7 @@ impl Faults {
         let Mix {
             crash,
             leave,
+            ail,
             lose,
             replace,
             halve,
@@ -135,9 +143,10 @@ impl Faults {
             whim,
             ..
         } = self.mix;
-        let kinds: [(u64, Fault); 13] = [
+        let kinds: [(u64, Fault); 14] = [
             (crash, Self::crash),
             (leave, Self::leave),
+            (ail, Self::ail),
             (lose, Self::lose),
             (replace, Self::replace),
             (halve, Self::halve),
@@ -206,6 +215,18 @@ impl Faults {
         }
         let longest = if cluster.world.chance.permille(500) { SECOND } else { 6 * SECOND };
         self.later(cluster, longest, Next::Restart(place));
+    }
+
+    /// For long enough to be set aside for it, or not. What people mend then is restarted.
+    fn ail(&mut self, cluster: &mut Cluster) {
+        let place = *cluster.world.chance.pick(&cluster.allocs);
+        let ails = *cluster.world.chance.pick(&[Ailment::FullDisk, Ailment::Refused]);
+        cluster.world.note("ails", place);
+        cluster.ail(place, Some(ails));
+        if cluster.world.chance.permille(500) {
+            self.follow(cluster, Next::Restart(place));
+        }
+        self.later(cluster, 15 * SECOND, Next::Mended(place));
     }
 
     /// What the arbiter writes next reaches one replica; before it reaches another it ends. No other arbiter can write

@@ -99,6 +99,8 @@ pub(crate) enum Tick {
     Held(u64),
     /// An AllocSvr: the record is durable.
     Recorded(u64),
+    /// An AllocSvr whose claims are refused: one was.
+    Refused(Owner),
     /// An AllocSvr: a handler reaches its answer.
     Leave(u64),
     /// An AllocSvr: a request has waited long enough for a raise.

@@ -14,6 +14,8 @@ pub(crate) struct Mix {
     pub(crate) crash: u64,
     /// An AllocSvr is told to stop, and is there again some seconds later.
     pub(crate) leave: u64,
+    /// An AllocSvr answers and cannot serve, or not record what it serves, until people mend and restart it.
+    pub(crate) ail: u64,
     /// A replica's disk is lost, or put back from an older copy; it rejoins.
     pub(crate) lose: u64,
     /// A replica, dead or alive, is replaced by a new one, and who does that may end in the middle.
@@ -49,6 +51,7 @@ impl Mix {
             gap: 400 * MILLI,
             crash: 4,
             leave: 2,
+            ail: 1,
             lose: 1,
             replace: 1,
             halve: 1,
@@ -72,13 +75,14 @@ impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
         let packets = (0, 0, 0);
-        let (crash, leave, lose, replace, halve, pause) = Default::default();
+        let (crash, leave, ail, lose, replace, halve, pause) = Default::default();
         let (part, one_way, callers, drift, jump, storm, whim) = Default::default();
         let (gap, late) = (400 * MILLI, 100 * MILLI);
         Self {
             gap,
             crash,
             leave,
+            ail,
             lose,
             replace,
             halve,
@@ -113,6 +117,11 @@ impl Mix {
     /// Replicas are replaced as often as there are new ones, while packets are late.
     pub(crate) fn replacements() -> Self {
         Self { gap: 800 * MILLI, replace: 6, drift: 1, crash: 1, ..Self::late() }
+    }
+
+    /// AllocSvrs answer and cannot serve, for long enough to be set aside.
+    pub(crate) fn ailments() -> Self {
+        Self { gap: 3 * SECOND, ail: 3, whim: 1, ..Self::none() }
     }
 
     /// AllocSvrs are restarted in good order, again and again, while packets are late.

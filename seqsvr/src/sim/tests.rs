@@ -3,17 +3,24 @@
 use std::time::Duration;
 
 use super::MILLI;
+use super::alloc::AllocSetup;
 use super::chance::Chance;
 use super::clock::Shows;
-use super::cluster::{Arbiters, Shape};
+use super::cluster::{Arbiters, Cluster, Shape};
+use super::history::History;
 use super::mix::Mix;
 use super::trial::{Trial, Verdict};
 use super::{Exploration, Found, explorations};
+use crate::alloc::config::AllocConfig;
 use crate::arbiter::config::ArbiterConfig;
+use crate::arbiter::health::HealthRules;
 use crate::arbiter::plan::{Balance, Policy};
 use crate::flaws::{Flaw, Flaws};
+use crate::replica::config::PeersConfig;
 use crate::routing::Order;
+use crate::store::config::LONGEST_PATIENCE;
 use crate::store::quorum::Sizes;
+use crate::store::quorum::rounds::settled;
 
 /// Where a broken rule shows: under which mix of faults, in which clusters.
 type Where = (Mix, fn(Shape) -> Shape);
@@ -28,7 +35,8 @@ fn caught(flaw: Flaw, (mix, bend): &Where, most: u64) -> Option<u64> {
 fn quick(shape: Shape) -> Shape {
     let lease = Duration::from_secs(1);
     let policy = Policy::Spread(Balance { every: Duration::ZERO, ..Balance::default() });
-    Shape { lease, patience: lease / 3, policy, ..shape }
+    let patience = lease / 3;
+    Shape { lease, patience, settle: settled(patience), policy, ..shape }
 }
 
 /// Sections move several times a second, and their ceilings are raised by so much at a time.
@@ -70,7 +78,8 @@ fn leaving(shape: Shape) -> Shape {
 
 /// Answers of replicas are counted for longer than a lease lasts.
 fn patient(shape: Shape) -> Shape {
-    Shape { patience: Duration::from_secs(2), ..quick(shape) }
+    let patience = Duration::from_secs(2);
+    Shape { patience, settle: settled(patience), ..quick(shape) }
 }
 
 fn assert_holds(trial: &Trial, seeds: std::ops::Range<u64>) -> u64 {
@@ -91,7 +100,7 @@ fn every_promise_holds_whatever_goes_wrong() {
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
     let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves(), Mix::leaves()];
-    for mix in mixes.into_iter().chain([Mix::replacements()]) {
+    for mix in mixes.into_iter().chain([Mix::replacements(), Mix::ailments()]) {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..20);
     }
     let bent: [Where; 4] = [
@@ -160,20 +169,54 @@ fn clusters_are_drawn_as_shipped_and_faster_under_every_policy() {
     assert!(has(&|shape| shape.lease < shipped.takeover));
 }
 
+/// Compared with what a configuration comes to that says nothing, so that what ships is what is simulated, also when it changes.
 #[test]
-fn stores_are_replaced_nodes_leave_callers_give_up_and_ask_for_several_uids() {
-    let happens = |what: &str| {
-        (0..20).any(|seed| {
-            let verdict = Trial { lines: 100_000, ..Trial::all() }.run(seed);
-            verdict.lines.iter().any(|line| line.contains(what))
-        })
+fn a_cluster_at_full_speed_goes_by_what_ships() {
+    let (config, settle) = (AllocConfig::shipped(), PeersConfig::shipped().settle_ms);
+    let alloc = config.settings(1).expect("as shipped").swap_remove(0);
+    let arbiter = ArbiterConfig::shipped().rules().expect("as shipped");
+    let ms = Duration::from_millis;
+    let mut shapes = (0..200).map(|seed| Shape::drawn(&mut Chance::new(seed), Flaws::default()));
+    let whole = |shape: &Shape| shape.lease == alloc.rules.lease && shape.settle == ms(settle);
+    let shape = shapes.find(whole).expect("some are as shipped");
+    let cluster = Cluster::new(shape, Chance::new(0), History::new(0));
+    let AllocSetup { lease, poll, retry, leave_wait, raise_wait, pauses, rules, access, .. } =
+        cluster.alloc_setup("a0".to_owned());
+    assert_eq!((lease, poll, retry), (alloc.rules.lease, alloc.rules.poll, alloc.rules.retry));
+    assert_eq!((leave_wait, raise_wait), (alloc.leave_wait, alloc.options.raise_wait));
+    assert_eq!(pauses, (alloc.options.retry_first, alloc.options.retry_longest));
+    assert_eq!((rules.limit, access.patience), (alloc.options.limit, ms(config.sets[0].stores.patience_ms)));
+    let simulated = cluster.rules(0, &[]);
+    assert_eq!(
+        (simulated.takeover, simulated.retry, simulated.probe_every),
+        (arbiter.takeover, arbiter.retry, arbiter.probe_every)
+    );
+    // Only what counts as calm is shorter, as a run is.
+    assert_eq!(HealthRules { calm: arbiter.health.calm, ..simulated.health }, arbiter.health);
+    assert_eq!(ms(settle), settled(LONGEST_PATIENCE), "enough for every patience that is accepted");
+}
+
+#[test]
+fn stores_are_replaced_nodes_leave_and_fail_callers_give_up_and_ask_for_several_uids() {
+    let happen = |mix: Mix, what: &[&str]| {
+        let mut left = what.to_vec();
+        let mut seeds = 0..30;
+        while let (false, Some(seed)) = (left.is_empty(), seeds.next()) {
+            let lines = Trial { mix: mix.clone(), lines: 100_000, ..Trial::all() }.run(seed).lines;
+            left.retain(|what| !lines.iter().any(|line| line.contains(what)));
+        }
+        assert_eq!(left, [""; 0], "these never happen");
     };
-    for what in ["gone", "Sealed {", "Accepted", "Installed", "Newer", "Removed", "Behind"] {
-        assert!(happens(what), "{what}");
-    }
-    for what in ["Remove(", "Leave)", "LeaveBy", "leaving: true", "Cancel {", "told: Each([", "rates: [("] {
-        assert!(happens(what), "{what}");
-    }
+    let callers = ["Cancel {", "told: Each([", "rates: [("];
+    happen(
+        Mix::all(),
+        &[&["ails", "gone", "Remove(", "Leave)", "LeaveBy", "leaving: true"], &callers[..]].concat(),
+    );
+    happen(
+        Mix::replacements(),
+        &["Sealed {", "Accepted", "Installed", "Newer", "Removed", "Behind", "Outbid"],
+    );
+    happen(Mix::ailments(), &["Refused(", "overdue: 5."]);
 }
 
 #[test]
