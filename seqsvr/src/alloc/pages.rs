@@ -1,145 +1,84 @@
-//! Memory for the uids that were touched, and for no others. What is kept for a uid is how far it has come
-//! since its section was loaded: 32 bits, because the next number of a random uid costs what its cache and
-//! TLB misses cost, and half the memory misses less. A uid that comes further than that
-//! goes on in a 64-bit slot. Pages appear at the first touch and stay. Owned and called by `space`.
+//! Memory for the uids that were touched, and for no others: one 64-bit slot for each. It holds the last number of the uid, and
+//! whether its block is open. A block is a run of numbers that begins at a multiple of its size; it is open for a uid that came into
+//! it when the ceiling already was so far above that the uid may go on to the end of the block without asking again. So a take
+//! within an open block needs this slot and nothing else of the uid's section: what a random take costs beside its one cache miss
+//! are the instructions that stand between this miss and the next (docs/BENCHMARKS.md). Pages appear at the first touch and stay.
+//! Owned and called by `space`.
 
-use super::sync::{AtomicU32, AtomicU64, LEAF_PAGES, OnceLock, Ordering, PAGE_UIDS, Slots};
+use std::array;
+use std::ptr;
 
-/// The distance that says "look in the wide slot". Distances up to one less are stored as they are.
-pub(crate) const WIDE: u32 = u32::MAX;
+use super::sync::{AtomicPtr, AtomicU64, LEAF_PAGES, LEAVES, OnceLock, Ordering, PAGE_UIDS, Slots};
+
+/// Set in a slot whose block is open. No number has this bit.
+pub(crate) const OPEN: u64 = 1 << 63;
 
 /// Uids of a leaf.
 const LEAF_UIDS: usize = PAGE_UIDS * LEAF_PAGES;
 
-type WidePage = [AtomicU64; PAGE_UIDS];
+type Table = [AtomicU64; LEAF_UIDS];
 
-/// Adjacent pages, whether touched or not.
-pub(crate) struct Leaf {
-    /// The distances of all uids of the leaf, 0 where none was touched. Stands in the directory itself, so that a take finds the
-    /// distance in two steps.
-    distances: Slots,
-    cold: Box<Cold>,
+/// Stands in a way that is barred: the smallest address after null, where no table can be.
+const BARRED: *mut Table = ptr::without_provenance_mut(1);
+
+/// The last number of a uid whose slot holds `seen` and whose section was loaded at `base`. A slot that was never touched is 0.
+pub(crate) fn last_of(seen: u64, base: u64) -> u64 {
+    if seen == 0 { base } else { seen & !OPEN }
 }
 
-/// What a take within the room of its section does not look at.
-struct Cold {
+/// Adjacent pages, whether touched or not.
+struct Leaf {
+    slots: Slots,
     /// A bit for each page that was touched: what need not be walked is not brought into memory by walking.
     touched: [AtomicU64; LEAF_PAGES.div_ceil(64)],
-    wide: [OnceLock<Box<WidePage>>; LEAF_PAGES],
 }
 
 impl Leaf {
     fn new() -> Self {
-        let cold = Cold {
-            touched: std::array::from_fn(|_| AtomicU64::new(0)),
-            wide: std::array::from_fn(|_| OnceLock::new()),
-        };
-        Self { distances: Slots::new(), cold: Box::new(cold) }
+        Self { slots: Slots::new(), touched: array::from_fn(|_| AtomicU64::new(0)) }
     }
 
-    /// The distance of `uid`, 0 if it was never touched. For whoever finds 0 here it is only to be read: its page may not be
-    /// marked as touched.
-    #[inline]
-    pub(crate) fn distance(&self, uid: u32) -> &AtomicU32 {
-        &self.distances.all()[uid as usize % LEAF_UIDS]
+    fn slot(&self, uid: u32) -> &AtomicU64 {
+        &self.slots.all()[uid as usize % LEAF_UIDS]
     }
 
-    /// The line of `uid`, to be read.
-    pub(crate) fn line(&self, uid: u32) -> Line<'_> {
-        Line { leaf: self, distance: self.distance(uid), uid }
-    }
-
-    /// The line of `uid`, touching its page.
-    pub(crate) fn touch(&self, uid: u32) -> Line<'_> {
+    /// The slot of `uid`, to be written: its page is touched.
+    fn touch(&self, uid: u32) -> &AtomicU64 {
         let page = uid as usize / PAGE_UIDS % LEAF_PAGES;
         if !self.is_touched(page) {
-            self.touch_page(page);
+            let bit = 1 << (page % 64);
+            let before = self.touched[page / 64].fetch_or(bit, Ordering::AcqRel);
+            if before & bit == 0 {
+                self.slots.page_touched();
+            }
         }
-        self.line(uid)
-    }
-
-    /// Marks a page, before anything is taken in it.
-    #[cold]
-    fn touch_page(&self, page: usize) {
-        let bit = 1 << (page % 64);
-        let before = self.cold.touched[page / 64].fetch_or(bit, Ordering::AcqRel);
-        if before & bit == 0 {
-            self.distances.page_touched();
-        }
+        self.slot(uid)
     }
 
     fn is_touched(&self, page: usize) -> bool {
-        self.cold.touched[page / 64].load(Ordering::Acquire) & (1 << (page % 64)) != 0
+        self.touched[page / 64].load(Ordering::Acquire) & (1 << (page % 64)) != 0
     }
 
-    /// The 64-bit slot of `uid`, 0 at first.
-    fn wide(&self, uid: u32) -> &AtomicU64 {
-        let fresh = || Box::new(std::array::from_fn(|_| AtomicU64::new(0)));
-        let page = &self.cold.wide[uid as usize / PAGE_UIDS % LEAF_PAGES];
-        &page.get_or_init(fresh)[uid as usize % PAGE_UIDS]
-    }
-}
-
-/// The number line of one uid, in whichever slot it has reached.
-pub(crate) struct Line<'a> {
-    leaf: &'a Leaf,
-    distance: &'a AtomicU32,
-    uid: u32,
-}
-
-/// What a line held when it was looked at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen {
-    /// The narrow slot holds the distance.
-    Narrow(u32),
-    /// The wide slot does, unless it is still below what a narrow one can say.
-    Wide(u64),
-}
-
-impl Seen {
-    /// How far the uid has come.
-    pub(crate) fn distance(self) -> u64 {
-        match self {
-            Self::Narrow(distance) => u64::from(distance),
-            Self::Wide(distance) => distance.max(u64::from(WIDE - 1)),
+    /// How far the uids from `first` to `last`, all of this leaf, have come together since they stood at `base`, wrapping.
+    fn moved(&self, first: usize, last: usize, base: u64) -> u64 {
+        let mut sum = 0_u64;
+        for page in first / PAGE_UIDS..=last / PAGE_UIDS {
+            if self.is_touched(page % LEAF_PAGES) {
+                for uid in (page * PAGE_UIDS).max(first)..=(page * PAGE_UIDS + PAGE_UIDS - 1).min(last) {
+                    let seen = self.slot(uid as u32).load(Ordering::Relaxed);
+                    sum = sum.wrapping_add(last_of(seen, base) - base);
+                }
+            }
         }
-    }
-
-    /// Whether the same slot can hold the distance `to`.
-    pub(crate) fn fits(self, to: u64) -> bool {
-        matches!(self, Self::Wide(_)) || to < u64::from(WIDE)
+        sum
     }
 }
 
-impl Line<'_> {
-    /// Looks at the line.
-    pub(crate) fn seen(&self) -> Seen {
-        match self.distance.load(Ordering::Relaxed) {
-            WIDE => Seen::Wide(self.leaf.wide(self.uid).load(Ordering::Relaxed)),
-            distance => Seen::Narrow(distance),
-        }
-    }
-
-    /// Moves the line to the distance `to`, which fits, unless it is no longer as `seen`.
-    pub(crate) fn move_to(&self, seen: Seen, to: u64) -> bool {
-        debug_assert!(seen.fits(to), "{to} would be cut off");
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        match seen {
-            Seen::Narrow(seen) => self.distance.compare_exchange(seen, to as u32, success, failure).is_ok(),
-            Seen::Wide(seen) => self.leaf.wide(self.uid).compare_exchange(seen, to, success, failure).is_ok(),
-        }
-    }
-
-    /// Lets the line go on in its wide slot, at the largest distance that the narrow one can say, unless it is
-    /// no longer as `seen`.
-    pub(crate) fn widen(&self, seen: Seen) -> bool {
-        let Seen::Narrow(seen) = seen else { return false };
-        self.distance.compare_exchange(seen, WIDE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-}
-
-/// Finds the leaf of a uid by shifting.
+/// Finds the slot of a uid by shifting.
 pub(crate) struct Directory {
+    /// For each leaf of the uid space where its slots begin: null until it is made, [`BARRED`] at the end. Of a fixed length, so that
+    /// finding a slot takes no comparison with it.
+    ways: Box<[AtomicPtr<Table>; LEAVES]>,
     /// The leaf that comes first.
     first: usize,
     leaves: Box<[OnceLock<Leaf>]>,
@@ -149,34 +88,75 @@ impl Directory {
     /// Room for the uids from `first` to `last`.
     pub(crate) fn new(first: u32, last: u32) -> Self {
         let (first, last) = (first as usize / LEAF_UIDS, last as usize / LEAF_UIDS);
-        Self { first, leaves: (first..=last).map(|_| OnceLock::new()).collect() }
+        let ways: Box<[_]> = (0..LEAVES).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
+        Self {
+            ways: ways.try_into().expect("it is as long as it was made"),
+            first,
+            leaves: (first..=last).map(|_| OnceLock::new()).collect(),
+        }
     }
 
-    /// The leaf of `uid`, if any of its uids was touched.
+    /// The slot of `uid` if its leaf is there and not barred. Whoever finds 0 in it may only read it: its page may not be marked as
+    /// touched.
+    #[expect(unsafe_code, reason = "a random take is a tenth faster than through the leaf")]
     #[inline]
-    pub(crate) fn leaf(&self, uid: u32) -> Option<&Leaf> {
-        // Below the first it wraps around to what is not there.
-        let index = (uid as usize / LEAF_UIDS).wrapping_sub(self.first);
-        self.leaves.get(index)?.get()
+    pub(crate) fn way(&self, uid: u32) -> Option<&AtomicU64> {
+        let table = self.ways[uid as usize / LEAF_UIDS].load(Ordering::Acquire);
+        if table.addr() <= BARRED.addr() {
+            return None;
+        }
+        // SAFETY: neither null nor BARRED, so these are the slots of a leaf in `self.leaves`. That leaf stays there until `self` is
+        // dropped, and its slots do not move and are only reached through shared references.
+        let table = unsafe { &*table };
+        Some(&table[uid as usize % LEAF_UIDS])
     }
 
-    /// The leaf of `uid`, which there is room for, made if need be.
-    pub(crate) fn touch(&self, uid: u32) -> &Leaf {
-        self.leaves[uid as usize / LEAF_UIDS - self.first].get_or_init(Leaf::new)
+    /// Ends the ways to the leaves of the uids from `first` to `last`, for good.
+    pub(crate) fn bar(&self, first: u32, last: u32) {
+        for way in &self.ways[first as usize / LEAF_UIDS..=last as usize / LEAF_UIDS] {
+            way.swap(BARRED, Ordering::AcqRel);
+        }
     }
 
-    /// How far the uids from `first` to `last` have come together, wrapping. Walks their touched pages.
-    pub(crate) fn moved(&self, first: u32, last: u32) -> u64 {
-        let (first, last) = (first as usize, last as usize);
+    /// The slot of `uid`, which there is room for, to be read; `None`: no uid of its leaf was touched.
+    pub(crate) fn slot(&self, uid: u32) -> Option<&AtomicU64> {
+        Some(self.leaf(uid as usize)?.slot(uid))
+    }
+
+    /// The slot of `uid`, which there is room for, to be written.
+    pub(crate) fn touch(&self, uid: u32) -> &AtomicU64 {
+        let index = uid as usize / LEAF_UIDS;
+        let fresh = || {
+            let leaf = Leaf::new();
+            let table = ptr::from_ref(leaf.slots.all()).cast_mut();
+            // Where it was barred meanwhile, it stays barred.
+            let _ = self.ways[index].compare_exchange(
+                ptr::null_mut(),
+                table,
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            leaf
+        };
+        self.leaves[index - self.first].get_or_init(fresh).touch(uid)
+    }
+
+    /// How far the uids from `first` to `last`, which there is room for, have come together since they stood at `base`, wrapping. Walks
+    /// their touched pages.
+    pub(crate) fn moved(&self, first: u32, last: u32, base: u64) -> u64 {
+        let (mut first, last) = (first as usize, last as usize);
         let mut sum = 0_u64;
-        for page in first / PAGE_UIDS..=last / PAGE_UIDS {
-            let Some(leaf) = self.leaf((page * PAGE_UIDS) as u32) else { continue };
-            if leaf.is_touched(page % LEAF_PAGES) {
-                let uids = (page * PAGE_UIDS).max(first)..=(page * PAGE_UIDS + PAGE_UIDS - 1).min(last);
-                let lines = uids.map(|uid| leaf.line(uid as u32).seen().distance());
-                sum = lines.fold(sum, u64::wrapping_add);
+        while first <= last {
+            let end = (first | (LEAF_UIDS - 1)).min(last);
+            if let Some(leaf) = self.leaf(first) {
+                sum = sum.wrapping_add(leaf.moved(first, end, base));
             }
+            first = end + 1;
         }
         sum
+    }
+
+    fn leaf(&self, uid: usize) -> Option<&Leaf> {
+        self.leaves[uid / LEAF_UIDS - self.first].get()
     }
 }

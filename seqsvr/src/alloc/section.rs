@@ -1,6 +1,8 @@
 //! The arithmetic of a section, without state, I/O or time: may this many numbers be taken below the
 //! ceiling, and to what should the ceiling be raised. Called by `space` for every take that is not plainly within it.
 
+use super::sync::BLOCK;
+
 /// The settings that bound every section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
@@ -47,10 +49,11 @@ impl Rules {
         low.then(|| self.target(ceiling))
     }
 
-    /// Up to where numbers may be handed out without a second thought: not yet where the ceiling should be
-    /// raised ahead.
-    pub(crate) fn carefree(&self, ceiling: u64) -> u64 {
-        if ceiling < self.limit { ceiling.saturating_sub(self.step / 2) } else { ceiling }
+    /// Whether a uid that took `last` may go on to the end of the block without asking: neither would it pass the ceiling, nor
+    /// come to where that should be raised ahead.
+    pub(crate) fn opens(&self, last: u64, ceiling: u64) -> bool {
+        let carefree = if ceiling < self.limit { ceiling.saturating_sub(self.step / 2) } else { ceiling };
+        last | (BLOCK - 1) <= carefree
     }
 
     /// One step above `need`, or the limit.

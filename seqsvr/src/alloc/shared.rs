@@ -71,9 +71,9 @@ impl Shared {
     /// Takes `count` numbers for `uid` from memory.
     #[inline]
     pub(crate) fn take(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
-        // One comparison: 0 wraps around to the largest.
-        if count.wrapping_sub(1) < self.max_count
-            && let Some(last) = self.space.take_within_room(uid.get(), count)
+        // One number is always allowed. Else one comparison: 0 wraps around to the largest.
+        if (count == 1 || count.wrapping_sub(1) < self.max_count)
+            && let Some(last) = self.space.take_open(uid.get(), count)
         {
             return Ok(self.granted(last, count));
         }

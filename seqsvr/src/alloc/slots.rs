@@ -1,8 +1,9 @@
-//! The memory of a leaf: zeroed 32-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
+//! The memory of a leaf: zeroed 64-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
 //! that scattered uids cost little. Once half of the pages were touched, the kernel is asked to make one huge page of them, so
 //! that a random uid of a dense leaf costs one cache miss and a short walk of the page tables.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -11,7 +12,7 @@ use super::sync::{LEAF_PAGES, PAGE_UIDS};
 /// Slots of a leaf.
 const SLOTS: usize = PAGE_UIDS * LEAF_PAGES;
 /// What they fill: exactly a huge page of x86-64 and AArch64 with small pages of 4 KiB.
-const BYTES: usize = SLOTS * size_of::<AtomicU32>();
+const BYTES: usize = SLOTS * size_of::<AtomicU64>();
 /// At so many touched pages a leaf counts as dense: the huge page then at most doubles its memory.
 const DENSE_PAGES: usize = LEAF_PAGES / 2;
 
@@ -37,28 +38,39 @@ impl Slots {
         Self { mapping, first, touched_pages: AtomicUsize::new(0) }
     }
 
-    /// The slots.
+    /// The slots. They do not move when `self` does.
     #[expect(unsafe_code, reason = "a random take is a third faster than with a box for each page")]
-    #[inline]
-    pub(crate) fn all(&self) -> &[AtomicU32; SLOTS] {
+    pub(crate) fn all(&self) -> &[AtomicU64; SLOTS] {
         // SAFETY: `first` is the offset to the next multiple of BYTES, so less than BYTES, in a mapping of twice as many: the slots
         // lie within it and are aligned. The mapping is anonymous, private, readable, writable and zeroed, any bytes are a
-        // valid AtomicU32, and nobody reaches these bytes but through this reference, which does not outlive `self.mapping`.
+        // valid AtomicU64, and nobody reaches these bytes but as such slots, and not beyond the life of `self.mapping`.
         unsafe { &*self.mapping.as_ptr().add(self.first).cast() }
     }
 
     /// Another page of the leaf is about to be written for the first time.
     pub(crate) fn page_touched(&self) {
-        if self.touched_pages.fetch_add(1, Ordering::Relaxed) + 1 == DENSE_PAGES {
-            self.ask_for_huge_page();
+        if self.touched_pages.fetch_add(1, Ordering::Relaxed) + 1 == DENSE_PAGES
+            && let Err(error) = self.make_huge_page()
+        {
+            tracing::debug!(%error, "no huge page for a dense leaf: its numbers cost a little more");
         }
     }
 
-    /// Tells the kernel that the leaf is worth a huge page, which it makes in the background. Not from the start: a leaf with one
-    /// uid would take 2 MiB.
-    fn ask_for_huge_page(&self) {
-        if let Err(error) = self.mapping.advise_range(Advice::HugePage, self.first, BYTES) {
-            tracing::debug!(%error, "no huge page for a dense leaf: its numbers cost a little more");
-        }
+    /// Not from the start: a leaf with one uid would take 2 MiB. And at once: the kernel's own pass over what was advised comes
+    /// after many seconds, if at all.
+    fn make_huge_page(&self) -> io::Result<()> {
+        self.mapping.advise_range(Advice::HugePage, self.first, BYTES)?;
+        self.collapse()
+    }
+
+    #[expect(unsafe_code, reason = "memmap2 does not know this advice")]
+    fn collapse(&self) -> io::Result<()> {
+        // SAFETY: the range lies within the mapping, as in `all`. The advice changes how the kernel keeps these bytes, not what
+        // they are.
+        let refused = unsafe {
+            let begin = self.mapping.as_ptr().add(self.first);
+            libc::madvise(begin.cast_mut().cast(), BYTES, libc::MADV_COLLAPSE)
+        };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }

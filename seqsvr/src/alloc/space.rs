@@ -1,14 +1,13 @@
 //! Some sections in memory, or all: their ceilings, and the pages of touched uids. Any number
 //! of threads take numbers without a lock; only the raiser moves ceilings, after the store confirmed them.
-//! Wide slots hold distances too, so everything here counts from where the section was loaded. Sections go by their
-//! place among those that are held; the others are as if closed.
+//! Sections go by their place among those that are held; the others are as if closed.
 
 use std::ops::RangeInclusive;
 
-use super::pages::{Directory, Line, Seen, WIDE};
+use super::pages::{Directory, OPEN, last_of};
 use super::section::{Plan, Rules};
 use super::split::{Places, Split};
-use super::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
+use super::sync::{AtomicBool, AtomicU64, BLOCK, Mutex, MutexGuard, Ordering};
 
 /// What a take came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,16 +44,6 @@ pub(crate) enum Advance {
     Closed,
 }
 
-/// What lets most takes of a section do without looking at anything else of it. Apart from the rest, so that the gates of busy
-/// sections stay in the nearest cache.
-struct Gate {
-    /// Up to this distance numbers may be handed out without asking: never more than the section's confirmed
-    /// ceiling allows, often less. 0 where nothing was taken yet, and once the section is closed or where it is not here.
-    room: AtomicU32,
-    /// Where the uids stood when their section was loaded.
-    base: u64,
-}
-
 /// The ceiling that adjacent uids share.
 struct Section {
     /// Numbers at or below this may be handed out: confirmed by the store, at most the limit, 0 once closed.
@@ -87,10 +76,6 @@ pub(crate) struct Space {
     places: Places,
     /// By place.
     sections: Box<[Section]>,
-    /// The section of the first gate.
-    first_section: usize,
-    /// One for each section from the first to the last that is here, also for those between that are not.
-    gates: Box<[Gate]>,
     directory: Directory,
     /// Numbers passed over without being handed out. Locked while they are, and while all distances are
     /// summed, so that their difference never goes back.
@@ -107,20 +92,11 @@ impl Space {
             closed: AtomicBool::new(false),
             skipped: AtomicU64::new(0),
         };
-        let gate = |section| Gate {
-            room: AtomicU32::new(0),
-            base: places.of(section).map_or(0, |place| bases[place]),
-        };
-        // Without a section there is no gate, and so no uid.
-        let (uids, gates) = match places.ends() {
-            Some((first, last)) => ((split.first(first), split.last(last)), first..last + 1),
-            None => ((0, 0), 0..0),
-        };
+        // Without a section no uid is asked for.
+        let uids = places.ends().map_or((0, 0), |(first, last)| (split.first(first), split.last(last)));
         Self {
             split,
             rules,
-            first_section: gates.start,
-            gates: gates.map(gate).collect(),
             sections: bases.into_iter().map(section).collect(),
             places,
             directory: Directory::new(uids.0, uids.1),
@@ -128,37 +104,40 @@ impl Space {
         }
     }
 
-    /// The hot path: takes `count` numbers, 1 or more, for `uid` if it was touched and its section has room, and answers the last.
+    /// The hot path: takes `count` numbers, 1 or more, for `uid` if they lie in its open block, and answers the last.
     #[inline]
-    pub(crate) fn take_within_room(&self, uid: u32, count: u32) -> Option<u64> {
-        // Below the first it wraps around to what is not there.
-        let gate = self.gates.get(self.split.section(uid).wrapping_sub(self.first_section))?;
-        let distance = self.directory.leaf(uid)?.distance(uid);
+    pub(crate) fn take_open(&self, uid: u32, count: u32) -> Option<u64> {
+        let slot = self.directory.way(uid)?;
         // Relaxed: all that takers share is this one value, and a single atomic has one order of changes.
-        let seen = distance.load(Ordering::Relaxed);
-        let last = u64::from(seen) + u64::from(count);
-        if seen == 0 || last > u64::from(gate.room.load(Ordering::Acquire)) {
+        let seen = slot.load(Ordering::Relaxed);
+        let moved = seen.wrapping_add(u64::from(count));
+        // Who crosses into another block stands less than `count` above its beginning, and nobody can stand a whole block above it.
+        if seen < OPEN || moved % BLOCK < u64::from(count) {
             return None;
         }
-        // Cannot cut anything off: the room is an u32.
-        let moved = distance.compare_exchange(seen, last as u32, Ordering::Relaxed, Ordering::Relaxed);
-        moved.is_ok().then_some(gate.base + last)
+        slot.compare_exchange(seen, moved, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+        Some(moved & !OPEN)
     }
 
-    /// Takes `count` numbers, 1 or more, for `uid`, also where there was no room: not touched yet, near the
-    /// ceiling, contended, or wide.
+    /// Takes `count` numbers, 1 or more, for `uid`, also where no block was open: not touched yet, at the end of a block, near the
+    /// ceiling, contended, or beside a closed section.
     pub(crate) fn take(&self, uid: u32, count: u32) -> Take {
         let Some(section) = self.section(uid) else { return Take::Closed };
-        let line = self.line(uid);
+        let slot = self.directory.touch(uid);
         loop {
+            if section.is_closed() {
+                return Take::Closed;
+            }
             let ceiling = section.ceiling.load(Ordering::Acquire);
-            let seen = line.seen();
-            match self.rules.plan(section.base + seen.distance(), count, ceiling) {
-                Plan::Grant { last } if self.step(section, &line, seen, last - section.base) => {
-                    self.widen_room(section, uid, ceiling);
-                    return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
+            let seen = slot.load(Ordering::Relaxed);
+            match self.rules.plan(last_of(seen, section.base), count, ceiling) {
+                Plan::Grant { last } => {
+                    let open = self.rules.opens(last, ceiling);
+                    let to = if open { last | OPEN } else { last };
+                    if slot.compare_exchange(seen, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                        return Take::Granted { last, ahead: self.rules.ahead(last, ceiling) };
+                    }
                 }
-                Plan::Grant { .. } => {}
                 _ if section.is_closed() => return Take::Closed,
                 Plan::Raise { to } => return Take::Raise { to },
                 Plan::Exhausted => return Take::Exhausted,
@@ -169,10 +148,10 @@ impl Space {
     /// Makes everything handed out for `uid` from now on larger than `at_least`, which the limit allows.
     pub(crate) fn advance(&self, uid: u32, at_least: u64) -> Advance {
         let Some(section) = self.section(uid) else { return Advance::Closed };
-        let line = self.line(uid);
+        let slot = self.directory.touch(uid);
         loop {
-            let seen = line.seen();
-            let current = section.base + seen.distance();
+            let seen = slot.load(Ordering::Relaxed);
+            let current = last_of(seen, section.base);
             if section.is_closed() {
                 return Advance::Closed;
             }
@@ -182,12 +161,8 @@ impl Space {
             if at_least > section.ceiling.load(Ordering::Acquire) {
                 return Advance::Raise { to: self.rules.target(at_least) };
             }
-            if !seen.fits(at_least - section.base) {
-                self.promote(section, &line, seen);
-                continue;
-            }
             let mut skipped = self.lock_skipped();
-            if line.move_to(seen, at_least - section.base) {
+            if slot.compare_exchange(seen, at_least, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 section.skip(&mut skipped, at_least - current);
                 return Advance::Done;
             }
@@ -197,16 +172,14 @@ impl Space {
     /// The last number handed out for `uid`, or where an untouched one stands. `None`: its section is not here.
     pub(crate) fn current(&self, uid: u32) -> Option<u64> {
         let base = self.section(uid)?.base;
-        let leaf = self.directory.leaf(uid);
-        Some(base + leaf.map_or(0, |leaf| leaf.line(uid).seen().distance()))
+        let slot = self.directory.slot(uid);
+        Some(slot.map_or(base, |slot| last_of(slot.load(Ordering::Relaxed), base)))
     }
 
     /// How many numbers were handed out in the section at `place`, about: takers go on meanwhile. Walks its touched pages.
     pub(crate) fn allocated_in(&self, place: usize) -> u64 {
-        let section = self.places.section(place);
-        let (first, last) = (self.split.first(section), self.split.last(section));
         let skipped = self.sections[place].skipped.load(Ordering::Relaxed);
-        self.directory.moved(first, last).saturating_sub(skipped)
+        self.moved(place).saturating_sub(skipped)
     }
 
     /// The sections that are here, and their places.
@@ -218,10 +191,7 @@ impl Space {
     pub(crate) fn allocated(&self) -> u64 {
         let skipped = self.lock_skipped();
         // Wraps, as the sums do: only the difference is meant.
-        let moved = match self.places.ends() {
-            Some((first, last)) => self.directory.moved(self.split.first(first), self.split.last(last)),
-            None => 0,
-        };
+        let moved = (0..self.places.count()).map(|place| self.moved(place)).fold(0, u64::wrapping_add);
         moved.wrapping_sub(*skipped)
     }
 
@@ -254,11 +224,10 @@ impl Space {
             section.closed.store(true, Ordering::Release);
             section.ceiling.store(0, Ordering::Release);
         }
-        // Pairs with the fence in `widen_room`: either that sees the section closed, or this comes later.
-        fence(Ordering::SeqCst);
+        // Whatever block is or will be opened there: from now on each take looks at its section.
         for place in places {
-            let gate = self.places.section(place) - self.first_section;
-            self.gates[gate].room.store(0, Ordering::Release);
+            let (first, last) = self.uids(place);
+            self.directory.bar(first, last);
         }
     }
 
@@ -270,40 +239,15 @@ impl Space {
         self.places.of(self.split.section(uid)).map(|place| &self.sections[place])
     }
 
-    /// The line of `uid`, whose section is here.
-    fn line(&self, uid: u32) -> Line<'_> {
-        self.directory.touch(uid).touch(uid)
+    /// The first and the last uid of the section at `place`.
+    fn uids(&self, place: usize) -> (u32, u32) {
+        let section = self.places.section(place);
+        (self.split.first(section), self.split.last(section))
     }
 
-    /// Moves a line, promoting it first if it has to be; false: look again.
-    fn step(&self, section: &Section, line: &Line<'_>, seen: Seen, to: u64) -> bool {
-        if !seen.fits(to) {
-            self.promote(section, line, seen);
-            return false;
-        }
-        line.move_to(seen, to)
-    }
-
-    /// Lets a line go on in its wide slot, from the largest distance that a narrow one can hold.
-    #[cold]
-    fn promote(&self, section: &Section, line: &Line<'_>, seen: Seen) {
-        let mut skipped = self.lock_skipped();
-        if line.widen(seen) {
-            section.skip(&mut skipped, u64::from(WIDE - 1) - seen.distance());
-        }
-    }
-
-    fn widen_room(&self, section: &Section, uid: u32, ceiling: u64) {
-        let gate = &self.gates[self.split.section(uid) - self.first_section];
-        let distance = self.rules.carefree(ceiling).saturating_sub(section.base);
-        let room = distance.min(u64::from(WIDE - 1)) as u32;
-        if room <= gate.room.load(Ordering::Relaxed) {
-            return;
-        }
-        gate.room.fetch_max(room, Ordering::AcqRel);
-        fence(Ordering::SeqCst);
-        if section.is_closed() {
-            gate.room.store(0, Ordering::Release);
-        }
+    /// How far the uids of the section at `place` have come together, wrapping.
+    fn moved(&self, place: usize) -> u64 {
+        let (first, last) = self.uids(place);
+        self.directory.moved(first, last, self.sections[place].base)
     }
 }

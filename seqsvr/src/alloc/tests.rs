@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::section::{Plan, Rules};
 use super::split::Split;
+use super::sync::BLOCK;
 use crate::store::MAX_CEILING;
 
 fn rules() -> impl Strategy<Value = Rules> {
@@ -72,7 +73,13 @@ proptest! {
         let last = last.min(ceiling);
         let due = ceiling < rules.limit && ceiling - last < rules.step / 2;
         prop_assert_eq!(rules.ahead(last, ceiling).is_some(), due);
-        prop_assert!(last == 0 || due == (last > rules.carefree(ceiling)));
+    }
+
+    #[test]
+    fn an_open_block_ends_below_the_ceiling_and_before_a_raise_is_due((rules, last, ceiling) in situation()) {
+        let end = last | (BLOCK - 1);
+        let free = end <= ceiling && rules.ahead(end, ceiling).is_none();
+        prop_assert_eq!(rules.opens(last, ceiling), free);
     }
 
     #[test]
