@@ -16,13 +16,27 @@ mod space;
 mod split;
 
 mod sync {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+    use loom::sync::atomic::AtomicPtr;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
     pub(crate) const BLOCK: u64 = 4;
     pub(crate) const PAGE_UIDS: usize = 2;
     pub(crate) const LEAF_PAGES: usize = 2;
     pub(crate) const LEAVES: usize = 2;
+
+    /// The pointers to all leaves.
+    pub(crate) struct Pointers<T>(Box<[AtomicPtr<T>; LEAVES]>);
+
+    impl<T> Pointers<T> {
+        pub(crate) fn new() -> Self {
+            Self(Box::new(std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()))))
+        }
+
+        pub(crate) fn all(&self) -> &[AtomicPtr<T>; LEAVES] {
+            &self.0
+        }
+    }
 
     /// The slots of a leaf, without huge pages. Boxed: they do not move when it does.
     pub(crate) struct Slots(Box<[AtomicU64; PAGE_UIDS * LEAF_PAGES]>);

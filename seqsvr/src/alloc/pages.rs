@@ -8,7 +8,7 @@
 use std::array;
 use std::ptr;
 
-use super::sync::{AtomicPtr, AtomicU64, LEAF_PAGES, LEAVES, OnceLock, Ordering, PAGE_UIDS, Slots};
+use super::sync::{AtomicU64, LEAF_PAGES, OnceLock, Ordering, PAGE_UIDS, Pointers, Slots};
 
 /// Set in a slot whose block is open. No number has this bit.
 pub(crate) const OPEN: u64 = 1 << 63;
@@ -78,7 +78,7 @@ impl Leaf {
 pub(crate) struct Directory {
     /// For each leaf of the uid space where its slots begin: null until it is made, [`BARRED`] at the end. Of a fixed length, so that
     /// finding a slot takes no comparison with it.
-    ways: Box<[AtomicPtr<Table>; LEAVES]>,
+    ways: Pointers<Table>,
     /// The leaf that comes first.
     first: usize,
     leaves: Box<[OnceLock<Leaf>]>,
@@ -88,12 +88,7 @@ impl Directory {
     /// Room for the uids from `first` to `last`.
     pub(crate) fn new(first: u32, last: u32) -> Self {
         let (first, last) = (first as usize / LEAF_UIDS, last as usize / LEAF_UIDS);
-        let ways: Box<[_]> = (0..LEAVES).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
-        Self {
-            ways: ways.try_into().expect("it is as long as it was made"),
-            first,
-            leaves: (first..=last).map(|_| OnceLock::new()).collect(),
-        }
+        Self { ways: Pointers::new(), first, leaves: (first..=last).map(|_| OnceLock::new()).collect() }
     }
 
     /// The slot of `uid` if its leaf is there and not barred. Whoever finds 0 in it may only read it: its page may not be marked as
@@ -101,7 +96,7 @@ impl Directory {
     #[expect(unsafe_code, reason = "a random take is a tenth faster than through the leaf")]
     #[inline]
     pub(crate) fn way(&self, uid: u32) -> Option<&AtomicU64> {
-        let table = self.ways[uid as usize / LEAF_UIDS].load(Ordering::Acquire);
+        let table = self.ways.all()[uid as usize / LEAF_UIDS].load(Ordering::Acquire);
         if table.addr() <= BARRED.addr() {
             return None;
         }
@@ -113,7 +108,7 @@ impl Directory {
 
     /// Ends the ways to the leaves of the uids from `first` to `last`, for good.
     pub(crate) fn bar(&self, first: u32, last: u32) {
-        for way in &self.ways[first as usize / LEAF_UIDS..=last as usize / LEAF_UIDS] {
+        for way in &self.ways.all()[first as usize / LEAF_UIDS..=last as usize / LEAF_UIDS] {
             way.swap(BARRED, Ordering::AcqRel);
         }
     }
@@ -130,7 +125,7 @@ impl Directory {
             let leaf = Leaf::new();
             let table = ptr::from_ref(leaf.slots.all()).cast_mut();
             // Where it was barred meanwhile, it stays barred.
-            let _ = self.ways[index].compare_exchange(
+            let _ = self.ways.all()[index].compare_exchange(
                 ptr::null_mut(),
                 table,
                 Ordering::Release,

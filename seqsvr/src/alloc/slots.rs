@@ -1,13 +1,16 @@
-//! The memory of a leaf: zeroed 64-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
+//! The memory of a leaf, and of the pointers to all leaves, which is brought in as it is written.
+//!
+//! A leaf is zeroed 64-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
 //! that scattered uids cost little. Once half of the pages were touched, the kernel is asked to make one huge page of them, so
 //! that a random uid of a dense leaf costs one cache miss and a short walk of the page tables.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-use super::sync::{LEAF_PAGES, PAGE_UIDS};
+use super::sync::{LEAF_PAGES, LEAVES, PAGE_UIDS};
 
 /// Slots of a leaf.
 const SLOTS: usize = PAGE_UIDS * LEAF_PAGES;
@@ -72,5 +75,34 @@ impl Slots {
             libc::madvise(begin.cast_mut().cast(), BYTES, libc::MADV_COLLAPSE)
         };
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// A pointer for each leaf of the uid space, null at first. A node may have a tenure for each of many sections, so only what is
+/// written takes memory: 4 KiB for the first leaf, and 128 KiB for leaves all over the uid space.
+pub(crate) struct Pointers<T> {
+    mapping: MmapMut,
+    to: PhantomData<AtomicPtr<T>>,
+}
+
+impl<T> Pointers<T> {
+    /// All null.
+    ///
+    /// # Panics
+    ///
+    /// The process may have no more address space: as when any other allocation fails.
+    pub(crate) fn new() -> Self {
+        let length = size_of::<[AtomicPtr<T>; LEAVES]>();
+        let mapping = MmapOptions::new().len(length).no_reserve_swap().map_anon();
+        Self { mapping: mapping.expect("the process has address space for 128 KiB"), to: PhantomData }
+    }
+
+    /// The pointers.
+    #[expect(unsafe_code, reason = "no allocator promises zeros that take no memory")]
+    #[inline]
+    pub(crate) fn all(&self) -> &[AtomicPtr<T>; LEAVES] {
+        // SAFETY: the mapping is as long as the array and aligned to a page. It is anonymous, private, readable, writable and zeroed,
+        // and zeros are null pointers. Nobody reaches these bytes but as such pointers, and not beyond the life of `self.mapping`.
+        unsafe { &*self.mapping.as_ptr().cast() }
     }
 }
