@@ -148,7 +148,7 @@ impl Reign {
         self.stale |= member.health.status() != before;
     }
 
-    /// Whether a node answers, but cannot serve: its disk is full, or its settings are not those of the stores. One that still serves
+    /// Whether a node answers, but cannot serve: its settings are not those of the stores, say. One that still serves
     /// something is set aside only while no other one is: what no node can serve must not cost one after the other its sections.
     fn is_unable(&self, now: Moment, rules: &ArbiterRules, node: &str, probe: &Probe) -> bool {
         let late = probe.node == node && !probe.lapsed && probe.overdue >= rules.health.unserved;

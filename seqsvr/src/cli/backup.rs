@@ -19,7 +19,7 @@ use crate::store::{SectionStore, StoreError};
 const BACKUP: &str = "\
 Examples:
   seqsvr backup set0.backup --config arbiter0.toml       of StoreSvrs or etcd, while the cluster serves
-  seqsvr backup chat.backup --sqlite tidemark.seq.db     while the server is stopped
+  seqsvr backup shop.backup --sqlite sequences.db        of a program that embeds the allocator and is stopped
   SEQSVR_POSTGRES=postgres://seq@db/seq seqsvr backup set0.backup --schema set0
 The file is JSON Lines with a checksum, readable by its owner alone. It is written whole or not at all.";
 
@@ -27,7 +27,7 @@ const RESTORE: &str = "\
 Examples:
   seqsvr restore set0.backup --config arbiter0.toml      into new stores, all arbiters and AllocSvrs stopped
   seqsvr restore set0.backup --config arbiter0.toml --ahead 1000000000
-  seqsvr restore set0.backup --config arbiter0.toml --into-used     lowers nothing, raises every section
+  seqsvr restore set0.backup --config arbiter0.toml --into-used     raises what is lower, lowers nothing
 Numbers that were handed out after the backup do not come again, as long as fewer than --ahead were handed out to each user.";
 
 /// Which stores.

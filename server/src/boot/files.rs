@@ -81,6 +81,8 @@ enum Wrong {
     NoDatabase { how: &'static str, beside: PathBuf },
     #[error("is damaged ({0}); put back all files of one moment, and run `tidemark restored`")]
     DamagedDatabase(String),
+    #[error("was put back, and `tidemark restored` was interrupted; run it again")]
+    NotRestored,
 }
 
 /// A file beside the database.
@@ -170,6 +172,9 @@ pub(super) async fn check_and_stamp(
     new_installation: Uuid,
 ) -> Result<(), BootError> {
     let known = Identity::read(db).await?;
+    if known.restoring && rule == Rule::Strict {
+        return Err(BadFile { path: config.storage.file()?, wrong: Wrong::NotRestored }.into());
+    }
     let (_, key) = issued::issuer_files(config)?;
     let files = beside(config)?;
     let mut found = Vec::new();
@@ -193,7 +198,7 @@ pub(super) async fn check_and_stamp(
     let installation = known.installation.unwrap_or(new_installation);
     // A start that did not come to its end has marked some files already, and is gone on with.
     let mark = known.next.unwrap_or(Mark { start: last + 1, token });
-    Identity::begin(db, installation, mark).await?;
+    Identity::begin(db, installation, mark, rule == Rule::Restored).await?;
     // Side by side: a start waits for the slowest sync and not for their sum.
     let writes: Vec<_> = files
         .iter()

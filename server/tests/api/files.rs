@@ -60,6 +60,25 @@ async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
     }
 }
 
+/// `restored` renews numbers in several files; when it ends in between, some may come again.
+#[tokio::test]
+async fn after_an_interrupted_restored_nothing_starts_until_it_is_run_again() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    stopped(&data).await;
+    let ids = data.join("ids.db");
+    rusqlite::Connection::open(&ids).expect("opened").execute_batch(UNMARKABLE).expect("prepared");
+    let said = refused(&data, &["restored"]).await;
+    assert!(said.contains("ids.db cannot be used now"), "{said}");
+    rusqlite::Connection::open(&ids).expect("opened").execute_batch("DROP TRIGGER refuse").expect("mended");
+
+    let said = no_start(&data).await;
+    assert!(said.contains("tidemark.db was put back") && said.contains("run it again"), "{said}");
+    done(&data, &["restored"]).await;
+    let app = over(&data).await;
+    assert!(app.sign_up("cat").await.uid > 100_000);
+}
+
 /// Lets a start end when it marks this file, after those before it.
 const UNMARKABLE: &str = "
     CREATE TABLE IF NOT EXISTS tidemark_file (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL,

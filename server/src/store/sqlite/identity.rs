@@ -16,6 +16,8 @@ const CURRENT: &str = "start";
 const NEXT: &str = "start_next";
 const FILES: &str = "files";
 const KEY: &str = "invites_key";
+/// There while files that were put back are made good: before that is done, numbers may come a second time.
+pub(super) const RESTORING: &str = "restoring";
 
 /// What is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Identity {
     pub key: Option<String>,
     /// Whether a batch of a journal was ever folded into it, so that there was one.
     pub folded: bool,
+    /// Files were put back, and what has to be done then did not come to its end.
+    pub restoring: bool,
 }
 
 impl Identity {
@@ -50,12 +54,17 @@ impl Identity {
             files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
             key: text(KEY).await?,
             folded: meta::number(db.readers(), meta::FOLDED).await? > 0,
+            restoring: text(RESTORING).await?.is_some(),
         })
     }
 
-    /// A start begins: files may have this mark from now on.
-    pub async fn begin(db: &Db, installation: Uuid, next: Mark) -> Result<(), StoreError> {
+    /// A start begins: files may have this mark from now on. `restoring`: they were put back, and until the history is renamed no
+    /// other start may follow.
+    pub async fn begin(db: &Db, installation: Uuid, next: Mark, restoring: bool) -> Result<(), StoreError> {
         let mut tx = db.write().await?;
+        if restoring {
+            meta::put(&mut tx, RESTORING, 1).await?;
+        }
         meta::put(&mut tx, INSTALLATION, installation).await?;
         meta::put(&mut tx, NEXT, written(next)).await?;
         tx.commit().await

@@ -14,7 +14,7 @@ use super::fold::{self, write_group, write_open};
 use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{Applied, ChangedGroup, Generation};
-use super::{SqliteOptions, meta};
+use super::{SqliteOptions, identity, meta};
 use crate::domain::{Generation as Stay, Group, HistoryId, MessageId, Timestamp, Uid};
 use crate::store::archive::{Record, Restore, RestoreError};
 use crate::store::{Account, StoreError};
@@ -107,6 +107,7 @@ impl Restore for SqliteRestore {
 pub async fn rename_history(db: &Db, history: HistoryId) -> Result<(), StoreError> {
     let mut tx = db.write().await?;
     meta::put_history(&mut tx, history).await?;
+    meta::remove(&mut tx, identity::RESTORING).await?;
     tx.commit().await
 }
 
