@@ -206,7 +206,7 @@ impl Alloc {
         match life.quorum.on(cx, id, answer) {
             Some(Outcome::Read { asked, outcome }) => {
                 if outcome.is_ok() {
-                    life.hears.note(cx.now, asked + self.setup.lease);
+                    life.hears.note(cx.now, asked + life.node.lease());
                 }
                 if let Some(table) = outcome.as_ref().ok().and_then(|reading| reading.table.clone())
                     && life.table.as_ref().is_none_or(|known| known.version < table.version)

@@ -132,6 +132,7 @@ impl Faults {
             ail,
             lose,
             replace,
+            lease,
             halve,
             pause,
             part,
@@ -143,12 +144,13 @@ impl Faults {
             whim,
             ..
         } = self.mix;
-        let kinds: [(u64, Fault); 14] = [
+        let kinds: [(u64, Fault); 15] = [
             (crash, Self::crash),
             (leave, Self::leave),
             (ail, Self::ail),
             (lose, Self::lose),
             (replace, Self::replace),
+            (lease, Self::lease),
             (halve, Self::halve),
             (pause, Self::pause),
             (part, Self::part),

@@ -20,6 +20,8 @@ pub(crate) struct Mix {
     pub(crate) lose: u64,
     /// A replica, dead or alive, is replaced by a new one, and who does that may end in the middle.
     pub(crate) replace: u64,
+    /// The Set gets another lease, and who does that may end in the middle.
+    pub(crate) lease: u64,
     /// An arbiter ends when it has written a table to one replica only, which one AllocSvr does not hear of.
     pub(crate) halve: u64,
     /// A process stands still, often for longer than a lease, or a machine is suspended.
@@ -54,6 +56,7 @@ impl Mix {
             ail: 1,
             lose: 1,
             replace: 1,
+            lease: 1,
             halve: 1,
             pause: 6,
             part: 3,
@@ -75,7 +78,7 @@ impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
         let packets = (0, 0, 0);
-        let (crash, leave, ail, lose, replace, halve, pause) = Default::default();
+        let (crash, leave, ail, lose, replace, lease, halve, pause) = Default::default();
         let (part, one_way, callers, drift, jump, storm, whim) = Default::default();
         let (gap, late) = (400 * MILLI, 100 * MILLI);
         Self {
@@ -85,6 +88,7 @@ impl Mix {
             ail,
             lose,
             replace,
+            lease,
             halve,
             pause,
             part,
@@ -117,6 +121,11 @@ impl Mix {
     /// Replicas are replaced as often as there are new ones, while packets are late.
     pub(crate) fn replacements() -> Self {
         Self { gap: 800 * MILLI, replace: 6, drift: 1, crash: 1, ..Self::late() }
+    }
+
+    /// The lease is changed while processes are cut off.
+    pub(crate) fn leases() -> Self {
+        Self { lease: 4, ..Self::cuts() }
     }
 
     /// AllocSvrs answer and cannot serve, for long enough to be set aside.

@@ -155,8 +155,11 @@ impl Quorum {
                 self.ask(cx, number, asks);
                 None
             }
-            Step::Done(outcome) => {
+            Step::Done(mut outcome) => {
                 let call = self.calls.remove(&number)?;
+                if let Outcome::Read { outcome: Ok(reading), .. } = &mut outcome {
+                    reading.bounds = call.configuration.as_ref().map(|one| one.bounds());
+                }
                 self.out.retain(|_, (call, _)| *call != number);
                 self.heard(cx, call);
                 if let Outcome::Claim { standing, outcome: Ok(_) } = &outcome {

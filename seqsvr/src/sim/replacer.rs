@@ -1,14 +1,16 @@
-//! Somebody who runs `seqsvr store replace`, again and again until the store is replaced: the real round of the change over the
-//! simulated network. This shell does what the command does: asks the replicas what is in force, begins anew when others
+//! Somebody who runs `seqsvr store replace` or `seqsvr store lease`, again and again until that is done: the real round of the change
+//! over the simulated network. This shell does what the command does: asks the replicas what is in force, begins anew when others
 //! are in the way, and completes what others have begun. It may end at any moment; what is to be replaced stays known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::message::{Input, Packet, Tick};
 use super::quorum::{Access, place_of};
 use super::world::Cx;
 use super::{MILLI, SECOND};
+use crate::clock::Moment;
 use crate::replica::message::{Description, Phase};
 use crate::replica::{Answer, Question};
 use crate::store::quorum::rounds::{ChangeError, ChangeRound, Step, Timed, asked};
@@ -16,11 +18,16 @@ use crate::store::{Address, Configuration, Member};
 
 /// What is to be done.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
-    /// The id of the member that goes.
-    pub(crate) old: u64,
-    /// Who takes its place.
-    pub(crate) new: Member,
+pub(crate) enum Task {
+    /// A store takes the place of another.
+    Replace {
+        /// The id of the member that goes.
+        old: u64,
+        /// Who takes its place.
+        new: Member,
+    },
+    /// The Set gets this lease.
+    Lease(Duration),
 }
 
 /// See the module.
@@ -41,6 +48,8 @@ struct Life {
     /// Questions that are out, to which replica of the round.
     out: BTreeMap<u64, usize>,
     change: Option<Change>,
+    /// The configuration in force that grants a shorter lease than somebody may hold, and until when he may.
+    shortening: Option<(u64, Moment)>,
 }
 
 /// A round under way.
@@ -68,9 +77,9 @@ impl Replacer {
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
             Input::Start => {
-                let (known, out, change) = Default::default();
+                let (known, out, change, shortening) = Default::default();
                 let next = cx.chance.number() >> 8;
-                self.life = Some(Life { next, ballot: 0, known, joins: false, out, change });
+                self.life = Some(Life { next, ballot: 0, known, joins: false, out, change, shortening });
                 self.describe(cx);
             }
             Input::Tick(Tick::Next) => self.describe(cx),
@@ -85,7 +94,8 @@ impl Replacer {
         let (Some(life), Some(task)) = (&mut self.life, &self.task) else { return };
         (life.joins, life.change) = (false, None);
         life.out.clear();
-        for place in self.access.replicas.iter().copied().chain([place_of(task.new.id)]) {
+        let new = if let Task::Replace { new, .. } = task { Some(place_of(new.id)) } else { None };
+        for place in self.access.replicas.iter().copied().chain(new) {
             life.next += 1;
             life.out.insert(life.next, place);
             cx.send(place, Packet::Question { id: life.next, to: None, question: Question::Describe });
@@ -104,7 +114,8 @@ impl Replacer {
             };
         }
         if let Some(Answer::Described(Description { id, phase, configuration, .. })) = answer {
-            life.joins |= id == task.new.id && phase == Phase::Joining;
+            life.joins |=
+                matches!(task, Task::Replace { new, .. } if new.id == id) && phase == Phase::Joining;
             let number = |one: &Option<Arc<Configuration>>| one.as_ref().map(|one| one.number);
             if number(&configuration) > number(&life.known) {
                 life.known = configuration;
@@ -121,11 +132,20 @@ impl Replacer {
             cx.tick_in(SECOND / 2..SECOND, Tick::Next);
             return;
         };
-        match (known.has(task.old), known.has(task.new.id)) {
+        let (old, new) = match task {
+            Task::Lease(lease) => {
+                let settled =
+                    life.shortening.is_some_and(|(number, at)| number == known.number && cx.now >= at);
+                let next = known.toward_lease(*lease).or_else(|| known.settled().filter(|_| settled));
+                return self.carry(cx, Arc::clone(&known), next.map_or(known, Arc::new));
+            }
+            Task::Replace { old, new } => (*old, new.clone()),
+        };
+        match (known.has(old), known.has(new.id)) {
             (_, true) => self.carry(cx, Arc::clone(&known), known),
             (true, false) if life.joins => {
-                let name = known.members.iter().find(|one| one.id == task.old).map(|one| one.name.clone());
-                let next = known.replacing(&name.unwrap_or_default(), task.new.clone());
+                let name = known.members.iter().find(|one| one.id == old).map(|one| one.name.clone());
+                let next = known.replacing(&name.unwrap_or_default(), new);
                 self.carry(cx, known, Arc::new(next));
             }
             (true, false) => cx.tick_in(SECOND / 2..SECOND, Tick::Next),
@@ -168,12 +188,24 @@ impl Replacer {
         let Some(Change { current, next, .. }) = life.change.take() else { return };
         life.out.clear();
         match outcome {
-            Ok(()) if next.has(task.new.id) => {
-                self.task = None;
-                return;
+            Ok(()) => {
+                let done = match task {
+                    Task::Replace { new, .. } => next.has(new.id),
+                    Task::Lease(lease) => next.lease == *lease && next.transition.is_none(),
+                };
+                if done {
+                    self.task = None;
+                    return;
+                }
+                if matches!(task, Task::Lease(lease) if next.lease == *lease) {
+                    // In force by now: whoever read under an earlier one asked before.
+                    let at = cx.now + next.awaited() * 11 / 10;
+                    life.shortening = Some((next.number, at));
+                    return cx.tick(at, Tick::Next);
+                }
+                // Another change was to be completed first.
+                life.known = Some(next);
             }
-            // Another change was to be completed first.
-            Ok(()) => life.known = Some(next),
             Err(ChangeError::Another(accepted)) => return self.carry(cx, current, accepted),
             Err(ChangeError::Outbid(higher)) => life.ballot = life.ballot.max(higher),
             // It may have been cut off before enough had it.

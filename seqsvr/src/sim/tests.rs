@@ -100,7 +100,7 @@ fn every_promise_holds_whatever_goes_wrong() {
 #[test]
 fn every_promise_holds_under_the_mixes_that_catch_broken_rules() {
     let mixes = [Mix::pauses(), Mix::late(), Mix::cuts(), Mix::losses(), Mix::halves(), Mix::leaves()];
-    for mix in mixes.into_iter().chain([Mix::replacements(), Mix::ailments()]) {
+    for mix in mixes.into_iter().chain([Mix::replacements(), Mix::leases(), Mix::ailments()]) {
         assert_holds(&Trial { mix, ..Trial::all() }, 0..20);
     }
     let bent: [Where; 4] = [
@@ -216,6 +216,7 @@ fn stores_are_replaced_nodes_leave_and_fail_callers_give_up_and_ask_for_several_
         Mix::replacements(),
         &["Sealed {", "Accepted", "Installed", "Newer", "Removed", "Behind", "Outbid"],
     );
+    happen(Mix::leases(), &["transition: Some(Shortening"]);
     happen(Mix::ailments(), &["Refused(", "overdue: 5."]);
 }
 
@@ -231,7 +232,7 @@ fn a_seed_replays_to_the_same_history() {
 #[test]
 fn leases_on_a_clock_that_jumps_would_be_noticed() {
     let trial = Trial { clocks: Shows::Wall, ..Trial::all() };
-    assert!((0..100).any(|seed| trial.run(seed).is_wrong()));
+    assert!((0..200).any(|seed| trial.run(seed).is_wrong()));
 }
 
 /// Every row that starts like this, and how many rows hold and break.

@@ -73,10 +73,7 @@ impl Faults {
     /// In half of the cases the old one is dead; else it lives on, and may not hear of it. Often while an AllocSvr reaches the old one
     /// more easily than those that stay. Who replaces it may end in the middle, and go on later.
     pub(super) fn replace(&mut self, cluster: &mut Cluster) {
-        let idle = cluster.replacers.clone().into_iter().find(|&one| {
-            let task = cluster.task(one);
-            task.is_some_and(|task| task.is_none())
-        });
+        let idle = Self::idle(cluster);
         let mut members = cluster.members();
         let (sizes, missing) = (cluster.shape.sizes, self.missing(cluster, &members).len());
         let most = (sizes.n() - sizes.w()).min(sizes.w() - 1);
@@ -100,14 +97,39 @@ impl Faults {
             let (slow, lost) = stay.split_at(sizes.w() - 1);
             self.strain(cluster, slow, lost, 400 * MILLI);
         }
-        let task = Task { old: member_at(old).id, new: member_at(new) };
+        self.begin(cluster, replacer, Task::Replace { old: member_at(old).id, new: member_at(new) });
+        if cluster.world.chance.permille(400) {
+            self.later(cluster, 25 * MILLI, Next::Fail(replacer));
+        }
+    }
+
+    /// To half or twice as long as it was at first, or back. Who does that may end while the earlier lease is still held.
+    pub(super) fn lease(&mut self, cluster: &mut Cluster) {
+        let (members, sizes) = (cluster.members(), cluster.shape.sizes);
+        let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
+        // The command asks first whether enough of them are there.
+        if self.missing(cluster, &members).len() > sizes.n() - sizes.w() {
+            return;
+        }
+        let first = cluster.shape.lease;
+        let lease = *cluster.world.chance.pick(&[first / 2, first, first * 2]);
+        self.begin(cluster, replacer, Task::Lease(lease));
+        if cluster.world.chance.permille(400) {
+            self.later(cluster, 2 * SECOND, Next::Fail(replacer));
+        }
+    }
+
+    /// Somebody who has nothing to do.
+    fn idle(cluster: &mut Cluster) -> Option<Place> {
+        let mut replacers = cluster.replacers.clone().into_iter();
+        replacers.find(|&one| cluster.task(one).is_some_and(|task| task.is_none()))
+    }
+
+    fn begin(&self, cluster: &mut Cluster, replacer: Place, task: Task) {
         if let Some(open) = cluster.task(replacer) {
             *open = Some(task);
         }
         cluster.world.crash(replacer);
         cluster.world.start(replacer);
-        if cluster.world.chance.permille(400) {
-            self.later(cluster, 25 * MILLI, Next::Fail(replacer));
-        }
     }
 }
