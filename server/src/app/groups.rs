@@ -56,7 +56,7 @@ impl Groups {
     /// The group, for one who is in it.
     pub async fn get(&self, by: Uid, gid: GroupId) -> Result<GroupView, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
-        let group = group.filter(|group| group.stay_of(by).is_some()).ok_or(SendError::UnknownGroup)?;
+        let group = group.filter(|group| group.epoch_of(by).is_some()).ok_or(SendError::UnknownGroup)?;
         let uids: Vec<Uid> = group.active().map(|member| member.uid).collect();
         let names = self.directory.names(&uids).await.map_err(|_| SendError::Unavailable)?;
         let members = uids
@@ -90,7 +90,7 @@ impl Groups {
 
     /// Whether `uid` is in it.
     pub(super) async fn has(&self, gid: GroupId, uid: Uid) -> Result<bool, StoreError> {
-        Ok(self.store.group(gid).await?.is_some_and(|group| group.stay_of(uid).is_some()))
+        Ok(self.store.group(gid).await?.is_some_and(|group| group.epoch_of(uid).is_some()))
     }
 
     /// Whether `by` has made the change called `name`.

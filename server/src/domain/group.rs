@@ -7,16 +7,16 @@ use super::{GroupId, Uid};
 
 /// Which of a user's stays in a group: 1 for the first, one more for each rejoining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Generation(pub u32);
+pub struct MembershipEpoch(pub u32);
 
 /// One who is or was in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Who.
     pub uid: Uid,
-    /// The current or last stay.
-    pub generation: Generation,
-    /// Whether the stay goes on.
+    /// The current or last membership epoch.
+    pub epoch: MembershipEpoch,
+    /// Whether the membership epoch goes on.
     pub active: bool,
 }
 
@@ -44,11 +44,11 @@ pub enum GroupStep {
         members: Vec<Uid>,
     },
     /// Somebody came in.
-    Added(Uid, Generation),
-    /// Somebody was put out; the stay that ended.
-    Removed(Uid, Generation),
-    /// Somebody left by themselves; the stay that ended.
-    Left(Uid, Generation),
+    Added(Uid, MembershipEpoch),
+    /// Somebody was put out; the membership epoch that ended.
+    Removed(Uid, MembershipEpoch),
+    /// Somebody left by themselves; the membership epoch that ended.
+    Left(Uid, MembershipEpoch),
 }
 
 impl GroupStep {
@@ -62,10 +62,10 @@ impl GroupStep {
         }
     }
 
-    /// The stay that it ends, if it ends one.
-    pub fn ends(&self) -> Option<(Uid, Generation)> {
+    /// The membership epoch that it ends, if it ends one.
+    pub fn ends(&self) -> Option<(Uid, MembershipEpoch)> {
         match *self {
-            GroupStep::Removed(uid, generation) | GroupStep::Left(uid, generation) => Some((uid, generation)),
+            GroupStep::Removed(uid, epoch) | GroupStep::Left(uid, epoch) => Some((uid, epoch)),
             GroupStep::Created { .. } | GroupStep::Added(..) => None,
         }
     }
@@ -87,7 +87,7 @@ impl Group {
     pub fn create(change: &GroupChange) -> Option<Group> {
         let GroupStep::Created { name, members } = &change.step else { return None };
         let mut members: Vec<Member> =
-            members.iter().map(|&uid| Member { uid, generation: Generation(1), active: true }).collect();
+            members.iter().map(|&uid| Member { uid, epoch: MembershipEpoch(1), active: true }).collect();
         members.sort_by_key(|member| member.uid);
         members.dedup_by_key(|member| member.uid);
         Some(Group { gid: change.gid, name: name.clone(), version: 1, members })
@@ -102,9 +102,9 @@ impl Group {
         next.version += 1;
         match change.step {
             GroupStep::Created { .. } => return None,
-            GroupStep::Added(uid, generation) => next.set(Member { uid, generation, active: true }),
-            GroupStep::Removed(uid, generation) | GroupStep::Left(uid, generation) => {
-                next.set(Member { uid, generation, active: false });
+            GroupStep::Added(uid, epoch) => next.set(Member { uid, epoch, active: true }),
+            GroupStep::Removed(uid, epoch) | GroupStep::Left(uid, epoch) => {
+                next.set(Member { uid, epoch, active: false });
             }
         }
         Some(next)
@@ -117,17 +117,17 @@ impl Group {
         }
     }
 
-    /// The stay of `uid`, if it goes on.
-    pub fn stay_of(&self, uid: Uid) -> Option<Generation> {
+    /// The membership epoch of `uid`, if it goes on.
+    pub fn epoch_of(&self, uid: Uid) -> Option<MembershipEpoch> {
         let at = self.members.binary_search_by_key(&uid, |m| m.uid).ok()?;
-        self.members[at].active.then_some(self.members[at].generation)
+        self.members[at].active.then_some(self.members[at].epoch)
     }
 
-    /// The generation that a (re)joining of `uid` would start.
-    pub fn next_generation(&self, uid: Uid) -> Generation {
+    /// The epoch that a (re)joining of `uid` would start.
+    pub fn next_epoch(&self, uid: Uid) -> MembershipEpoch {
         match self.members.binary_search_by_key(&uid, |m| m.uid) {
-            Ok(at) => Generation(self.members[at].generation.0 + 1),
-            Err(_) => Generation(1),
+            Ok(at) => MembershipEpoch(self.members[at].epoch.0 + 1),
+            Err(_) => MembershipEpoch(1),
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let add = |version, uid| GroupChange {
             gid: group.gid,
             from_version: version,
-            step: GroupStep::Added(uid, Generation(1)),
+            step: GroupStep::Added(uid, MembershipEpoch(1)),
         };
         let second = group.apply(&add(1, Uid(3))).expect("current");
         assert_eq!(second.apply(&add(1, Uid(4))), None);
@@ -160,11 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn rejoining_starts_a_new_generation() {
+    fn rejoining_starts_a_new_epoch() {
         let group = made();
-        let step = GroupStep::Left(Uid(2), group.stay_of(Uid(2)).expect("in"));
+        let step = GroupStep::Left(Uid(2), group.epoch_of(Uid(2)).expect("in"));
         let left = group.apply(&GroupChange { gid: group.gid, from_version: 1, step }).expect("current");
-        assert_eq!(left.stay_of(Uid(2)), None);
-        assert_eq!(left.next_generation(Uid(2)), Generation(2));
+        assert_eq!(left.epoch_of(Uid(2)), None);
+        assert_eq!(left.next_epoch(Uid(2)), MembershipEpoch(2));
     }
 }

@@ -14,7 +14,7 @@ pub mod time;
 
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, Kind};
-pub use group::{Generation, Group, GroupChange, GroupStep, Member};
+pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use message::{Body, Digest, TextError};

@@ -190,5 +190,5 @@ impl Numbering<'_> {
 }
 
 fn row(recipient: Recipient, message_id: MessageId) -> Row {
-    Row { receiver: recipient.uid, message_id, generation: recipient.generation }
+    Row { receiver: recipient.uid, message_id, epoch: recipient.epoch }
 }

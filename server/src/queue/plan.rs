@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Generation, Group, GroupChange, GroupId, GroupStep, Kind,
-    MessageId, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, Kind,
+    MembershipEpoch, MessageId, Timestamp, Uid,
 };
 use crate::store::{Recipient, Sent};
 
@@ -115,7 +115,7 @@ impl Planner {
                 }
                 let pair = [who, other];
                 let copies = if who == other { 1 } else { 2 };
-                pair[..copies].iter().map(|&uid| Recipient { uid, generation: Generation(0) }).collect()
+                pair[..copies].iter().map(|&uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect()
             }
             Conversation::Group(gid) => {
                 let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
@@ -144,7 +144,7 @@ impl Planner {
         }
         *mark = message_id;
         let content = self.content(Kind::Receipt, who, conversation, None, Body::receipt(message_id));
-        let recipients = vec![Recipient { uid: who, generation: Generation(0) }];
+        let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
         Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
     }
@@ -202,15 +202,15 @@ impl Planner {
     }
 
     fn joining(&self, who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
-        let group = group.filter(|group| group.stay_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
+        let group = group.filter(|group| group.epoch_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
         self.person(uid)?;
-        if group.stay_of(uid).is_some() {
+        if group.epoch_of(uid).is_some() {
             return Err(SendError::AlreadyMember);
         }
         if group.active().count() >= self.limits.members {
             return Err(SendError::GroupFull(self.limits.members));
         }
-        Ok(GroupStep::Added(uid, group.next_generation(uid)))
+        Ok(GroupStep::Added(uid, group.next_epoch(uid)))
     }
 
     fn person(&self, uid: Uid) -> Result<Person, SendError> {
@@ -231,17 +231,17 @@ impl Planner {
 }
 
 fn leaving(who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
-    let group = group.filter(|group| group.stay_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
-    let stay = group.stay_of(uid).ok_or(SendError::NotMember)?;
-    Ok(if uid == who { GroupStep::Left(uid, stay) } else { GroupStep::Removed(uid, stay) })
+    let group = group.filter(|group| group.epoch_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
+    let epoch = group.epoch_of(uid).ok_or(SendError::NotMember)?;
+    Ok(if uid == who { GroupStep::Left(uid, epoch) } else { GroupStep::Removed(uid, epoch) })
 }
 
 /// The members of `group`, `who` first; refused unless `who` is one.
 fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
-    let own = group.stay_of(who).ok_or(SendError::UnknownGroup)?;
+    let own = group.epoch_of(who).ok_or(SendError::UnknownGroup)?;
     let others = group.active().filter(|member| member.uid != who);
-    let others = others.map(|member| Recipient { uid: member.uid, generation: member.generation });
-    Ok(std::iter::once(Recipient { uid: who, generation: own }).chain(others).collect())
+    let others = others.map(|member| Recipient { uid: member.uid, epoch: member.epoch });
+    Ok(std::iter::once(Recipient { uid: who, epoch: own }).chain(others).collect())
 }
 
 #[cfg(test)]

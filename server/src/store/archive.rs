@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::{Account, Pending, Sent, StoreError};
 use crate::domain::{
-    ClientId, Entry, Generation, Group, GroupId, HistoryId, MessageId, PartitionKey, Timestamp, Uid,
+    ClientId, Entry, Group, GroupId, HistoryId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid,
 };
 
 /// The kinds of records, in the order in which an archive holds them.
@@ -19,7 +19,7 @@ pub enum Section {
     /// By gid.
     Groups,
     /// By gid, then uid.
-    Stays,
+    EndedEpochs,
     /// By partition key, then receiver, then message id.
     Rows,
     /// By the sender's partition key, then sender, then `client_id`.
@@ -30,8 +30,14 @@ pub enum Section {
 
 impl Section {
     /// All of them, in order.
-    pub const ALL: [Section; 6] =
-        [Section::Accounts, Section::Groups, Section::Stays, Section::Rows, Section::Sent, Section::Pending];
+    pub const ALL: [Section; 6] = [
+        Section::Accounts,
+        Section::Groups,
+        Section::EndedEpochs,
+        Section::Rows,
+        Section::Sent,
+        Section::Pending,
+    ];
 }
 
 /// One thing that an installation remembers.
@@ -41,14 +47,14 @@ pub enum Record {
     Account(Account, Timestamp),
     /// A group as last accepted.
     Group(Group),
-    /// The last stay in a group that ended with a row in the member's inbox (I13).
-    Stay(GroupId, Uid, Generation),
+    /// The last membership epoch in a group that ended with a row in the member's inbox (I13).
+    EndedEpoch(GroupId, Uid, MembershipEpoch),
     /// A row of an inbox.
     Row(Entry),
     /// The idempotency record of a sender's `client_id` (I4).
     Sent(Uid, ClientId, Sent),
-    /// An acceptance with copies owed (I5), and the stay that its content ends.
-    Pending(Pending, Option<(Uid, Generation)>),
+    /// An acceptance with copies owed (I5), and the membership epoch that its content ends.
+    Pending(Pending, Option<(Uid, MembershipEpoch)>),
 }
 
 /// Where a record stands in its section; records of one section compare as the section is ordered.
@@ -58,8 +64,8 @@ pub enum Key {
     Account(Uid),
     /// Of a group.
     Group(GroupId),
-    /// Of the end of a stay.
-    Stay(GroupId, Uid),
+    /// Of the end of a membership epoch.
+    EndedEpoch(GroupId, Uid),
     /// Of a row; the last part is its message id.
     Row(PartitionKey, Uid, u64),
     /// Of an idempotency record.
@@ -74,7 +80,7 @@ impl Record {
         match self {
             Record::Account(account, _) => Key::Account(account.uid),
             Record::Group(group) => Key::Group(group.gid),
-            Record::Stay(gid, uid, _) => Key::Stay(*gid, *uid),
+            Record::EndedEpoch(gid, uid, _) => Key::EndedEpoch(*gid, *uid),
             Record::Row(entry) => {
                 Key::Row(entry.receiver.partition_key(), entry.receiver, entry.message_id.get())
             }
@@ -90,7 +96,7 @@ impl Key {
         match self {
             Key::Account(_) => Section::Accounts,
             Key::Group(_) => Section::Groups,
-            Key::Stay(..) => Section::Stays,
+            Key::EndedEpoch(..) => Section::EndedEpochs,
             Key::Row(..) => Section::Rows,
             Key::Sent(..) => Section::Sent,
             Key::Pending(_) => Section::Pending,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::{
-    ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupChange, GroupId, HistoryId,
+    ClientId, Content, Conversation, Digest, Entry, Group, GroupChange, GroupId, HistoryId, MembershipEpoch,
     MessageId, RangeQuery, Timestamp, Uid,
 };
 
@@ -40,8 +40,8 @@ pub struct Row {
     pub receiver: Uid,
     /// The new id; larger than every id in that inbox.
     pub message_id: MessageId,
-    /// The stay on which the acceptance counted the receiver in; `Generation(0)` outside groups.
-    pub generation: Generation,
+    /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
+    pub epoch: MembershipEpoch,
 }
 
 /// One to whom a copy is still owed.
@@ -49,8 +49,8 @@ pub struct Row {
 pub struct Recipient {
     /// Whose inbox.
     pub uid: Uid,
-    /// The stay on which the acceptance counted the receiver in; `Generation(0)` outside groups.
-    pub generation: Generation,
+    /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
+    pub epoch: MembershipEpoch,
 }
 
 /// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
@@ -95,7 +95,7 @@ pub enum Copied {
     Stored,
     /// It had been a row before, under another id; the new number is a gap.
     Already,
-    /// The receiver's stay had ended with an earlier row (I13): nothing is owed any more.
+    /// The receiver's membership epoch had ended with an earlier row (I13): nothing is owed any more.
     Void,
 }
 
@@ -106,7 +106,7 @@ pub enum Done {
     Accepted(AcceptanceId, Vec<Copied>),
     /// A [`Deliver`], durable now; what became of its rows, in their order.
     Delivered(Vec<Copied>),
-    /// The group had changed since the write was decided, or the sender's own stay had ended; decide again.
+    /// The group had changed since the write was decided, or the sender's own membership epoch had ended; decide again.
     GroupChanged,
     /// The database refuses this write for good; the text is for the log, never for a stranger.
     Rejected(String),
@@ -211,8 +211,8 @@ impl Summary {
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
 ///   write, the store retries the others without it; the order of a receiver's rows is kept.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`).
-/// - **Stays.** A row whose content ends a stay (`GroupStep::ends`) closes it in its own transaction; later rows
-///   of that stay in that inbox are `Void` (I13).
+/// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
+///   of that epoch in that inbox are `Void` (I13).
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
 /// - **Two ways to read.** `sent`, `pending`, `newest`, `entries`, `read_marks` and `group` are for the queues: no number of other

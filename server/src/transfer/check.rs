@@ -149,7 +149,7 @@ impl Rules {
                 self.groups.insert(group.gid);
                 group.members.iter().try_for_each(|member| self.knows(member.uid))
             }
-            Record::Stay(gid, uid, _) => {
+            Record::EndedEpoch(gid, uid, _) => {
                 self.knows_conversation(Conversation::Group(*gid))?;
                 self.knows(*uid)
             }

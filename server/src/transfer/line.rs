@@ -106,7 +106,7 @@ impl Totals {
         *match record {
             Record::Account(..) => &mut self.account,
             Record::Group(..) => &mut self.group,
-            Record::Stay(..) => &mut self.stay,
+            Record::EndedEpoch(..) => &mut self.stay,
             Record::Row(..) => &mut self.row,
             Record::Sent(..) => &mut self.sent,
             Record::Pending(..) => &mut self.pending,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::line::parse;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupId, Kind, Member,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, Kind, Member, MembershipEpoch,
     MessageId, Timestamp, Uid,
 };
 use crate::store::archive::Record;
@@ -50,7 +50,7 @@ struct MemberPart {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StayLine {
+struct EndedEpochLine {
     #[serde(rename = "type")]
     tag: String,
     gid: u64,
@@ -101,14 +101,14 @@ struct PendingLine {
     client_id: Option<Uuid>,
     body: Box<RawValue>,
     sent_at: String,
-    owed: Vec<StayPart>,
+    owed: Vec<EpochPart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ends: Option<StayPart>,
+    ends: Option<EpochPart>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StayPart {
+struct EpochPart {
     uid: u32,
     generation: u32,
 }
@@ -119,8 +119,8 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
         "account" => parse::<AccountLine>(text)?.read(),
         "group" => Ok(parse::<GroupLine>(text)?.read()),
         "stay" => {
-            let StayLine { gid, uid, generation, .. } = parse(text)?;
-            Ok(Record::Stay(GroupId(gid), Uid(uid), Generation(generation)))
+            let EndedEpochLine { gid, uid, generation, .. } = parse(text)?;
+            Ok(Record::EndedEpoch(GroupId(gid), Uid(uid), MembershipEpoch(generation)))
         }
         "row" => parse::<RowLine>(text)?.read(),
         "sent" => parse::<SentLine>(text)?.read(),
@@ -147,11 +147,11 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             version: group.version,
             members: group.members.iter().map(MemberPart::of).collect(),
         }),
-        Record::Stay(gid, uid, generation) => serde_json::to_string(&StayLine {
+        Record::EndedEpoch(gid, uid, epoch) => serde_json::to_string(&EndedEpochLine {
             tag: "stay".into(),
             gid: gid.0,
             uid: uid.0,
-            generation: generation.0,
+            generation: epoch.0,
         }),
         Record::Row(entry) => serde_json::to_string(&RowLine {
             tag: "row".into(),
@@ -181,8 +181,8 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             client_id: pending.content.client_id.map(|id| id.0),
             body: RawValue::from_string(pending.content.body.as_json().to_owned())?,
             sent_at: pending.content.sent_at.to_rfc3339(),
-            owed: pending.owed.iter().map(|to| StayPart::of(to.uid, to.generation)).collect(),
-            ends: ends.map(|(uid, generation)| StayPart::of(uid, generation)),
+            owed: pending.owed.iter().map(|to| EpochPart::of(to.uid, to.epoch)).collect(),
+            ends: ends.map(|(uid, epoch)| EpochPart::of(uid, epoch)),
         }),
     }
 }
@@ -246,31 +246,30 @@ impl PendingLine {
             body: body(&self.body)?,
             sent_at: time(&self.sent_at)?,
         };
-        let owed =
-            self.owed.iter().map(StayPart::read).map(|(uid, generation)| Recipient { uid, generation });
+        let owed = self.owed.iter().map(EpochPart::read).map(|(uid, epoch)| Recipient { uid, epoch });
         let acceptance = AcceptanceId(self.acceptance);
         let pending = Pending { acceptance, content: Arc::new(content), owed: owed.collect() };
-        Ok(Record::Pending(pending, self.ends.as_ref().map(StayPart::read)))
+        Ok(Record::Pending(pending, self.ends.as_ref().map(EpochPart::read)))
     }
 }
 
 impl MemberPart {
     fn of(member: &Member) -> MemberPart {
-        MemberPart { uid: member.uid.0, generation: member.generation.0, active: member.active }
+        MemberPart { uid: member.uid.0, generation: member.epoch.0, active: member.active }
     }
 
     fn read(&self) -> Member {
-        Member { uid: Uid(self.uid), generation: Generation(self.generation), active: self.active }
+        Member { uid: Uid(self.uid), epoch: MembershipEpoch(self.generation), active: self.active }
     }
 }
 
-impl StayPart {
-    fn of(uid: Uid, generation: Generation) -> StayPart {
-        StayPart { uid: uid.0, generation: generation.0 }
+impl EpochPart {
+    fn of(uid: Uid, epoch: MembershipEpoch) -> EpochPart {
+        EpochPart { uid: uid.0, generation: epoch.0 }
     }
 
-    fn read(&self) -> (Uid, Generation) {
-        (Uid(self.uid), Generation(self.generation))
+    fn read(&self) -> (Uid, MembershipEpoch) {
+        (Uid(self.uid), MembershipEpoch(self.generation))
     }
 }
 
@@ -332,7 +331,7 @@ mod tests {
     #[test]
     fn every_record_survives_the_way_out_and_in() {
         let to_bob = content(Conversation::User(Uid(10_002)), "a \"line\"\nfeed \u{2028} é");
-        let member = Member { uid: Uid(10_001), generation: Generation(2), active: false };
+        let member = Member { uid: Uid(10_001), epoch: MembershipEpoch(2), active: false };
         let records = [
             Record::Account(
                 Account {
@@ -349,7 +348,7 @@ mod tests {
                 version: 4,
                 members: vec![member],
             }),
-            Record::Stay(GroupId(1), Uid(10_001), Generation(2)),
+            Record::EndedEpoch(GroupId(1), Uid(10_001), MembershipEpoch(2)),
             Record::Row(Entry { receiver: Uid(10_001), message_id: id(1), content: to_bob.clone() }),
             Record::Row(Entry { receiver: Uid(10_002), message_id: id(9), content: to_bob.clone() }),
             Record::Sent(
@@ -361,9 +360,9 @@ mod tests {
                 Pending {
                     acceptance: AcceptanceId(3),
                     content: content(Conversation::Group(GroupId(1)), "bye"),
-                    owed: vec![Recipient { uid: Uid(10_002), generation: Generation(1) }],
+                    owed: vec![Recipient { uid: Uid(10_002), epoch: MembershipEpoch(1) }],
                 },
-                Some((Uid(10_002), Generation(1))),
+                Some((Uid(10_002), MembershipEpoch(1))),
             ),
         ];
         for record in records {

@@ -293,7 +293,7 @@ async fn a_failure_after_the_last_order_does_not_hold_up_a_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_row_that_says_you_left_nothing_of_that_stay_arrives() {
+async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     let world = World::new().await;
     let process = world.start(options(4)).await;
     let (ann, bob) = (person(0), person(1));

@@ -1,4 +1,4 @@
-//! Groups: versions, stays and what is void (I13).
+//! Groups: versions, membership epochs and what is void (I13).
 
 use super::*;
 use crate::domain::GroupStep;
@@ -10,8 +10,8 @@ const CAT: Uid = Uid(10_003);
 const GID: GroupId = GroupId(7);
 const IN_GROUP: Conversation = Conversation::Group(GID);
 
-fn owed(uid: Uid, generation: u32) -> Recipient {
-    Recipient { uid, generation: Generation(generation) }
+fn owed(uid: Uid, epoch: u32) -> Recipient {
+    Recipient { uid, epoch: MembershipEpoch(epoch) }
 }
 
 /// The acceptance of a change made by Ann, whose copy gets the id `n`.
@@ -52,7 +52,8 @@ async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -
 
 /// Two changes decided on the same version: the second is told to decide again.
 pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageStore) {
-    let add = |n, version| Write::Accept(change(n, version, GroupStep::Added(CAT, Generation(1)), vec![]));
+    let add =
+        |n, version| Write::Accept(change(n, version, GroupStep::Added(CAT, MembershipEpoch(1)), vec![]));
     assert_eq!(one(store, add(1, 1)).await, Done::GroupChanged);
     accepted(store, change(1, 0, created(), vec![])).await;
     let again = Write::Accept(change(2, 0, created(), vec![]));
@@ -62,24 +63,25 @@ pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageSto
     assert_eq!(ids(store, ANN).await, [1, 2]);
 }
 
-/// Members, generations, version.
+/// Members, their epochs, version.
 pub async fn a_group_is_read_as_last_accepted(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![owed(BOB, 1)])).await;
-    accepted(store, change(2, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
-    accepted(store, change(3, 2, GroupStep::Added(BOB, Generation(2)), vec![owed(BOB, 2)])).await;
-    accepted(store, change(4, 3, GroupStep::Added(CAT, Generation(1)), vec![owed(CAT, 1)])).await;
+    accepted(store, change(2, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
+    accepted(store, change(3, 2, GroupStep::Added(BOB, MembershipEpoch(2)), vec![owed(BOB, 2)])).await;
+    accepted(store, change(4, 3, GroupStep::Added(CAT, MembershipEpoch(1)), vec![owed(CAT, 1)])).await;
     let group = store.group(GID).await.expect("read").expect("made");
     assert_eq!((group.name.as_str(), group.version), ("walkers", 4));
-    let stays: Vec<(Uid, u32)> = group.active().map(|member| (member.uid, member.generation.0)).collect();
-    assert_eq!(stays, [(ANN, 1), (BOB, 2), (CAT, 1)]);
+    let epochs: Vec<(Uid, u32)> = group.active().map(|member| (member.uid, member.epoch.0)).collect();
+    assert_eq!(epochs, [(ANN, 1), (BOB, 2), (CAT, 1)]);
 }
 
-/// After "you left" nothing of that stay is stored.
-pub async fn a_row_after_the_stays_end_is_void(store: &dyn MessageStore) {
+/// After "you left" nothing of that membership epoch is stored.
+pub async fn a_row_after_the_end_of_its_epoch_is_void(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     let before = accepted(store, speak(2, vec![owed(BOB, 1)])).await;
     let after = accepted(store, speak(3, vec![owed(BOB, 1), owed(CAT, 1)])).await;
-    let end = accepted(store, change(4, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    let end =
+        accepted(store, change(4, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
     assert_eq!(deliver(store, before, member_row(BOB, 1, 1)).await, Copied::Stored);
     assert_eq!(deliver(store, end, member_row(BOB, 2, 1)).await, Copied::Stored);
     assert_eq!(deliver(store, after, member_row(BOB, 3, 1)).await, Copied::Void);
@@ -87,30 +89,32 @@ pub async fn a_row_after_the_stays_end_is_void(store: &dyn MessageStore) {
     assert_eq!(store.pending(AcceptanceId(0), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
 }
 
-/// A new stay is a new generation.
+/// Who joins again begins a new epoch.
 pub async fn a_rejoined_member_is_served_again(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
-    let end = accepted(store, change(2, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
-    let back = accepted(store, change(3, 2, GroupStep::Added(BOB, Generation(2)), vec![owed(BOB, 2)])).await;
+    let end =
+        accepted(store, change(2, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
+    let back =
+        accepted(store, change(3, 2, GroupStep::Added(BOB, MembershipEpoch(2)), vec![owed(BOB, 2)])).await;
     let said = accepted(store, speak(4, vec![owed(BOB, 2)])).await;
-    for (n, acceptance, generation) in [(1, end, 1), (2, back, 2), (3, said, 2)] {
-        assert_eq!(deliver(store, acceptance, member_row(BOB, n, generation)).await, Copied::Stored);
+    for (n, acceptance, epoch) in [(1, end, 1), (2, back, 2), (3, said, 2)] {
+        assert_eq!(deliver(store, acceptance, member_row(BOB, n, epoch)).await, Copied::Stored);
     }
     assert_eq!(ids(store, BOB).await, [1, 2, 3]);
 }
 
 /// Not when it was accepted: rows accepted before it are still owed.
-pub async fn the_end_of_a_stay_counts_when_its_row_is_written(store: &dyn MessageStore) {
+pub async fn an_epoch_ends_when_its_row_is_written(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     let early = accepted(store, speak(2, vec![owed(BOB, 1)])).await;
-    accepted(store, change(3, 1, GroupStep::Removed(BOB, Generation(1)), vec![owed(BOB, 1)])).await;
+    accepted(store, change(3, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
     assert_eq!(deliver(store, early, member_row(BOB, 1, 1)).await, Copied::Stored);
 }
 
 /// The sender's own copy cannot be void: its id is the answer.
-pub async fn a_sender_whose_stay_ended_decides_again(store: &dyn MessageStore) {
+pub async fn a_sender_whose_epoch_ended_decides_again(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
-    accepted(store, change(2, 1, GroupStep::Left(ANN, Generation(1)), vec![owed(BOB, 1)])).await;
+    accepted(store, change(2, 1, GroupStep::Left(ANN, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
     assert_eq!(one(store, Write::Accept(speak(3, vec![owed(BOB, 1)]))).await, Done::GroupChanged);
     assert_eq!(ids(store, ANN).await, [1, 2]);
     assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);

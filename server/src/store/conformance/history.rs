@@ -85,7 +85,7 @@ impl History {
                 let mut rest = Vec::new();
                 match later {
                     _ if from == to => {}
-                    true => rest.push(Recipient { uid: to, generation: Generation(0) }),
+                    true => rest.push(Recipient { uid: to, epoch: MembershipEpoch(0) }),
                     false => rows.push(row(to, self.next(to))),
                 }
                 Some(Write::Accept(accept(content, rows, rest)))
@@ -93,16 +93,16 @@ impl History {
             Move::Speak(from, gid) => {
                 let from = user(u32::from(from));
                 let group = self.groups[usize::from(gid) % GROUPS as usize].clone()?;
-                let stay = group.stay_of(from)?;
+                let epoch = group.epoch_of(from)?;
                 let content = said(from, Conversation::Group(group.gid), self.name(), "all");
-                Some(Write::Accept(self.accept_for(content, stay, &group, None)))
+                Some(Write::Accept(self.accept_for(content, epoch, &group, None)))
             }
             Move::Change(by, gid, who) => self.change(user(u32::from(by)), gid, user(u32::from(who))),
             Move::Deliver(at, count) => {
                 let at = usize::from(at) % self.owed.len().max(1);
                 let (acceptance, content, owed) = self.owed.get(at)?.clone();
                 let some = owed.into_iter().take(1 + usize::from(count) % 3);
-                let rows = some.map(|to| member_row(to.uid, self.next(to.uid), to.generation.0)).collect();
+                let rows = some.map(|to| member_row(to.uid, self.next(to.uid), to.epoch.0)).collect();
                 Some(Write::Deliver(Deliver { acceptance, content, rows }))
             }
             Move::Mark(owner, other, read_to) => {
@@ -135,30 +135,30 @@ impl History {
                 (0, step, Group::create(&change)?)
             }
             Some(group) => {
-                group.stay_of(by)?;
-                let step = match group.stay_of(who) {
-                    Some(stay) if who == by => GroupStep::Left(who, stay),
-                    Some(stay) => GroupStep::Removed(who, stay),
-                    None => GroupStep::Added(who, group.next_generation(who)),
+                group.epoch_of(by)?;
+                let step = match group.epoch_of(who) {
+                    Some(epoch) if who == by => GroupStep::Left(who, epoch),
+                    Some(epoch) => GroupStep::Removed(who, epoch),
+                    None => GroupStep::Added(who, group.next_epoch(who)),
                 };
                 (group.version, step, group.clone())
             }
         };
-        let stay = group.stay_of(by)?;
+        let epoch = group.epoch_of(by)?;
         let content = Content {
             kind: Kind::Membership,
             ..(*said(by, Conversation::Group(gid), self.name(), "changed")).clone()
         };
         let change = GroupChange { gid, from_version, step };
         let heard = group.apply(&change).unwrap_or(group);
-        Some(Write::Accept(self.accept_for(Arc::new(content), stay, &heard, Some(change))))
+        Some(Write::Accept(self.accept_for(Arc::new(content), epoch, &heard, Some(change))))
     }
 
     /// Owed to everyone who is in after the change, and to the one who is put out by it.
     fn accept_for(
         &mut self,
         content: Arc<Content>,
-        stay: Generation,
+        epoch: MembershipEpoch,
         group: &Group,
         change: Option<GroupChange>,
     ) -> Accept {
@@ -166,13 +166,13 @@ impl History {
         let ends = change.as_ref().and_then(|change| change.step.ends());
         let mut rest: Vec<Recipient> = group
             .active()
-            .map(|member| Recipient { uid: member.uid, generation: member.generation })
-            .chain(ends.map(|(uid, generation)| Recipient { uid, generation }))
+            .map(|member| Recipient { uid: member.uid, epoch: member.epoch })
+            .chain(ends.map(|(uid, epoch)| Recipient { uid, epoch }))
             .filter(|to| to.uid != sender)
             .collect();
         // Not in the order of their uids, so that the order of the acceptance is seen to be kept.
         rest.reverse();
-        let own = member_row(sender, self.next(sender), stay.0);
+        let own = member_row(sender, self.next(sender), epoch.0);
         Accept { change, ..accept(content, vec![own], rest) }
     }
 

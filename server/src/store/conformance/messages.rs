@@ -8,7 +8,7 @@ const CAT: Uid = Uid(10_003);
 const TO_BOB: Conversation = Conversation::User(BOB);
 
 fn owed(uid: Uid) -> Recipient {
-    Recipient { uid, generation: Generation(0) }
+    Recipient { uid, epoch: MembershipEpoch(0) }
 }
 
 /// The empty store.

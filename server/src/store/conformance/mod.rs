@@ -54,8 +54,8 @@ macro_rules! message_store_conformance {
                 conversations_come_newest_first, a_conversation_is_read_downwards, a_mark_only_grows,
                 inboxes_are_apart, the_history_stays;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
-                a_row_after_the_stays_end_is_void, a_rejoined_member_is_served_again,
-                the_end_of_a_stay_counts_when_its_row_is_written, a_sender_whose_stay_ended_decides_again,
+                a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,
+                an_epoch_ends_when_its_row_is_written, a_sender_whose_epoch_ended_decides_again,
                 the_largest_group_is_known;
         }
     };
@@ -83,12 +83,12 @@ pub fn client_id(n: u128) -> ClientId {
 
 /// A copy for `receiver` outside groups.
 pub fn row(receiver: Uid, n: u64) -> Row {
-    Row { receiver, message_id: id(n), generation: Generation(0) }
+    Row { receiver, message_id: id(n), epoch: MembershipEpoch(0) }
 }
 
-/// A copy for `receiver` on its `generation`th stay.
-pub fn member_row(receiver: Uid, n: u64, generation: u32) -> Row {
-    Row { receiver, message_id: id(n), generation: Generation(generation) }
+/// A copy for `receiver` in its membership epoch `epoch`.
+pub fn member_row(receiver: Uid, n: u64, epoch: u32) -> Row {
+    Row { receiver, message_id: id(n), epoch: MembershipEpoch(epoch) }
 }
 
 /// "`sender` says `text` to `target`", under the `name`th name.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::domain::{
-    ClientId, Content, Conversation, Direction, Entry, Generation, Group, GroupId, Kind, MessageId, Uid,
+    ClientId, Content, Conversation, Direction, Entry, Group, GroupId, Kind, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::{
     Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Summary, Write,
@@ -14,7 +14,7 @@ use crate::store::{
 struct Open {
     content: Arc<Content>,
     owed: Vec<Recipient>,
-    ends: Option<(Uid, Generation)>,
+    ends: Option<(Uid, MembershipEpoch)>,
 }
 
 /// Everything.
@@ -25,8 +25,8 @@ pub(super) struct State {
     open: BTreeMap<AcceptanceId, Open>,
     accepted: u64,
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
-    /// The last stay in each group that ended with a row in the member's inbox.
-    closed: HashMap<(GroupId, Uid), Generation>,
+    /// The last membership epoch in each group that ended with a row in the member's inbox.
+    closed: HashMap<(GroupId, Uid), MembershipEpoch>,
 }
 
 impl State {
@@ -130,12 +130,12 @@ impl State {
         Done::Delivered(copied)
     }
 
-    /// Whether the stay that the row was meant for still goes on (I13).
+    /// Whether the membership epoch that the row was meant for still goes on (I13).
     fn judge(&self, content: &Content, row: &Row) -> Copied {
         match content.target {
             Conversation::Group(gid)
-                if row.generation.0 != 0
-                    && self.closed.get(&(gid, row.receiver)).is_some_and(|last| *last >= row.generation) =>
+                if row.epoch.0 != 0
+                    && self.closed.get(&(gid, row.receiver)).is_some_and(|last| *last >= row.epoch) =>
             {
                 Copied::Void
             }
@@ -160,15 +160,15 @@ impl State {
         content: &Arc<Content>,
         rows: &[Row],
         copied: &[Copied],
-        ends: Option<(Uid, Generation)>,
+        ends: Option<(Uid, MembershipEpoch)>,
     ) {
         for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
             self.rows.insert((row.receiver, row.message_id), content.clone());
-            if let (Conversation::Group(gid), Some((uid, generation))) = (content.target, ends)
+            if let (Conversation::Group(gid), Some((uid, epoch))) = (content.target, ends)
                 && uid == row.receiver
             {
                 let last = self.closed.entry((gid, uid)).or_default();
-                *last = generation.max(*last);
+                *last = epoch.max(*last);
             }
         }
     }

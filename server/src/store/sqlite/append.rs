@@ -12,7 +12,7 @@ use sqlx::Row as _;
 use super::db::Db;
 use super::fold::{self, Fold, Frozen};
 use super::journal::Journal;
-use super::memtable::{Applied, Generation};
+use super::memtable::{Applied, Memtable};
 use super::replay::replay;
 use super::{SqliteOptions, lookup, meta};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
@@ -34,10 +34,10 @@ impl SqliteAppend {
         let mut journal = Journal::open(&Journal::path_beside(db.path()), options, folded).await?;
         let through = journal.last();
         if through > folded {
-            let (ledger, generation) = replay(&db, &mut journal, folded).await?;
+            let (ledger, memtable) = replay(&db, &mut journal, folded).await?;
             let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
-            let generation = Arc::new(generation);
-            let frozen = Frozen { generation, through, accepted: ledger.accepted(), open };
+            let memtable = Arc::new(memtable);
+            let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
             Fold::new(Arc::new(frozen), options.fold_chunk).run(&db, |_| ()).await?;
         }
         journal.close().await?;
@@ -69,16 +69,16 @@ impl Append for SqliteAppend {
     }
 
     async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError> {
-        let generation = Generation::default();
+        let memtable = Memtable::default();
         for Entry { receiver, message_id, content } in rows {
             let rows = vec![(receiver, message_id, MessageId::ZERO)];
-            generation.apply(Applied { content, rows, sent: None, group: None, closed: None });
+            memtable.apply(Applied { content, rows, sent: None, group: None, closed: None });
         }
         for (sender, client_id, record) in sent {
-            generation.apply_sent((sender, client_id), record);
+            memtable.apply_sent((sender, client_id), record);
         }
         let mut tx = self.db.write().await?;
-        fold::write_all(&mut tx, generation).await?;
+        fold::write_all(&mut tx, memtable).await?;
         tx.commit().await
     }
 }

@@ -114,7 +114,7 @@ impl Committer {
     pub(super) fn fold(&mut self) {
         let Committer { shared, journal, ledger, folder, .. } = self;
         folder.begin(|| Frozen {
-            generation: shared.memory.freeze(),
+            memtable: shared.memory.freeze(),
             through: journal.last(),
             accepted: ledger.accepted(),
             open: ledger.open().iter().map(|(id, open)| (*id, open.clone())).collect(),
@@ -301,9 +301,9 @@ impl Committer {
         let snapshot = self.shared.memory.snapshot();
         let mut known = lookup::group(self.shared.db.service(), gid).await?;
         known.group = snapshot.group(gid).or(known.group);
-        for (uid, stay) in snapshot.closed(gid) {
+        for (uid, epoch) in snapshot.closed(gid) {
             let last = known.closed.entry(uid).or_default();
-            *last = stay.max(*last);
+            *last = epoch.max(*last);
         }
         let group = known.group.clone();
         self.ledger.learn_group(gid, known);

@@ -37,8 +37,8 @@ impl Reader<'_> {
     /// What memory says of each conversation that it knows.
     fn recent_lines(&self) -> HashMap<Conversation, Line> {
         let mut lines: HashMap<Conversation, Line> = HashMap::new();
-        for generation in &self.snapshot.generations {
-            generation.inbox(self.uid, |inbox| {
+        for memtable in &self.snapshot.memtables {
+            memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
                     if content.kind != Kind::Receipt {
                         lines.entry(content.conversation(self.uid)).or_default().last = *message_id;

@@ -1,4 +1,4 @@
-//! The fold: a frozen generation goes into the keyed tables, sorted by their keys.
+//! The fold: a frozen memtable goes into the keyed tables, sorted by their keys.
 //!
 //! In key order many rows share a page, so a page is written once where single inserts would write it for each. The
 //! fold is a row of short transactions, so that others who write the main database are not kept waiting; the last one
@@ -14,7 +14,7 @@ use super::bulk::{Binding, Bulk};
 use super::db::Db;
 use super::journal::record;
 use super::ledger::Open;
-use super::memtable::{ChangedGroup, Generation};
+use super::memtable::{ChangedGroup, Memtable};
 use super::{meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, Sent, StoreError};
@@ -22,9 +22,9 @@ use crate::store::{AcceptanceId, Sent, StoreError};
 /// Two chunks of default size dirty some ten thousand pages at worst.
 const STEPS_A_CHECKPOINT: usize = 2;
 
-/// A generation that takes no more writes, and what belongs to the same moment.
+/// A memtable that takes no more writes, and what belongs to the same moment.
 pub(super) struct Frozen {
-    pub(super) generation: Arc<Generation>,
+    pub(super) memtable: Arc<Memtable>,
     /// The last batch that it holds.
     pub(super) through: u64,
     /// The last acceptance in it.
@@ -83,10 +83,10 @@ const SENT: Bulk = Bulk {
 impl Fold {
     /// Plans it. `chunk`: rows a transaction.
     pub(super) fn new(frozen: Arc<Frozen>, chunk: usize) -> Fold {
-        let receivers = frozen.generation.receivers();
+        let receivers = frozen.memtable.receivers();
         let mut receivers: Vec<_> = receivers.into_iter().map(|uid| (uid.partition_key(), uid)).collect();
         receivers.sort_unstable();
-        let sent = frozen.generation.all_sent();
+        let sent = frozen.memtable.all_sent();
         let mut sent: Vec<_> =
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
@@ -140,7 +140,7 @@ impl Fold {
             self.next_sent = end;
             return Ok(true);
         }
-        for (gid, changed) in self.frozen.generation.all_groups() {
+        for (gid, changed) in self.frozen.memtable.all_groups() {
             write_group(&mut tx, gid, changed).await?;
         }
         sqlx::query("DELETE FROM pending").execute(&mut *tx).await?;
@@ -160,7 +160,7 @@ impl Fold {
             let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
             let first = conversations.len();
-            let rest = self.frozen.generation.inbox(receiver, |inbox| {
+            let rest = self.frozen.memtable.inbox(receiver, |inbox| {
                 let to = inbox.rows.len().min(from + self.chunk - entries.len());
                 for (message_id, content) in &inbox.rows[from..to] {
                     let (message_id, content) = (*message_id, content.clone());
@@ -209,13 +209,13 @@ impl Fold {
     }
 }
 
-/// Writes the rows and idempotency records of `generation` in the caller's transaction.
+/// Writes the rows and idempotency records of `memtable` in the caller's transaction.
 pub(super) async fn write_all(
     connection: &mut SqliteConnection,
-    generation: Generation,
+    memtable: Memtable,
 ) -> Result<(), StoreError> {
-    let (chunk, generation) = (generation.rows(), Arc::new(generation));
-    let frozen = Frozen { generation, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
+    let (chunk, memtable) = (memtable.rows(), Arc::new(memtable));
+    let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
     let mut fold = Fold::new(Arc::new(frozen), chunk);
     while fold.next.0 < fold.receivers.len() {
         let (entries, conversations) = fold.next_entries();
@@ -302,15 +302,15 @@ pub(super) async fn write_group(
             )
             .bind(gid)
             .bind(uid.0)
-            .bind(member.generation.0)
+            .bind(member.epoch.0)
             .bind(member.active)
             .execute(&mut *connection)
             .await?;
         }
     }
-    for (uid, stay) in &changed.closed {
+    for (uid, epoch) in &changed.closed {
         sqlx::query("UPDATE members SET closed = max(closed, ?) WHERE gid = ? AND uid = ?")
-            .bind(stay.0)
+            .bind(epoch.0)
             .bind(gid)
             .bind(uid.0)
             .execute(&mut *connection)

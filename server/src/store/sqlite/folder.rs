@@ -33,7 +33,7 @@ struct Running {
 pub(super) struct Folder {
     shared: Arc<Shared>,
     work: Work,
-    /// When the active generation got its first row.
+    /// When the active memtable got its first row.
     since: Option<Instant>,
     pause: Duration,
     folded: u64,
@@ -71,7 +71,7 @@ impl Folder {
         }
     }
 
-    /// How full the active generation is: 1 is when a fold is due.
+    /// How full the active memtable is: 1 is when a fold is due.
     fn fill(&self) -> f64 {
         let active = self.shared.memory.active();
         let options = &self.shared.options;
@@ -147,7 +147,7 @@ impl Folder {
             Ok(set_aside) => {
                 self.shared.condition.set_aside(set_aside);
                 self.folded = frozen.through;
-                debug!(rows = frozen.generation.rows(), through = self.folded, "journal folded");
+                debug!(rows = frozen.memtable.rows(), through = self.folded, "journal folded");
                 self.shared.memory.folded();
                 self.pause = FIRST_PAUSE;
                 self.work = Work::Idle;

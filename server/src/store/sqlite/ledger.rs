@@ -1,4 +1,4 @@
-//! What decides about a write (I1, I4, I5, I13): newest ids, names taken, copies owed, groups and ended stays.
+//! What decides about a write (I1, I4, I5, I13): newest ids, names taken, copies owed, groups and ended membership epochs.
 //!
 //! Pure. The committer, its only owner, first asks what a batch [`Needs`] to know, fetches what is missing, then
 //! judges write after write; each accepted one moves the ledger at once, so that the next one sees it. The ledger may
@@ -11,8 +11,8 @@ use quick_cache::unsync::Cache;
 
 use super::memtable::Applied;
 use crate::domain::{
-    ClientId, Content, Conversation, Digest, Generation, Group, GroupChange, GroupId, GroupStep, MessageId,
-    Uid,
+    ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, MembershipEpoch,
+    MessageId, Uid,
 };
 use crate::store::{Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Write};
 
@@ -36,8 +36,8 @@ pub(super) enum Effect {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Open {
     pub(super) content: Arc<Content>,
-    /// The stay that ends with the copy for its member.
-    pub(super) ends: Option<(Uid, Generation)>,
+    /// The membership epoch that ends with the copy for its member.
+    pub(super) ends: Option<(Uid, MembershipEpoch)>,
     pub(super) owed: Vec<Recipient>,
 }
 
@@ -46,8 +46,8 @@ pub(super) struct Open {
 pub(super) struct Known {
     /// `None`: there is no such group.
     pub(super) group: Option<Arc<Group>>,
-    /// The last stays that ended with a row.
-    pub(super) closed: HashMap<Uid, Generation>,
+    /// The last membership epochs that ended with a row.
+    pub(super) closed: HashMap<Uid, MembershipEpoch>,
 }
 
 /// What must be learnt before a batch can be judged.
@@ -269,13 +269,13 @@ impl Ledger {
         Ok((Effect::Delivered { acceptance, rows, void }, copied))
     }
 
-    /// Whether the stay that a copy was meant for still goes on, and it is the write's first for its receiver.
+    /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
     fn judge_row(&self, content: &Content, rows: &[Row], at: usize) -> Copied {
         let row = &rows[at];
         if let Conversation::Group(gid) = content.target
-            && row.generation.0 != 0
+            && row.epoch.0 != 0
             && let Some(known) = self.groups.get(&gid)
-            && known.closed.get(&row.receiver).is_some_and(|last| *last >= row.generation)
+            && known.closed.get(&row.receiver).is_some_and(|last| *last >= row.epoch)
         {
             return Copied::Void;
         }
@@ -354,8 +354,9 @@ impl Ledger {
         &mut self,
         content: &Content,
         rows: &[(Uid, MessageId)],
-        ends: Option<(Uid, Generation)>,
-    ) -> Result<(Vec<(Uid, MessageId, MessageId)>, Option<(GroupId, Uid, Generation)>), Contradiction> {
+        ends: Option<(Uid, MembershipEpoch)>,
+    ) -> Result<(Vec<(Uid, MessageId, MessageId)>, Option<(GroupId, Uid, MembershipEpoch)>), Contradiction>
+    {
         let mut applied = Vec::with_capacity(rows.len());
         let mut closed = None;
         for &(uid, id) in rows {
@@ -365,12 +366,12 @@ impl Ledger {
                 return Err(Contradiction(format!("id {id} follows {base} for user {uid}")));
             }
             applied.push((uid, id, base));
-            if let (Conversation::Group(gid), Some((leaver, stay))) = (content.target, ends)
+            if let (Conversation::Group(gid), Some((leaver, epoch))) = (content.target, ends)
                 && leaver == uid
             {
                 let last = self.groups.entry(gid).or_default().closed.entry(uid).or_default();
-                *last = stay.max(*last);
-                closed = Some((gid, uid, stay));
+                *last = epoch.max(*last);
+                closed = Some((gid, uid, epoch));
             }
         }
         Ok((applied, closed))

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::ledger::Known;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Generation, Group, GroupId, Kind, Member,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, Kind, Member, MembershipEpoch,
     MessageId, Timestamp, Uid,
 };
 use crate::store::{Sent, StoreError};
@@ -134,9 +134,9 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
     let mut closed = HashMap::new();
     for row in &rows {
         let Some(uid) = row.try_get::<Option<u32>, _>(2)?.map(Uid) else { continue };
-        let (generation, last) = (Generation(row.try_get(3)?), Generation(row.try_get(5)?));
-        group.members.push(Member { uid, generation, active: row.try_get(4)? });
-        if last > Generation(0) {
+        let (epoch, last) = (MembershipEpoch(row.try_get(3)?), MembershipEpoch(row.try_get(5)?));
+        group.members.push(Member { uid, epoch, active: row.try_get(4)? });
+        if last > MembershipEpoch(0) {
             closed.insert(uid, last);
         }
     }

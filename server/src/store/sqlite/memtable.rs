@@ -1,6 +1,6 @@
 //! Rows that are durable in the journal and not yet, or only just, in the keyed tables.
 //!
-//! A [`Generation`] collects what was committed since the last fold. [`Memory`] holds up to three of them, oldest
+//! A [`Memtable`] collects what was committed since the last fold. [`Memory`] holds up to three of them, oldest
 //! first: one that was folded and is kept to answer from, one that is being folded, one that still grows. For each
 //! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
 //! is in the tables. Readers take a [`Snapshot`] first and ask the tables afterwards, for ids up to `base` only;
@@ -10,9 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use crate::domain::{
-    ClientId, Content, Conversation, Generation as Stay, Group, GroupId, Kind, MessageId, Uid,
-};
+use crate::domain::{ClientId, Content, Conversation, Group, GroupId, Kind, MembershipEpoch, MessageId, Uid};
 use crate::store::Sent;
 
 /// More than the threads that ever meet here.
@@ -29,11 +27,11 @@ pub(super) struct Applied {
     pub(super) sent: Option<Sent>,
     /// The group's new state and whose membership changed.
     pub(super) group: Option<(Arc<Group>, Vec<Uid>)>,
-    /// A stay that ended with one of the rows.
-    pub(super) closed: Option<(GroupId, Uid, Stay)>,
+    /// A membership epoch that ended with one of the rows.
+    pub(super) closed: Option<(GroupId, Uid, MembershipEpoch)>,
 }
 
-/// The rows of one user in one generation.
+/// The rows of one user in one memtable.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     /// The newest id before the first row.
@@ -53,25 +51,25 @@ struct Shard {
 /// What changed about a group.
 #[derive(Clone, Debug)]
 pub(super) struct ChangedGroup {
-    /// The group as last accepted; absent where only a stay ended.
+    /// The group as last accepted; absent where only a membership epoch ended.
     pub(super) group: Option<Arc<Group>>,
     /// Whose membership changed.
     pub(super) changed: Vec<Uid>,
-    /// Stays that ended with a row.
-    pub(super) closed: HashMap<Uid, Stay>,
+    /// Membership epochs that ended with a row.
+    pub(super) closed: HashMap<Uid, MembershipEpoch>,
 }
 
 /// Everything committed between two folds.
-pub(super) struct Generation {
+pub(super) struct Memtable {
     shards: Vec<Mutex<Shard>>,
     groups: Mutex<HashMap<GroupId, ChangedGroup>>,
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-impl Default for Generation {
-    fn default() -> Generation {
-        Generation {
+impl Default for Memtable {
+    fn default() -> Memtable {
+        Memtable {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             groups: Mutex::default(),
             rows: AtomicUsize::new(0),
@@ -80,7 +78,7 @@ impl Default for Generation {
     }
 }
 
-impl Generation {
+impl Memtable {
     /// Takes in one durable write.
     pub(super) fn apply(&self, applied: Applied) {
         let Applied { content, rows, sent, group, closed } = applied;
@@ -115,7 +113,11 @@ impl Generation {
         self.shard(name.0).sent.insert(name, sent);
     }
 
-    fn change_group(&self, group: Option<(Arc<Group>, Vec<Uid>)>, closed: Option<(GroupId, Uid, Stay)>) {
+    fn change_group(
+        &self,
+        group: Option<(Arc<Group>, Vec<Uid>)>,
+        closed: Option<(GroupId, Uid, MembershipEpoch)>,
+    ) {
         let mut groups = lock(&self.groups);
         let gid = group.as_ref().map(|(group, _)| group.gid).or(closed.map(|(gid, ..)| gid));
         let Some(gid) = gid else { return };
@@ -128,9 +130,9 @@ impl Generation {
             known.group = Some(group);
             known.changed.extend(changed);
         }
-        if let Some((_, uid, stay)) = closed {
+        if let Some((_, uid, epoch)) = closed {
             let last = known.closed.entry(uid).or_default();
-            *last = stay.max(*last);
+            *last = epoch.max(*last);
         }
     }
 
@@ -189,48 +191,48 @@ impl Inbox {
     }
 }
 
-/// The generations as they stood at one moment, oldest first.
+/// The memtables as they stood at one moment, oldest first.
 #[derive(Clone)]
 pub(super) struct Snapshot {
-    pub(super) generations: Vec<Arc<Generation>>,
-    /// Counts the freezes; two snapshots that differ by less than two share a generation.
+    pub(super) memtables: Vec<Arc<Memtable>>,
+    /// Counts the freezes; two snapshots that differ by less than two share a memtable.
     pub(super) number: u64,
 }
 
-struct Generations {
-    folded: Option<Arc<Generation>>,
-    frozen: Option<Arc<Generation>>,
-    active: Arc<Generation>,
+struct Memtables {
+    folded: Option<Arc<Memtable>>,
+    frozen: Option<Arc<Memtable>>,
+    active: Arc<Memtable>,
     number: u64,
 }
 
-/// The generations.
+/// The memtables.
 pub(super) struct Memory {
-    generations: RwLock<Generations>,
+    memtables: RwLock<Memtables>,
 }
 
 impl Memory {
-    /// Begins with one generation, read back from the journal or empty.
-    pub(super) fn new(active: Generation) -> Memory {
-        let generations = Generations { folded: None, frozen: None, active: Arc::new(active), number: 0 };
-        Memory { generations: RwLock::new(generations) }
+    /// Begins with one memtable, read back from the journal or empty.
+    pub(super) fn new(active: Memtable) -> Memory {
+        let memtables = Memtables { folded: None, frozen: None, active: Arc::new(active), number: 0 };
+        Memory { memtables: RwLock::new(memtables) }
     }
 
     /// What is there now.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let now = self.generations.read().unwrap_or_else(PoisonError::into_inner);
+        let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
         let older = [&now.folded, &now.frozen].into_iter().flatten().cloned();
-        Snapshot { generations: older.chain([now.active.clone()]).collect(), number: now.number }
+        Snapshot { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
     }
 
-    /// The generation that grows.
-    pub(super) fn active(&self) -> Arc<Generation> {
-        self.generations.read().unwrap_or_else(PoisonError::into_inner).active.clone()
+    /// The memtable that grows.
+    pub(super) fn active(&self) -> Arc<Memtable> {
+        self.memtables.read().unwrap_or_else(PoisonError::into_inner).active.clone()
     }
 
-    /// Begins a new generation and gives the old one to be folded. There is one such at a time.
-    pub(super) fn freeze(&self) -> Arc<Generation> {
-        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+    /// Begins a new memtable and gives the old one to be folded. There is one such at a time.
+    pub(super) fn freeze(&self) -> Arc<Memtable> {
+        let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         assert!(now.frozen.is_none(), "one fold at a time");
         let frozen = std::mem::take(&mut now.active);
         now.frozen = Some(frozen.clone());
@@ -238,20 +240,20 @@ impl Memory {
         frozen
     }
 
-    /// The frozen generation is in the tables now; it stays to be read until the next one is.
+    /// The frozen memtable is in the tables now; it stays to be read until the next one is.
     pub(super) fn folded(&self) {
-        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(frozen) = now.frozen.take() {
             now.folded = Some(frozen);
         }
     }
 
     /// Forgets everything for what was read back from the journal.
-    pub(super) fn replace(&self, active: Generation) {
-        let mut now = self.generations.write().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn replace(&self, active: Memtable) {
+        let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         // Two steps, so that nothing read before is taken for something read after.
         let number = now.number + 2;
-        *now = Generations { folded: None, frozen: None, active: Arc::new(active), number };
+        *now = Memtables { folded: None, frozen: None, active: Arc::new(active), number };
     }
 }
 

@@ -112,13 +112,13 @@ impl SqliteStore {
     ) -> Result<SqliteStore, StoreError> {
         let history = named_history(&db, new_history).await?;
         let folded = meta::number(db.readers(), meta::FOLDED).await?;
-        let (mut ledger, generation) = replay::replay(&db, &mut journal, folded).await?;
+        let (mut ledger, memtable) = replay::replay(&db, &mut journal, folded).await?;
         ledger.settle(options.known_heads, options.known_groups);
 
         let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
-        let shared = Arc::new(Shared::new(db, Memory::new(generation), options));
+        let shared = Arc::new(Shared::new(db, Memory::new(memtable), options));
         shared.condition.set_aside(set_aside.cast_unsigned());
         let folder = Folder::new(shared.clone(), folded);
         let committer = Committer::new(shared.clone(), waiting, journal, ledger, folder);
@@ -235,7 +235,7 @@ impl MessageStore for SqliteStore {
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
         let snapshot = self.shared.memory.snapshot();
-        let recent = snapshot.generations.iter().flat_map(|generation| generation.all_groups());
+        let recent = snapshot.memtables.iter().flat_map(|memtable| memtable.all_groups());
         let recent = recent.map(|(gid, _)| gid).max().unwrap_or(GroupId(0));
         let stored: Option<i64> =
             sqlx::query_scalar("SELECT max(gid) FROM groups").fetch_one(self.shared.db.readers()).await?;

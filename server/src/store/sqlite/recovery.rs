@@ -75,12 +75,12 @@ impl Committer {
             // The failed batch is there. That its pages read well says nothing about the disk.
             self.journal.make_sure().await?;
         }
-        let (ledger, generation) = replay(&self.shared.db, &mut self.journal, folded).await?;
+        let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, folded).await?;
         self.ledger = ledger;
         self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
         self.folder.resume(folded);
         self.shared.forget_new_names();
-        self.shared.memory.replace(generation);
+        self.shared.memory.replace(memtable);
         self.shared.forget_groups();
         Ok(())
     }

@@ -7,30 +7,30 @@ use sqlx::{Row as _, SqliteExecutor};
 use super::db::Db;
 use super::journal::{Journal, record};
 use super::ledger::{Ledger, Open};
-use super::memtable::Generation;
+use super::memtable::Memtable;
 use super::{lookup, meta};
 use crate::store::{AcceptanceId, StoreError};
 
-/// The ledger and the generation as of the journal's last batch. `folded`: the batch up to which the tables hold
+/// The ledger and the memtable as of the journal's last batch. `folded`: the batch up to which the tables hold
 /// everything; a fold that was cut off may have put some of the later rows there, which are replayed all the same.
 pub(super) async fn replay(
     db: &Db,
     journal: &mut Journal,
     folded: u64,
-) -> Result<(Ledger, Generation), StoreError> {
+) -> Result<(Ledger, Memtable), StoreError> {
     let accepted = AcceptanceId(meta::number(db.service(), meta::ACCEPTED).await?);
     let mut ledger = Ledger::new(accepted, stored_open(db.service()).await?);
-    let generation = Generation::default();
+    let memtable = Memtable::default();
     for seq in folded + 1..=journal.last() {
         for effect in journal.read(seq).await? {
             if let Some(gid) = ledger.group_of(&effect) {
                 ledger.learn_group(gid, lookup::group(db.service(), gid).await?);
             }
             let contradiction = |error| StoreError::corrupt(format!("batch {seq}: {error}"));
-            generation.apply(ledger.apply(&effect).map_err(contradiction)?);
+            memtable.apply(ledger.apply(&effect).map_err(contradiction)?);
         }
     }
-    Ok((ledger, generation))
+    Ok((ledger, memtable))
 }
 
 /// The acceptances with copies owed, as of the last fold.

@@ -13,9 +13,9 @@ use super::db::Db;
 use super::fold::{self, write_group, write_open};
 use super::journal::Journal;
 use super::ledger::Open;
-use super::memtable::{Applied, ChangedGroup, Generation};
+use super::memtable::{Applied, ChangedGroup, Memtable};
 use super::{SqliteOptions, identity, meta};
-use crate::domain::{Generation as Stay, Group, HistoryId, MessageId, Timestamp, Uid};
+use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid};
 use crate::store::archive::{Record, Restore, RestoreError};
 use crate::store::{Account, StoreError};
 
@@ -66,22 +66,22 @@ impl Restore for SqliteRestore {
     async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
         let count = chunk.len() as u64;
         let mut tx = self.db.write().await?;
-        let generation = Generation::default();
+        let memtable = Memtable::default();
         for record in chunk {
             match record {
                 Record::Account(account, created_at) => write_account(&mut tx, &account, created_at).await?,
                 Record::Group(group) => write_whole_group(&mut tx, group).await?,
-                Record::Stay(gid, uid, stay) => {
-                    let closed = HashMap::from([(uid, stay)]);
+                Record::EndedEpoch(gid, uid, epoch) => {
+                    let closed = HashMap::from([(uid, epoch)]);
                     write_group(&mut tx, gid, ChangedGroup { group: None, changed: Vec::new(), closed })
                         .await?;
                 }
                 Record::Row(entry) => {
                     let rows = vec![(entry.receiver, entry.message_id, MessageId::ZERO)];
                     let content = entry.content;
-                    generation.apply(Applied { content, rows, sent: None, group: None, closed: None });
+                    memtable.apply(Applied { content, rows, sent: None, group: None, closed: None });
                 }
-                Record::Sent(sender, client_id, sent) => generation.apply_sent((sender, client_id), sent),
+                Record::Sent(sender, client_id, sent) => memtable.apply_sent((sender, client_id), sent),
                 Record::Pending(pending, ends) => {
                     let open = Open { content: pending.content, ends, owed: pending.owed };
                     write_open(&mut tx, pending.acceptance, &open).await?;
@@ -89,7 +89,7 @@ impl Restore for SqliteRestore {
                 }
             }
         }
-        fold::write_all(&mut tx, generation).await?;
+        fold::write_all(&mut tx, memtable).await?;
         let before = meta::number(&mut *tx, meta::IMPORTED).await?;
         meta::put(&mut tx, meta::IMPORTED, before + count).await?;
         Ok(tx.commit().await?)
@@ -133,7 +133,7 @@ async fn write_account(
 async fn write_whole_group(connection: &mut SqliteConnection, group: Group) -> Result<(), StoreError> {
     let gid = group.gid;
     let changed: Vec<Uid> = group.members.iter().map(|member| member.uid).collect();
-    let closed: HashMap<Uid, Stay> = HashMap::new();
+    let closed: HashMap<Uid, MembershipEpoch> = HashMap::new();
     let whole = ChangedGroup { group: Some(Arc::new(group)), changed, closed };
     write_group(connection, gid, whole).await?;
     Ok(())

@@ -1,23 +1,23 @@
-//! Looking things up in memory: the generations of a [`Snapshot`] seen as one.
+//! Looking things up in memory: the memtables of a [`Snapshot`] seen as one.
 
 use std::sync::Arc;
 
 use super::memtable::Snapshot;
 use crate::domain::{
-    ClientId, Content, Conversation, Direction, Entry, Generation as Stay, Group, GroupId, MessageId, Uid,
+    ClientId, Content, Conversation, Direction, Entry, Group, GroupId, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::{Page, Sent};
 
 impl Snapshot {
     /// Up to this id the rows of `uid` are in the tables, above it in memory; `None`: all are in the tables.
     pub(super) fn base(&self, uid: Uid) -> Option<MessageId> {
-        self.generations.iter().find_map(|generation| generation.inbox(uid, |inbox| inbox.base))
+        self.memtables.iter().find_map(|memtable| memtable.inbox(uid, |inbox| inbox.base))
     }
 
     /// The newest id of `uid`, if it is in memory.
     pub(super) fn newest(&self, uid: Uid) -> Option<MessageId> {
         let last = |inbox: &super::memtable::Inbox| inbox.rows.last().map(|(id, _)| *id);
-        self.generations.iter().rev().find_map(|generation| generation.inbox(uid, last).flatten())
+        self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, last).flatten())
     }
 
     /// At most `limit` rows of `uid` with ids in `low ..= high`, in that direction.
@@ -30,8 +30,8 @@ impl Snapshot {
         limit: usize,
     ) -> Vec<Entry> {
         let mut found = Vec::new();
-        let mut look = |generation: &Arc<super::memtable::Generation>| {
-            generation.inbox(uid, |inbox| {
+        let mut look = |memtable: &Arc<super::memtable::Memtable>| {
+            memtable.inbox(uid, |inbox| {
                 let from = inbox.rows.partition_point(|(id, _)| id.get() < low);
                 let to = inbox.rows.partition_point(|(id, _)| id.get() <= high);
                 let rows = inbox.rows.get(from..to).unwrap_or_default();
@@ -45,8 +45,8 @@ impl Snapshot {
             });
         };
         match direction {
-            Direction::Forward => self.generations.iter().for_each(&mut look),
-            Direction::Backward => self.generations.iter().rev().for_each(&mut look),
+            Direction::Forward => self.memtables.iter().for_each(&mut look),
+            Direction::Backward => self.memtables.iter().rev().for_each(&mut look),
         }
         found
     }
@@ -61,8 +61,8 @@ impl Snapshot {
         filter: impl Fn(&Content) -> bool,
     ) -> Vec<Entry> {
         let mut found = Vec::new();
-        for generation in self.generations.iter().rev() {
-            generation.inbox(uid, |inbox| {
+        for memtable in self.memtables.iter().rev() {
+            memtable.inbox(uid, |inbox| {
                 let wanted = |(id, content): &&(MessageId, Arc<Content>)| {
                     (low..=high).contains(&id.get()) && filter(content)
                 };
@@ -87,22 +87,22 @@ impl Snapshot {
         let of = |inbox: &super::memtable::Inbox| {
             inbox.marks.iter().find(|(known, _)| *known == conversation).map(|(_, read_to)| *read_to)
         };
-        self.generations.iter().filter_map(|generation| generation.inbox(uid, of).flatten()).max()
+        self.memtables.iter().filter_map(|memtable| memtable.inbox(uid, of).flatten()).max()
     }
 
     /// The idempotency record under this name, if it is in memory.
     pub(super) fn sent(&self, name: (Uid, ClientId)) -> Option<Sent> {
-        self.generations.iter().rev().find_map(|generation| generation.sent(name))
+        self.memtables.iter().rev().find_map(|memtable| memtable.sent(name))
     }
 
     /// The group's state, if it changed in memory.
     pub(super) fn group(&self, gid: GroupId) -> Option<Arc<Group>> {
-        self.generations.iter().rev().find_map(|generation| generation.group(gid)?.group)
+        self.memtables.iter().rev().find_map(|memtable| memtable.group(gid)?.group)
     }
 
-    /// The stays in this group that ended in memory, oldest first.
-    pub(super) fn closed(&self, gid: GroupId) -> Vec<(Uid, Stay)> {
-        let changed = self.generations.iter().filter_map(|generation| generation.group(gid));
+    /// The membership epochs in this group that ended in memory, oldest first.
+    pub(super) fn closed(&self, gid: GroupId) -> Vec<(Uid, MembershipEpoch)> {
+        let changed = self.memtables.iter().filter_map(|memtable| memtable.group(gid));
         changed.flat_map(|changed| changed.closed).collect()
     }
 }

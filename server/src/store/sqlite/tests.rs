@@ -66,9 +66,9 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Fold) {
     let folded = meta::number(db.readers(), meta::FOLDED).await.expect("read");
     let mut journal =
         Journal::open(&Journal::path_beside(db.path()), &unfolded(), folded).await.expect("opened");
-    let (ledger, generation) = replay::replay(&db, &mut journal, folded).await.expect("replayed");
+    let (ledger, memtable) = replay::replay(&db, &mut journal, folded).await.expect("replayed");
     let frozen = Frozen {
-        generation: Arc::new(generation),
+        memtable: Arc::new(memtable),
         through: journal.last(),
         accepted: ledger.accepted(),
         open: ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect(),

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Generation, GroupChange, GroupId, GroupStep, Kind,
+    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, MembershipEpoch,
     MessageId, Timestamp, Uid,
 };
 use crate::store::sqlite::ledger::{Effect, Open};
@@ -118,7 +118,7 @@ pub(in crate::store::sqlite) fn decode(blob: &[u8]) -> Result<Vec<Effect>, Recor
 
 /// The blob of an acceptance with copies owed, for the table of the pending ones.
 pub(in crate::store::sqlite) fn encode_open(open: &Open) -> Vec<u8> {
-    let ends = open.ends.map(|(uid, stay)| (uid.0, stay.0));
+    let ends = open.ends.map(|(uid, epoch)| (uid.0, epoch.0));
     seal(
         [StoredOpen { content: stored_content(&open.content), ends, owed: recipients(&open.owed) }]
             .into_iter(),
@@ -129,7 +129,7 @@ pub(in crate::store::sqlite) fn encode_open(open: &Open) -> Vec<u8> {
 pub(in crate::store::sqlite) fn decode_open(blob: &[u8]) -> Result<Open, RecordError> {
     let stored: StoredOpen<'_> = postcard::from_bytes(unseal(blob)?).map_err(|_| RecordError::Malformed)?;
     let content = Arc::new(content(stored.content).ok_or(RecordError::Malformed)?);
-    let ends = stored.ends.map(|(uid, stay)| (Uid(uid), Generation(stay)));
+    let ends = stored.ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch)));
     Ok(Open { content, ends, owed: to_recipients(stored.owed) })
 }
 
@@ -226,9 +226,9 @@ fn stored_change(change: &GroupChange) -> StoredChange<'_> {
         GroupStep::Created { name, members } => {
             StoredStep::Created { name, members: members.iter().map(|uid| uid.0).collect() }
         }
-        GroupStep::Added(uid, stay) => StoredStep::Added(uid.0, stay.0),
-        GroupStep::Removed(uid, stay) => StoredStep::Removed(uid.0, stay.0),
-        GroupStep::Left(uid, stay) => StoredStep::Left(uid.0, stay.0),
+        GroupStep::Added(uid, epoch) => StoredStep::Added(uid.0, epoch.0),
+        GroupStep::Removed(uid, epoch) => StoredStep::Removed(uid.0, epoch.0),
+        GroupStep::Left(uid, epoch) => StoredStep::Left(uid.0, epoch.0),
     };
     StoredChange { gid: change.gid.0, from_version: change.from_version, step }
 }
@@ -238,9 +238,9 @@ fn change(stored: StoredChange<'_>) -> GroupChange {
         StoredStep::Created { name, members } => {
             GroupStep::Created { name: name.to_owned(), members: members.into_iter().map(Uid).collect() }
         }
-        StoredStep::Added(uid, stay) => GroupStep::Added(Uid(uid), Generation(stay)),
-        StoredStep::Removed(uid, stay) => GroupStep::Removed(Uid(uid), Generation(stay)),
-        StoredStep::Left(uid, stay) => GroupStep::Left(Uid(uid), Generation(stay)),
+        StoredStep::Added(uid, epoch) => GroupStep::Added(Uid(uid), MembershipEpoch(epoch)),
+        StoredStep::Removed(uid, epoch) => GroupStep::Removed(Uid(uid), MembershipEpoch(epoch)),
+        StoredStep::Left(uid, epoch) => GroupStep::Left(Uid(uid), MembershipEpoch(epoch)),
     };
     GroupChange { gid: GroupId(stored.gid), from_version: stored.from_version, step }
 }
@@ -255,11 +255,11 @@ fn to_numbered(rows: Vec<(u32, u64)>) -> Option<Vec<(Uid, MessageId)>> {
 }
 
 fn recipients(list: &[Recipient]) -> Vec<(u32, u32)> {
-    list.iter().map(|to| (to.uid.0, to.generation.0)).collect()
+    list.iter().map(|to| (to.uid.0, to.epoch.0)).collect()
 }
 
 fn to_recipients(list: Vec<(u32, u32)>) -> Vec<Recipient> {
-    list.into_iter().map(|(uid, stay)| Recipient { uid: Uid(uid), generation: Generation(stay) }).collect()
+    list.into_iter().map(|(uid, epoch)| Recipient { uid: Uid(uid), epoch: MembershipEpoch(epoch) }).collect()
 }
 
 #[cfg(test)]
@@ -315,15 +315,15 @@ mod tests {
             digest: Digest::of(content.target, content.body.as_json()),
             content,
             rows: vec![(ann, id(7)), (bob, id(9))],
-            rest: vec![Recipient { uid: bob, generation: Generation(3) }],
+            rest: vec![Recipient { uid: bob, epoch: MembershipEpoch(3) }],
             change,
         };
         let gid = GroupId(5);
         let steps = [
             GroupStep::Created { name: "walkers".to_owned(), members: vec![ann, bob] },
-            GroupStep::Added(bob, Generation(2)),
-            GroupStep::Removed(bob, Generation(2)),
-            GroupStep::Left(ann, Generation(1)),
+            GroupStep::Added(bob, MembershipEpoch(2)),
+            GroupStep::Removed(bob, MembershipEpoch(2)),
+            GroupStep::Left(ann, MembershipEpoch(1)),
         ];
         let change = |step| Some(GroupChange { gid, from_version: 8, step });
         let mut all: Vec<Effect> = steps
@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn an_open_acceptance_survives_the_way_in_and_out() {
-        let owed = vec![Recipient { uid: Uid(7), generation: Generation(1) }];
-        for ends in [None, Some((Uid(7), Generation(1)))] {
+        let owed = vec![Recipient { uid: Uid(7), epoch: MembershipEpoch(1) }];
+        for ends in [None, Some((Uid(7), MembershipEpoch(1)))] {
             let content = said(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
             let open = Open { content, ends, owed: owed.clone() };
             assert_eq!(decode_open(&encode_open(&open)), Ok(open));

@@ -15,7 +15,7 @@ use sqlx::{Connection as _, Row as _, SqliteConnection};
 
 use super::journal::{Journal, record};
 use super::ledger::{Effect, Known, Ledger};
-use super::memtable::Generation;
+use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
 use crate::domain::{Entry, HistoryId};
@@ -127,14 +127,14 @@ impl Tables {
         }
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
         let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
-        let generation = Generation::default();
+        let memtable = Memtable::default();
         for effect in batches?.into_iter().flatten() {
             if let Some(gid) = ledger.group_of(&effect) {
                 ledger.learn_group(gid, lookup::group(&mut self.connection, gid).await?);
             }
-            generation.apply(ledger.apply(&effect).map_err(StoreError::corrupt)?);
+            memtable.apply(ledger.apply(&effect).map_err(StoreError::corrupt)?);
         }
-        let newer = newer(&generation, &ledger);
+        let newer = newer(&memtable, &ledger);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
         Ok(Some(SqliteSnapshot { main, newer, history, accepted }))
     }
@@ -165,22 +165,22 @@ async fn batches_after(journal: &SqliteConnectOptions, folded: u64) -> Result<Ve
 }
 
 /// What was replayed, as records.
-fn newer(generation: &Generation, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
+fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
     let mut records = Vec::new();
-    for receiver in generation.receivers() {
-        generation.inbox(receiver, |inbox| {
+    for receiver in memtable.receivers() {
+        memtable.inbox(receiver, |inbox| {
             records.extend(inbox.rows.iter().map(|(message_id, content)| {
                 Record::Row(Entry { receiver, message_id: *message_id, content: Arc::clone(content) })
             }));
         });
     }
-    for ((sender, client_id), sent) in generation.all_sent() {
+    for ((sender, client_id), sent) in memtable.all_sent() {
         records.push(Record::Sent(sender, client_id, sent));
     }
-    for (gid, _) in generation.all_groups() {
+    for (gid, _) in memtable.all_groups() {
         let Some(Known { group, closed }) = ledger.group(gid) else { continue };
         records.extend(group.iter().map(|group| Record::Group(group.as_ref().clone())));
-        records.extend(closed.iter().map(|(uid, stay)| Record::Stay(gid, *uid, *stay)));
+        records.extend(closed.iter().map(|(uid, epoch)| Record::EndedEpoch(gid, *uid, *epoch)));
     }
     for (acceptance, open) in ledger.open() {
         let pending =

@@ -7,7 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::SqliteSnapshot;
-use crate::domain::{ClientId, Digest, Generation as Stay, GroupId, PartitionKey, Timestamp, Uid};
+use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, PartitionKey, Timestamp, Uid};
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::{Account, Sent, StoreError};
@@ -41,15 +41,15 @@ impl SqliteSnapshot {
                 }
                 Ok(groups)
             }
-            (Section::Stays, after) => {
+            (Section::EndedEpochs, after) => {
                 let (gid, uid) = match after {
-                    Some(Key::Stay(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
+                    Some(Key::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
                     _ => (-1, -1),
                 };
                 let sql = "SELECT gid, uid, closed FROM members WHERE (gid, uid) > (?, ?) AND closed > 0
                            ORDER BY gid, uid LIMIT ?";
                 let query = sqlx::query(sql).bind(gid).bind(uid).bind(limit);
-                query.fetch_all(&mut self.main).await?.iter().map(stay).collect()
+                query.fetch_all(&mut self.main).await?.iter().map(epoch).collect()
             }
             (Section::Rows, after) => {
                 let (key, uid, id) = match after {
@@ -97,7 +97,7 @@ impl SqliteSnapshot {
                 "SELECT count(*) FROM groups",
                 "SELECT count(*) FROM json_each(?) JOIN groups ON gid = value ->> 0",
             ),
-            Section::Stays => (
+            Section::EndedEpochs => (
                 "SELECT count(*) FROM members WHERE closed > 0",
                 "SELECT count(*) FROM json_each(?) JOIN members
                  ON gid = value ->> 0 AND uid = value ->> 1 AND closed > 0",
@@ -129,7 +129,7 @@ fn as_json(key: &Key) -> serde_json::Value {
     match key {
         Key::Account(uid) => json!([uid.0]),
         Key::Group(gid) => json!([gid.0]),
-        Key::Stay(gid, uid) => json!([gid.0, uid.0]),
+        Key::EndedEpoch(gid, uid) => json!([gid.0, uid.0]),
         Key::Row(key, uid, id) => json!([partition(key), uid.0, id]),
         Key::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
         Key::Pending(acceptance) => json!([acceptance]),
@@ -146,9 +146,9 @@ fn account(row: &SqliteRow) -> Result<Record, StoreError> {
     Ok(Record::Account(account, Timestamp(row.try_get(4)?)))
 }
 
-fn stay(row: &SqliteRow) -> Result<Record, StoreError> {
+fn epoch(row: &SqliteRow) -> Result<Record, StoreError> {
     let gid = GroupId(row.try_get::<i64, _>(0)?.cast_unsigned());
-    Ok(Record::Stay(gid, Uid(row.try_get(1)?), Stay(row.try_get(2)?)))
+    Ok(Record::EndedEpoch(gid, Uid(row.try_get(1)?), MembershipEpoch(row.try_get(2)?)))
 }
 
 fn sent(row: &SqliteRow) -> Result<Record, StoreError> {

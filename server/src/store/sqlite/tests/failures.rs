@@ -132,7 +132,7 @@ async fn a_row_that_can_never_be_folded_is_set_aside_and_all_else_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(directory.path(), unfolded()).await;
     let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
-    let owed = crate::store::Recipient { uid: Uid(2), generation: crate::domain::Generation(0) };
+    let owed = crate::store::Recipient { uid: Uid(2), epoch: crate::domain::MembershipEpoch(0) };
     let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
     store.commit(vec![Write::Accept(write)]).await.expect("committed");
     store.close().await;
