@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::app::sync::PullLimits;
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, Sync,
+    AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, InboxSync,
 };
 use crate::config::{Config, ConfigError, Listen};
 use crate::domain::{Clock, HistoryId};
@@ -252,7 +252,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
 
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
-    let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(random_uuid);
+    let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
     let parts = Parts {
         numbers: numbers.clone(),
         store: Arc::clone(&messages),
@@ -276,7 +276,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let use_cases = UseCases {
         accounts: storage.accounts(config, clock.clone()),
         messages: Messages::new(queues.clone()),
-        sync: Sync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
+        sync: InboxSync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
         conversations: Conversations::new(Arc::clone(&messages), Arc::clone(directory), limits.conversations),
         groups: groups.clone(),
         invites: Invites::new(

@@ -1,6 +1,6 @@
 //! The task behind a [`super::Client`]: connect, stay in step, send, and when it breaks, wait and begin again.
 //!
-//! It owns everything: the connection, the cursor ([`Sync`]), the store, the outbox and the events that nobody has
+//! It owns everything: the connection, the cursor ([`SyncState`]), the store, the outbox and the events that nobody has
 //! read yet. One loop per connection ([`Driver::connected`]) shows the whole flow; it ends with the reason why the
 //! connection is over, and [`Driver::run`] decides what that means.
 
@@ -21,7 +21,7 @@ use super::{Event, Options};
 use crate::error::{Error, Problem};
 use crate::socket::{CLOSE_RESTART, Socket};
 use crate::store::Store;
-use crate::sync::{Change, Sync};
+use crate::sync::{Change, SyncState};
 use crate::wire::{ClientFrame, Draft, Sent, ServerFrame};
 
 type Answer = oneshot::Sender<Result<Sent, Error>>;
@@ -64,7 +64,7 @@ pub(super) struct Driver<D, S> {
 
 /// What a connection knows beside the driver's own state.
 struct Session {
-    sync: Sync,
+    sync: SyncState,
     period: Duration,
     next_beat: Instant,
     heard: Instant,
@@ -147,7 +147,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let now = Instant::now();
         let period = Duration::from_secs(heartbeat_seconds.max(1));
         let mut session =
-            Session { sync: Sync::new(position), period, next_beat: now, heard: now, in_step_at: None };
+            Session { sync: SyncState::new(position), period, next_beat: now, heard: now, in_step_at: None };
         self.unread.push_back(Event::Online { uid, seq });
         let change = session.sync.on_welcome(&history);
         self.apply(&mut session, change).await?;

@@ -2,7 +2,7 @@
 //!
 //! The state is a [`Position`]: which life of the data (`history`) the device follows and how far it has come
 //! (`cursor`). A frame turns it into a [`Change`], which the caller carries out on its store, rows and cursor in one
-//! transaction, and then confirms with [`Sync::stored`]. A change that could not be stored is simply not confirmed:
+//! transaction, and then confirms with [`SyncState::stored`]. A change that could not be stored is simply not confirmed:
 //! the next heartbeat then says the old cursor and the server sends the rows again. The rules, each with its reason:
 //!
 //! - Rows are stored only if they continue the cursor (`after` ≤ cursor); behind a hole they would hide the loss.
@@ -48,14 +48,14 @@ pub enum Change {
 
 /// The state machine of one device.
 #[derive(Clone, Debug)]
-pub struct Sync {
+pub struct SyncState {
     position: Position,
 }
 
-impl Sync {
+impl SyncState {
     /// Continues from what the store holds.
-    pub fn new(position: Position) -> Sync {
-        Sync { position }
+    pub fn new(position: Position) -> SyncState {
+        SyncState { position }
     }
 
     /// Where the device stands; the cursor is what the next heartbeat says.

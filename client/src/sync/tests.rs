@@ -27,8 +27,8 @@ fn entries(after: u64, ids: &[u64], synced: u64) -> Entries {
     Entries { rows: ids.iter().copied().map(row).collect(), after, synced, more: false }
 }
 
-fn at(cursor: u64) -> Sync {
-    Sync::new(Position { history: Some("h".to_owned()), cursor })
+fn at(cursor: u64) -> SyncState {
+    SyncState::new(Position { history: Some("h".to_owned()), cursor })
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn another_history_clears_everything() {
 
 #[test]
 fn a_first_contact_starts_at_nothing() {
-    let sync = Sync::new(Position::default());
+    let sync = SyncState::new(Position::default());
     assert_eq!(sync.on_welcome("h"), Change::Reset { history: "h".to_owned() });
 }
 
@@ -133,7 +133,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 struct World {
     rows: BTreeSet<u64>,
     life: u64,
-    device: Sync,
+    device: SyncState,
     store: MemoryStore,
     /// Frames of this life of the data, as they were sent.
     frames: Vec<Entries>,
@@ -219,7 +219,7 @@ proptest! {
             let mut world = World {
                 rows: BTreeSet::new(),
                 life: 0,
-                device: Sync::new(position.clone()),
+                device: SyncState::new(position.clone()),
                 store: MemoryStore::at(position),
                 frames: Vec::new(),
             };

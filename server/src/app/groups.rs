@@ -31,7 +31,7 @@ pub struct Groups {
     directory: Arc<dyn Directory>,
     queues: Queues,
     ids: Ids,
-    new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
+    new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
 }
 
 impl Groups {
@@ -41,7 +41,7 @@ impl Groups {
         directory: Arc<dyn Directory>,
         queues: Queues,
         ids: Ids,
-        new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync>,
+        new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
     ) -> Groups {
         Groups { store, directory, queues, ids, new_uuid }
     }

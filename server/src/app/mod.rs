@@ -22,7 +22,7 @@ pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
 pub use passwords::{Busy, PasswordOptions};
 pub use sessions::LiveSession;
-pub use sync::Sync;
+pub use sync::InboxSync;
 pub use tokens::Token;
 
 pub use crate::notify::Wake;

@@ -42,7 +42,7 @@ pub struct Pulled {
 
 /// Watermarks, wake-ups and pulls.
 #[derive(Clone)]
-pub struct Sync {
+pub struct InboxSync {
     store: Arc<dyn MessageStore>,
     watermarks: Watermarks,
     notifier: Arc<dyn Notifier>,
@@ -52,7 +52,7 @@ pub struct Sync {
     log: Arc<LogLimit>,
 }
 
-impl Sync {
+impl InboxSync {
     /// Use cases over the rows of one `history`.
     pub fn new(
         store: Arc<dyn MessageStore>,
@@ -60,8 +60,8 @@ impl Sync {
         notifier: Arc<dyn Notifier>,
         history: HistoryId,
         limits: PullLimits,
-    ) -> Sync {
-        Sync { store, watermarks, notifier, history, limits, log: Arc::new(LogLimit::every(TELL_EVERY)) }
+    ) -> InboxSync {
+        InboxSync { store, watermarks, notifier, history, limits, log: Arc::new(LogLimit::every(TELL_EVERY)) }
     }
 
     /// The watermark of `uid`; loaded from storage at the first asking only.

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::budget::Budget;
 use super::limits::Rates;
 use super::listen::Seats;
-use crate::app::{Accounts, Conversations, Groups, Ids, Invites, Messages, Sync};
+use crate::app::{Accounts, Conversations, Groups, Ids, Invites, Messages, InboxSync};
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -23,7 +23,7 @@ pub struct UseCases {
     /// Sends and read marks.
     pub messages: Messages,
     /// Watermarks, pulls and ranges.
-    pub sync: Sync,
+    pub sync: InboxSync,
     /// Lists and histories.
     pub conversations: Conversations,
     /// Groups.
@@ -35,10 +35,10 @@ pub struct UseCases {
 }
 
 /// Names requests (S25).
-pub type NewTrace = Arc<dyn Fn() -> String + Send + std::marker::Sync>;
+pub type NewTrace = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// What keeps the server from its work now, if anything; asked by `/ready`.
-pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + std::marker::Sync>;
+pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>;
 
 /// What the composition root answers for the HTTP side.
 pub struct Hooks {
@@ -106,7 +106,7 @@ impl Deref for HttpState {
 pub(super) struct Everything {
     pub(super) accounts: Accounts,
     pub(super) messages: Messages,
-    pub(super) sync: Sync,
+    pub(super) sync: InboxSync,
     pub(super) conversations: Conversations,
     pub(super) groups: Groups,
     pub(super) invites: Invites,
@@ -136,7 +136,7 @@ macro_rules! parts {
 parts! {
     accounts: Accounts,
     messages: Messages,
-    sync: Sync,
+    sync: InboxSync,
     conversations: Conversations,
     groups: Groups,
     invites: Invites,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use tidemark::app::Groups;
 use tidemark::app::messages::{Draft, Messages};
-use tidemark::app::sync::{PullLimits, Sync};
+use tidemark::app::sync::{PullLimits, InboxSync};
 use tidemark::domain::{
     Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, RangeQuery, Timestamp, Uid,
 };
@@ -71,7 +71,7 @@ impl World {
         let watermarks = Watermarks::new(store.clone(), 1_000);
         let notifier = Arc::new(Local::new());
         let uuids = self.uuids.clone();
-        let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> =
+        let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> =
             Arc::new(move || Uuid::from_u128(u128::MAX - u128::from(uuids.fetch_add(1, Ordering::Relaxed))));
         // Every user is a section.
         let numbers = Numbers::new(lines.clone(), 1);
@@ -95,7 +95,7 @@ impl World {
                 self.ids.clone(),
                 new_uuid,
             ),
-            sync: Sync::new(
+            sync: InboxSync::new(
                 store.clone(),
                 watermarks,
                 notifier,
@@ -123,7 +123,7 @@ impl World {
 pub(crate) struct Process {
     pub(crate) messages: Messages,
     pub(crate) groups: Groups,
-    pub(crate) sync: Sync,
+    pub(crate) sync: InboxSync,
     pub(crate) queues: Queues,
     pub(crate) store: Arc<FaultyStore>,
     pub(crate) lines: Arc<dyn Sequencer>,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::json;
-use crate::app::{Accounts, Sync};
+use crate::app::{Accounts, InboxSync};
 use crate::domain::Uid;
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Segment, Session};
@@ -31,7 +31,7 @@ struct Me {
 /// `GET /me`
 pub(in crate::http) async fn me(
     State(accounts): State<Accounts>,
-    State(sync): State<Sync>,
+    State(sync): State<InboxSync>,
     Session(session): Session,
 ) -> Result<Response, Problem> {
     let name = accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json;
 use super::reading::Reads;
-use crate::app::Sync;
+use crate::app::InboxSync;
 use crate::domain::{Bound, Direction, RangeQuery};
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Session};
@@ -72,7 +72,7 @@ pub(super) fn limit(text: &str) -> Result<usize, Problem> {
 
 /// `GET /range`
 pub(in crate::http) async fn range(
-    State(sync): State<Sync>,
+    State(sync): State<InboxSync>,
     State(reads): State<Reads>,
     caller: Caller,
     Session(session): Session,
@@ -105,7 +105,7 @@ struct Seq {
 
 /// `GET /seq`
 pub(in crate::http) async fn seq(
-    State(sync): State<Sync>,
+    State(sync): State<InboxSync>,
     Session(session): Session,
 ) -> Result<Response, Problem> {
     let seq = sync.mark(session.uid).await?.newest().get();

@@ -23,7 +23,7 @@ use crate::app::messages::Draft;
 use crate::app::sync::PullLimits;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, Ids, InviteLimits, Invites, LiveSession, Messages,
-    PasswordOptions, Sync, Token,
+    PasswordOptions, InboxSync, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
@@ -162,7 +162,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let watermarks = Watermarks::new(store.clone(), 100);
     let clock = Clock::new(|| Timestamp(7));
-    let new_uuid: Arc<dyn Fn() -> Uuid + Send + std::marker::Sync> = Arc::new(Uuid::nil);
+    let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(Uuid::nil);
     let parts = Parts {
         numbers,
         store: store.clone(),
@@ -181,7 +181,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     let everything = Everything {
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
         messages: Messages::new(queues.clone()),
-        sync: Sync::new(
+        sync: InboxSync::new(
             store.clone(),
             watermarks,
             notifier,
