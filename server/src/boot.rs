@@ -21,14 +21,15 @@ use uuid::Uuid;
 
 use crate::app::sync::PullLimits;
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, InviteLimits, Invites, Messages, PasswordOptions, InboxSync,
+    AccountOptions, Accounts, Conversations, Groups, InboxSync, InviteLimits, Invites, Messages,
+    PasswordOptions,
 };
 use crate::config::{Config, ConfigError, Listen};
 use crate::domain::{Clock, HistoryId};
-use crate::http::{Hooks, Server, UseCases};
+use crate::http::{Dependencies, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
-use crate::seq::{Ids, Lines, Traces, TracesError};
+use crate::seq::{Ids, Lines, RequestIds, RequestIdsError};
 use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, Sequences, StoreHealth};
@@ -80,7 +81,7 @@ pub enum BootError {
     Ids(#[from] crate::seq::OpenError),
     /// Requests cannot be named.
     #[error(transparent)]
-    Traces(#[from] TracesError),
+    RequestIds(#[from] RequestIdsError),
     /// A file of the installation cannot be read or made.
     #[error("{path}: {why}")]
     File {
@@ -269,8 +270,8 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let pull = PullLimits { rows: limits.entries_rows, bytes: limits.entries_bytes };
     let directory = &storage.directory;
     let ids = numbers_of_all_else(config, &storage, &*messages).await?;
-    let traces = Traces::open(config.server.machine_id).await?;
-    let new_trace = Arc::new(move || traces.next().to_string());
+    let request_ids = RequestIds::open(config.server.machine_id).await?;
+    let new_request_id = Arc::new(move || request_ids.next().to_string());
     let groups =
         Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
     let use_cases = UseCases {
@@ -309,9 +310,10 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         None => (None, None),
     };
     let healthy = Arc::clone(&messages);
-    let hooks = Hooks { new_trace, readiness: Arc::new(move || healthy.health().trouble) };
+    let dependencies = Dependencies { new_request_id, readiness: Arc::new(move || healthy.health().trouble) };
     let listeners = (listener, metrics_listener);
-    let server = Server::new(listeners, config, use_cases, Arc::new(metrics), clock, hooks, stopping.clone());
+    let server =
+        Server::new(listeners, config, use_cases, Arc::new(metrics), clock, dependencies, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
     Ok(Running { address, metrics_address, stopping, http, tasks, queues, lines, ids, messages, storage })

@@ -171,8 +171,8 @@ struct Traced<'a> {
 }
 
 tokio::task_local! {
-    /// The name of the request that is being answered; set by `layers::surround`.
-    pub(super) static TRACE: String;
+    /// The name of the request that is being answered; set by `layers::request_context`.
+    pub(super) static REQUEST_ID: String;
 }
 
 impl Problem {
@@ -190,7 +190,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let trace_id = TRACE.try_with(Clone::clone).ok();
+        let trace_id = REQUEST_ID.try_with(Clone::clone).ok();
         let body = Traced { document: self.document(), trace_id };
         let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
         let mut response = (self.status, body).into_response();

@@ -1,4 +1,4 @@
-//! What surrounds every handler: a request's name, its time limit, and the headers that keep browsers strict.
+//! The context of every request: its id, its time limit, and the headers that keep browsers strict.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Instrument as _;
 
-use super::error::{Problem, TRACE};
+use super::error::{Problem, REQUEST_ID};
 use super::extract::caller;
 use super::origin;
 use super::refusals;
@@ -23,7 +23,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
 /// How long a browser remembers that this server is to be asked by HTTPS.
 const YEAR: &str = "max-age=31536000";
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Headers of every answer, unless the handler set them.
 const STRICT: [(HeaderName, &str); 6] = [
@@ -35,16 +35,20 @@ const STRICT: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Gives the request a name, runs it within its time, and hardens the answer. Logs it without its query, where a
+/// Gives the request an id, runs it within its time, and hardens the answer. Logs it without its query, where a
 /// ticket may stand, and without the code of an invitation.
-pub(super) async fn surround(State(state): State<HttpState>, request: Request, next: Next) -> Response {
-    let id = (state.new_trace)();
+pub(super) async fn request_context(
+    State(state): State<HttpState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = (state.new_request_id)();
     let caller = caller(request.extensions(), request.headers(), &state.settings);
     let (method, path) = (request.method().clone(), without_code(request.uri().path()).into_owned());
     let span = tracing::info_span!("request", id, %method, path);
     let limit = Duration::from_secs(state.settings.server.request_seconds.into());
     let began = Instant::now();
-    let mut response = TRACE
+    let mut response = REQUEST_ID
         .scope(id.clone(), async {
             let response = tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| {
                 let detail = "the request took too long; send it faster, or try again";
@@ -63,7 +67,7 @@ pub(super) async fn surround(State(state): State<HttpState>, request: Request, n
     if state.settings.https_alone() {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(YEAR));
     }
-    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).expect("digits"));
+    headers.insert(REQUEST_ID_HEADER, HeaderValue::from_str(&id).expect("digits"));
     response
 }
 

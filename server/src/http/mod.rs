@@ -23,9 +23,9 @@ mod api;
 mod budget;
 mod error;
 mod extract;
-mod guests;
 mod heads;
 mod health;
+mod invite_pages;
 mod layers;
 mod limits;
 mod listen;
@@ -40,13 +40,13 @@ mod state;
 mod wire;
 mod ws;
 
-pub use state::{Hooks, NewTrace, Readiness, UseCases};
+pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use budget::Budget;
 use error::Problem;
 use listen::{SeatedListener, Seats};
-use state::{Everything, HttpState, Settings, Sockets};
+use state::{AppState, HttpState, Settings, Sockets};
 
 /// An address, the method that it takes, and who answers.
 struct Route {
@@ -103,10 +103,10 @@ fn routes(settings: &Settings) -> Vec<Route> {
         // People.
         route("get",    "/",                            get(pages::shell)),
         route("get",    "/c/{conversation}",            get(pages::shell)),
-        route("get",    "/invites/{code}",              get(guests::look)),
-        route("post",   "/invites/{code}",              post(guests::join)),
-        route("get",    "/groups/{gid}/invite",         get(guests::ask)),
-        route("post",   "/groups/{gid}/invite",         post(guests::make)),
+        route("get",    "/invites/{code}",              get(invite_pages::look)),
+        route("post",   "/invites/{code}",              post(invite_pages::join)),
+        route("get",    "/groups/{gid}/invite",         get(invite_pages::ask)),
+        route("post",   "/groups/{gid}/invite",         post(invite_pages::make)),
         route("get",    "/login",                       get(pages::sign_in)),
         route("get",    "/docs",                        get(openapi::page)),
         route("get",    "/docs/websocket",              get(openapi::websocket)),
@@ -130,7 +130,7 @@ fn router(state: HttpState) -> Router {
         .layer(DefaultBodyLimit::max(state.settings.limits.body_bytes))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(from_fn_with_state(state.clone(), layers::own_origin))
-        .layer(from_fn_with_state(state.clone(), layers::surround))
+        .layer(from_fn_with_state(state.clone(), layers::request_context))
         .with_state(state)
 }
 
@@ -158,15 +158,15 @@ impl Server {
         use_cases: UseCases,
         metrics: Arc<Metrics>,
         clock: Clock,
-        hooks: Hooks,
+        dependencies: Dependencies,
         stopping: CancellationToken,
     ) -> Server {
-        let Hooks { new_trace, readiness } = hooks;
+        let Dependencies { new_request_id, readiness } = dependencies;
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
-        let state = HttpState::new(Everything {
+        let state = HttpState::new(AppState {
             accounts,
             messages,
             sync,
@@ -174,7 +174,7 @@ impl Server {
             groups,
             invites,
             ids,
-            new_trace,
+            new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
             password_places: Seats::new(usize::MAX, config.accounts.password_waiting_per_address),

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::budget::Budget;
 use super::limits::Rates;
 use super::listen::Seats;
-use crate::app::{Accounts, Conversations, Groups, Ids, Invites, Messages, InboxSync};
+use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -34,16 +34,16 @@ pub struct UseCases {
     pub ids: Ids,
 }
 
-/// Names requests (S25).
-pub type NewTrace = Arc<dyn Fn() -> String + Send + Sync>;
+/// Makes the ids of requests (S25).
+pub type NewRequestId = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// What keeps the server from its work now, if anything; asked by `/ready`.
 pub type Readiness = Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>;
 
-/// What the composition root answers for the HTTP side.
-pub struct Hooks {
+/// What the HTTP side asks of the composition root.
+pub struct Dependencies {
     /// Asked for each request.
-    pub new_trace: NewTrace,
+    pub new_request_id: NewRequestId,
     /// Asked by `/ready`.
     pub readiness: Readiness,
 }
@@ -86,24 +86,24 @@ pub(super) struct Sockets {
 
 /// Everything; handlers name parts of it. Cloned for every request and kept by every socket, so it is one pointer.
 #[derive(Clone)]
-pub(super) struct HttpState(Arc<Everything>);
+pub(super) struct HttpState(Arc<AppState>);
 
 impl HttpState {
-    pub(super) fn new(everything: Everything) -> HttpState {
-        HttpState(Arc::new(everything))
+    pub(super) fn new(state: AppState) -> HttpState {
+        HttpState(Arc::new(state))
     }
 }
 
 impl Deref for HttpState {
-    type Target = Everything;
+    type Target = AppState;
 
-    fn deref(&self) -> &Everything {
+    fn deref(&self) -> &AppState {
         &self.0
     }
 }
 
-/// What there is.
-pub(super) struct Everything {
+/// The state of the HTTP side, behind [`HttpState`].
+pub(super) struct AppState {
     pub(super) accounts: Accounts,
     pub(super) messages: Messages,
     pub(super) sync: InboxSync,
@@ -111,7 +111,7 @@ pub(super) struct Everything {
     pub(super) groups: Groups,
     pub(super) invites: Invites,
     pub(super) ids: Ids,
-    pub(super) new_trace: NewTrace,
+    pub(super) new_request_id: NewRequestId,
     pub(super) settings: Arc<Settings>,
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,

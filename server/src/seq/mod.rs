@@ -1,11 +1,11 @@
 //! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
 //! `lines` says which number lines these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a write); which
-//! implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `traces` are the door to the number issuer.
+//! implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `request_ids` use the number issuer.
 
 mod ids;
 mod lines;
-mod traces;
+mod request_ids;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 1_000;
 
 pub use ids::{Ids, OpenError, Stored};
 pub use lines::Lines;
-pub use traces::{Traces, TracesError};
+pub use request_ids::{RequestIds, RequestIdsError};
 
 /// Why no number could be had.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use tidemark::app::Groups;
 use tidemark::app::messages::{Draft, Messages};
-use tidemark::app::sync::{PullLimits, InboxSync};
+use tidemark::app::sync::{InboxSync, PullLimits};
 use tidemark::domain::{
     Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, RangeQuery, Timestamp, Uid,
 };

@@ -22,15 +22,15 @@ use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::sync::PullLimits;
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, Ids, InviteLimits, Invites, LiveSession, Messages,
-    PasswordOptions, InboxSync, Token,
+    AccountOptions, Accounts, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites, LiveSession,
+    Messages, PasswordOptions, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
 use crate::http::budget::Budget;
 use crate::http::limits::{Origin, Rates};
 use crate::http::listen::Seats;
-use crate::http::state::{Everything, HttpState, Settings, Sockets};
+use crate::http::state::{AppState, HttpState, Settings, Sockets};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::Numbers;
@@ -178,7 +178,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
     let groups = Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), new_uuid);
-    let everything = Everything {
+    let state = AppState {
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(
@@ -199,7 +199,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
             clock.clone(),
         ),
         ids,
-        new_trace: Arc::new(|| "1".to_owned()),
+        new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
         budget: Budget::new(1 << 20, 1 << 20),
         password_places: Seats::new(10, 10),
@@ -221,8 +221,8 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         expires_at: Timestamp(i64::MAX),
     };
     directory.create_session(session).await.expect("memory");
-    let live = everything.accounts.session(token.as_str()).await.expect("memory").expect("kept");
-    (HttpState::new(everything), live)
+    let live = state.accounts.session(token.as_str()).await.expect("memory").expect("kept");
+    (HttpState::new(state), live)
 }
 
 /// What the connection should do, by the letter of the flow rule.
