@@ -227,11 +227,11 @@ pub(super) fn fingerprint(secret: &str) -> String {
     Sha256::digest(secret.trim()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a file must be there. Earlier versions did not note which they made; only what was folded proves that there was a journal.
+/// Whether a file must be there. Earlier versions did not note which they made; only what was flushed proves that there was a journal.
 fn required(known: &Identity, role: &str) -> bool {
     match known.current {
         Some(_) => known.files.iter().any(|known| known == role),
-        None => role == JOURNAL && known.folded,
+        None => role == JOURNAL && known.flushed,
     }
 }
 

@@ -38,14 +38,18 @@ pub struct StorageSection {
     pub batch_rows: usize,
     /// Bytes after which a batch takes no further commit.
     pub batch_bytes: usize,
-    /// Rows in memory that start a fold; at twice as many, commits wait.
-    pub fold_rows: usize,
-    /// Bytes in memory that start a fold; at twice as many, commits wait.
-    pub fold_bytes: usize,
-    /// Age of a row in memory that starts a fold.
-    pub fold_seconds: u32,
-    /// Rows that a fold writes in one transaction.
-    pub fold_chunk: usize,
+    /// Rows in memory that start a flush; at twice as many, commits wait.
+    #[serde(alias = "fold_rows")]
+    pub flush_rows: usize,
+    /// Bytes in memory that start a flush; at twice as many, commits wait.
+    #[serde(alias = "fold_bytes")]
+    pub flush_bytes: usize,
+    /// Age of a row in memory that starts a flush.
+    #[serde(alias = "fold_seconds")]
+    pub flush_seconds: u32,
+    /// Rows that a flush writes in one transaction.
+    #[serde(alias = "fold_chunk")]
+    pub flush_chunk: usize,
     /// Users whose newest id is kept in memory.
     pub known_heads: usize,
     /// Groups that are kept in memory.
@@ -73,10 +77,10 @@ impl Default for StorageSection {
             waiting_commits: sqlite.waiting_commits,
             batch_rows: sqlite.batch_rows,
             batch_bytes: sqlite.batch_bytes,
-            fold_rows: sqlite.fold_rows,
-            fold_bytes: sqlite.fold_bytes,
-            fold_seconds: sqlite.fold_age.as_secs() as u32,
-            fold_chunk: sqlite.fold_chunk,
+            flush_rows: sqlite.flush_rows,
+            flush_bytes: sqlite.flush_bytes,
+            flush_seconds: sqlite.flush_age.as_secs() as u32,
+            flush_chunk: sqlite.flush_chunk,
             known_heads: sqlite.known_heads,
             known_groups: sqlite.known_groups,
             known_new_names: sqlite.known_new_names,
@@ -94,7 +98,7 @@ impl StorageSection {
         check("reader_cache_kib", self.reader_cache_kib, 64..=1 << 26)?;
         check("checkpoint_pages", self.checkpoint_pages, 1..=1 << 24)?;
         check("journal_checkpoint_pages", self.journal_checkpoint_pages, 1..=1 << 24)?;
-        check("fold_seconds", self.fold_seconds, 1..=86_400)?;
+        check("flush_seconds", self.flush_seconds, 1..=86_400)?;
         if !self.journal_page_size.is_power_of_two() || !(512..=65_536).contains(&self.journal_page_size) {
             let why = format!("is {}; choose a power of two from 512 to 65536", self.journal_page_size);
             return Err(ConfigError::Value { section: "storage", key: "journal_page_size", why });
@@ -104,9 +108,9 @@ impl StorageSection {
         check("waiting_commits", self.waiting_commits)?;
         check("batch_rows", self.batch_rows)?;
         check("batch_bytes", self.batch_bytes)?;
-        check("fold_rows", self.fold_rows)?;
-        check("fold_bytes", self.fold_bytes)?;
-        check("fold_chunk", self.fold_chunk)?;
+        check("flush_rows", self.flush_rows)?;
+        check("flush_bytes", self.flush_bytes)?;
+        check("flush_chunk", self.flush_chunk)?;
         check("known_heads", self.known_heads)?;
         check("known_groups", self.known_groups)?;
         check("known_new_names", self.known_new_names)?;
@@ -128,10 +132,10 @@ impl StorageSection {
             waiting_commits: self.waiting_commits,
             batch_rows: self.batch_rows,
             batch_bytes: self.batch_bytes,
-            fold_rows: self.fold_rows,
-            fold_bytes: self.fold_bytes,
-            fold_age: Duration::from_secs(self.fold_seconds.into()),
-            fold_chunk: self.fold_chunk,
+            flush_rows: self.flush_rows,
+            flush_bytes: self.flush_bytes,
+            flush_age: Duration::from_secs(self.flush_seconds.into()),
+            flush_chunk: self.flush_chunk,
             known_heads: self.known_heads,
             known_groups: self.known_groups,
             known_new_names: self.known_new_names,

@@ -2,7 +2,7 @@
 //! above its rate: beyond `[limits] refusals_per_address_per_second` the answers to refused requests wait, and so do look-ups of
 //! unknown tokens in the database. A client that waits for its answers so asks no faster than the rate.
 //!
-//! Called by `layers::surround` for each answer and by `extract::session` for each token. The state is the rate's alone.
+//! Called by `layers::request_context` for each answer and by `extract::session` for each token. The state is the rate's alone.
 
 use std::net::IpAddr;
 use std::time::Duration;

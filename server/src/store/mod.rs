@@ -172,8 +172,8 @@ pub struct Health {
     pub since_commit: Option<Duration>,
     /// Commits that were refused or whose outcome was not learnt.
     pub refused_commits: u64,
-    /// Folds that failed; each is tried again.
-    pub failed_folds: u64,
+    /// Flushes that failed; each is tried again.
+    pub failed_flushes: u64,
     /// Rows that the tables do not take and that lie in `set_aside`, since the first start.
     pub set_aside: u64,
     /// What is left on the disk of the database; `None` where that is not known.

@@ -41,7 +41,7 @@ impl Collector for QueueDepths {
     }
 }
 
-/// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_folds_failed`, `tidemark_rows_set_aside`,
+/// `tidemark_storage_ready`, `tidemark_commits_refused`, `tidemark_flushes_failed`, `tidemark_rows_set_aside`,
 /// `tidemark_seconds_since_commit` (absent before the first one) and `tidemark_storage_free_bytes`.
 pub struct StoreHealth(pub Arc<dyn MessageStore>);
 
@@ -59,9 +59,9 @@ impl Collector for StoreHealth {
         for (name, help, count) in [
             ("tidemark_commits_refused", "Commits that were not stored", health.refused_commits),
             (
-                "tidemark_folds_failed",
-                "Folds into the tables that failed and are tried again",
-                health.failed_folds,
+                "tidemark_flushes_failed",
+                "Flushes into the tables that failed and are tried again",
+                health.failed_flushes,
             ),
             ("tidemark_rows_set_aside", "Rows that the tables did not take", health.set_aside),
         ] {

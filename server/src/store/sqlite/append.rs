@@ -1,6 +1,6 @@
 //! Rows for one inbox, put straight into the keyed tables while nobody serves.
 //!
-//! The lock of the process keeps everybody else out, and the journal is folded first, so that the tables hold
+//! The lock of the process keeps everybody else out, and the journal is flushed first, so that the tables hold
 //! everything.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::db::Db;
-use super::fold::{self, Fold, Frozen};
+use super::flush::{self, Flush, Frozen};
 use super::journal::Journal;
 use super::memtable::{Applied, Memtable};
 use super::replay::replay;
@@ -25,20 +25,20 @@ pub struct SqliteAppend {
 }
 
 impl SqliteAppend {
-    /// Over `db`, whose journal is folded first.
+    /// Over `db`, whose journal is flushed first.
     ///
     /// # Errors
-    /// When the journal cannot be read or folded.
+    /// When the journal cannot be read or flushed.
     pub async fn open(db: Arc<Db>, options: &SqliteOptions) -> Result<SqliteAppend, StoreError> {
-        let folded = meta::number(db.readers(), meta::FOLDED).await?;
-        let mut journal = Journal::open(&Journal::path_beside(db.path()), options, folded).await?;
+        let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
+        let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed).await?;
         let through = journal.last();
-        if through > folded {
-            let (ledger, memtable) = replay(&db, &mut journal, folded).await?;
+        if through > flushed {
+            let (ledger, memtable) = replay(&db, &mut journal, flushed).await?;
             let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
             let memtable = Arc::new(memtable);
             let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
-            Fold::new(Arc::new(frozen), options.fold_chunk).run(&db, |_| ()).await?;
+            Flush::new(Arc::new(frozen), options.flush_chunk).run(&db, |_| ()).await?;
         }
         journal.close().await?;
         Ok(SqliteAppend { db })
@@ -78,7 +78,7 @@ impl Append for SqliteAppend {
             memtable.apply_sent((sender, client_id), record);
         }
         let mut tx = self.db.write().await?;
-        fold::write_all(&mut tx, memtable).await?;
+        flush::write_all(&mut tx, memtable).await?;
         tx.commit().await
     }
 }

@@ -1,7 +1,7 @@
 //! The committer: one task through which everything durable goes.
 //!
 //! It groups the commits that wait, judges them by the [`Ledger`], appends the batch to the [`Journal`], and only then
-//! shows it to readers and answers. It owns the journal and the ledger, and says when to fold. After a failed append
+//! shows it to readers and answers. It owns the journal and the ledger, and says when to flush. After a failed append
 //! it takes nothing for granted: the journal is reopened and everything in memory is read back from the files.
 
 use std::ops::ControlFlow;
@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tracing::error;
 
-use super::fold::Frozen;
-use super::folder::Folder;
+use super::flush::Frozen;
+use super::flusher::Flusher;
 use super::journal::Journal;
 use super::ledger::{Effect, Ledger, Needs};
 use super::lookup;
@@ -47,7 +47,7 @@ pub(super) struct Committer {
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
-    pub(super) folder: Folder,
+    pub(super) flusher: Flusher,
     /// When to try whether something can be stored again, after a refusal.
     pub(super) trial_at: Option<Instant>,
 }
@@ -67,20 +67,20 @@ impl Committer {
         asks: mpsc::Receiver<Ask>,
         journal: Journal,
         ledger: Ledger,
-        folder: Folder,
+        flusher: Flusher,
     ) -> Committer {
-        Committer { shared, asks, journal, ledger, folder, trial_at: None }
+        Committer { shared, asks, journal, ledger, flusher, trial_at: None }
     }
 
     /// Works until it is closed or nobody can ask any more.
     pub(super) async fn run(&mut self) {
         loop {
             let trial = self.trial_at;
-            let look = self.folder.next_look();
-            let dead = self.journal.has_dead(self.folder.folded());
+            let look = self.flusher.next_look();
+            let dead = self.journal.has_dead(self.flusher.flushed());
             let flow = tokio::select! {
                 biased;
-                () = self.folder.ended(), if self.folder.is_running() => ControlFlow::Continue(()),
+                () = self.flusher.ended(), if self.flusher.is_running() => ControlFlow::Continue(()),
                 ask = self.asks.recv() => match ask {
                     Some(ask) => self.answer(ask).await,
                     None => ControlFlow::Break(()),
@@ -95,14 +95,14 @@ impl Committer {
         }
     }
 
-    /// Between two asks: begins a fold that is due, and removes some batches that are folded.
+    /// Between two asks: begins a flush that is due, and removes some batches that are flushed.
     async fn tend(&mut self) -> ControlFlow<()> {
-        if self.folder.is_due() {
-            self.fold();
+        if self.flusher.is_due() {
+            self.flush();
         }
-        let folded = self.folder.folded();
-        if self.journal.has_dead(folded)
-            && let Err(error) = self.journal.trim(folded).await
+        let flushed = self.flusher.flushed();
+        if self.journal.has_dead(flushed)
+            && let Err(error) = self.journal.trim(flushed).await
         {
             error!(%error, "the journal could not be trimmed");
             return self.recover().await;
@@ -110,10 +110,10 @@ impl Committer {
         ControlFlow::Continue(())
     }
 
-    /// Begins a fold, or leaves the one that runs alone.
-    pub(super) fn fold(&mut self) {
-        let Committer { shared, journal, ledger, folder, .. } = self;
-        folder.begin(|| Frozen {
+    /// Begins a flush, or leaves the one that runs alone.
+    pub(super) fn flush(&mut self) {
+        let Committer { shared, journal, ledger, flusher, .. } = self;
+        flusher.begin(|| Frozen {
             memtable: shared.memory.freeze(),
             through: journal.last(),
             accepted: ledger.accepted(),
@@ -168,12 +168,12 @@ impl Committer {
     }
 
     async fn commit(&mut self, calls: Vec<Call>) -> ControlFlow<()> {
-        while self.folder.is_overfull() {
-            if !self.folder.is_running() {
+        while self.flusher.is_overfull() {
+            if !self.flusher.is_running() {
                 self.refuse(calls, &StoreError::unavailable(OVERFULL));
                 return ControlFlow::Continue(());
             }
-            self.folder.moved().await;
+            self.flusher.moved().await;
         }
         if let Err(error) = self.learn(&calls).await {
             self.refuse(calls, &error);
@@ -231,7 +231,7 @@ impl Committer {
     /// time being is ready again by itself. If it fails, it is tried again later.
     pub(super) async fn try_storing(&mut self) -> ControlFlow<()> {
         self.trial_at = Some(Instant::now() + TRIAL_PAUSE);
-        if self.folder.is_overfull() && !self.folder.is_running() {
+        if self.flusher.is_overfull() && !self.flusher.is_running() {
             self.shared.condition.trouble(OVERFULL);
             return ControlFlow::Continue(());
         }
@@ -372,8 +372,8 @@ fn weight(call: &Call) -> (usize, usize) {
     })
 }
 
-/// Why commits wait for a fold that fails.
-const OVERFULL: &str = "memory is full and cannot be folded into the tables";
+/// Why commits wait for a flush that fails.
+const OVERFULL: &str = "memory is full and cannot be flushed into the tables";
 
 /// Answers that nothing of these calls is stored.
 pub(super) fn refuse(calls: Vec<Call>, error: &StoreError) {

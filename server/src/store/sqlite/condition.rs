@@ -14,7 +14,7 @@ use crate::store::Health;
 pub(super) struct Condition {
     state: Mutex<State>,
     refused: AtomicU64,
-    failed_folds: AtomicU64,
+    failed_flushes: AtomicU64,
     set_aside: AtomicU64,
     /// For the lines that a full disk would repeat with every commit.
     pub(super) log: LogLimit,
@@ -47,9 +47,9 @@ impl Condition {
         self.refused.fetch_add(commits as u64, Ordering::Relaxed);
     }
 
-    /// A fold failed.
-    pub(super) fn fold_failed(&self) {
-        self.failed_folds.fetch_add(1, Ordering::Relaxed);
+    /// A flush failed.
+    pub(super) fn flush_failed(&self) {
+        self.failed_flushes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// So many rows were set aside.
@@ -64,7 +64,7 @@ impl Condition {
             trouble: state.trouble.clone(),
             since_commit: state.last_commit.map(|last| last.elapsed()),
             refused_commits: self.refused.load(Ordering::Relaxed),
-            failed_folds: self.failed_folds.load(Ordering::Relaxed),
+            failed_flushes: self.failed_flushes.load(Ordering::Relaxed),
             set_aside: self.set_aside.load(Ordering::Relaxed),
             free_bytes: free_bytes(database),
         }

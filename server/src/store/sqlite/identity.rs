@@ -32,8 +32,8 @@ pub struct Identity {
     pub files: Vec<String>,
     /// The fingerprint of the key of invitations.
     pub key: Option<String>,
-    /// Whether a batch of a journal was ever folded into it, so that there was one.
-    pub folded: bool,
+    /// Whether a batch of a journal was ever flushed into it, so that there was one.
+    pub flushed: bool,
     /// Files were put back, and what has to be done then did not come to its end.
     pub restoring: bool,
 }
@@ -53,7 +53,7 @@ impl Identity {
             next: mark(text(NEXT).await?)?,
             files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
             key: text(KEY).await?,
-            folded: meta::number(db.readers(), meta::FOLDED).await? > 0,
+            flushed: meta::number(db.readers(), meta::FLUSHED).await? > 0,
             restoring: text(RESTORING).await?.is_some(),
         })
     }

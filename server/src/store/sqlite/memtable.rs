@@ -1,10 +1,10 @@
 //! Rows that are durable in the journal and not yet, or only just, in the keyed tables.
 //!
-//! A [`Memtable`] collects what was committed since the last fold. [`Memory`] holds up to three of them, oldest
-//! first: one that was folded and is kept to answer from, one that is being folded, one that still grows. For each
+//! A [`Memtable`] collects what was committed since the last flush. [`Memory`] holds up to three of them, oldest
+//! first: one that was flushed and is kept to answer from, one that is being flushed, one that still grows. For each
 //! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
 //! is in the tables. Readers take a [`Snapshot`] first and ask the tables afterwards, for ids up to `base` only;
-//! so a fold in between shows them nothing twice and nothing too late.
+//! so a flush in between shows them nothing twice and nothing too late.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +59,7 @@ pub(super) struct ChangedGroup {
     pub(super) closed: HashMap<Uid, MembershipEpoch>,
 }
 
-/// Everything committed between two folds.
+/// Everything committed between two flushes.
 pub(super) struct Memtable {
     shards: Vec<Mutex<Shard>>,
     groups: Mutex<HashMap<GroupId, ChangedGroup>>,
@@ -200,7 +200,7 @@ pub(super) struct Snapshot {
 }
 
 struct Memtables {
-    folded: Option<Arc<Memtable>>,
+    flushed: Option<Arc<Memtable>>,
     frozen: Option<Arc<Memtable>>,
     active: Arc<Memtable>,
     number: u64,
@@ -214,14 +214,14 @@ pub(super) struct Memory {
 impl Memory {
     /// Begins with one memtable, read back from the journal or empty.
     pub(super) fn new(active: Memtable) -> Memory {
-        let memtables = Memtables { folded: None, frozen: None, active: Arc::new(active), number: 0 };
+        let memtables = Memtables { flushed: None, frozen: None, active: Arc::new(active), number: 0 };
         Memory { memtables: RwLock::new(memtables) }
     }
 
     /// What is there now.
     pub(super) fn snapshot(&self) -> Snapshot {
         let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
-        let older = [&now.folded, &now.frozen].into_iter().flatten().cloned();
+        let older = [&now.flushed, &now.frozen].into_iter().flatten().cloned();
         Snapshot { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
     }
 
@@ -230,10 +230,10 @@ impl Memory {
         self.memtables.read().unwrap_or_else(PoisonError::into_inner).active.clone()
     }
 
-    /// Begins a new memtable and gives the old one to be folded. There is one such at a time.
+    /// Begins a new memtable and gives the old one to be flushed. There is one such at a time.
     pub(super) fn freeze(&self) -> Arc<Memtable> {
         let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
-        assert!(now.frozen.is_none(), "one fold at a time");
+        assert!(now.frozen.is_none(), "one flush at a time");
         let frozen = std::mem::take(&mut now.active);
         now.frozen = Some(frozen.clone());
         now.number += 1;
@@ -241,10 +241,10 @@ impl Memory {
     }
 
     /// The frozen memtable is in the tables now; it stays to be read until the next one is.
-    pub(super) fn folded(&self) {
+    pub(super) fn flushed(&self) {
         let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(frozen) = now.frozen.take() {
-            now.folded = Some(frozen);
+            now.flushed = Some(frozen);
         }
     }
 
@@ -253,7 +253,7 @@ impl Memory {
         let mut now = self.memtables.write().unwrap_or_else(PoisonError::into_inner);
         // Two steps, so that nothing read before is taken for something read after.
         let number = now.number + 2;
-        *now = Memtables { folded: None, frozen: None, active: Arc::new(active), number };
+        *now = Memtables { flushed: None, frozen: None, active: Arc::new(active), number };
     }
 }
 

@@ -1,14 +1,14 @@
 //! SQLite: everything in two files of one directory, owned by one process.
 //!
 //! [`Db`] is the main database with its keyed tables; accounts and messages share it. Messages are appended to a
-//! journal beside it first and folded into the tables later, many at once and sorted by key, because SQLite writes
+//! journal beside it first and flushed into the tables later, many at once and sorted by key, because SQLite writes
 //! whole pages and rows under scattered keys dirty one each:
 //!
 //! ```text
 //!  commit ─▶ committer ── judged by the ledger ──▶ journal (one durable insert a batch)
 //!                │                                    │ and then
-//!                └── answers ◀────────────────────  memory: active │ frozen │ folded  ◀── readers
-//!                                                              └─ fold ─▶ main database ◀── readers
+//!                └── answers ◀────────────────────  memory: active │ frozen │ flushed  ◀── readers
+//!                                                              └─ flush ─▶ main database ◀── readers
 //! ```
 
 use std::sync::Arc;
@@ -32,8 +32,8 @@ mod db;
 mod directory;
 mod error;
 mod facts;
-mod fold;
-mod folder;
+mod flush;
+mod flusher;
 mod identity;
 mod invites;
 mod journal;
@@ -66,7 +66,7 @@ pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 
 use committer::{Ask, Call, Committer, Reply};
-use folder::Folder;
+use flusher::Flusher;
 use journal::Journal;
 use memtable::Memory;
 use read::Reader;
@@ -98,8 +98,8 @@ impl SqliteStore {
         finished.map_err(|source| OpenError::Unreadable { path: db.path().to_owned(), source })?;
         let path = Journal::path_beside(db.path());
         let unreadable = |source| OpenError::Unreadable { path: path.clone(), source };
-        let folded = meta::number(db.readers(), meta::FOLDED).await.map_err(unreadable)?;
-        let journal = Journal::open(&path, &options, folded).await.map_err(unreadable)?;
+        let flushed = meta::number(db.readers(), meta::FLUSHED).await.map_err(unreadable)?;
+        let journal = Journal::open(&path, &options, flushed).await.map_err(unreadable)?;
         SqliteStore::start(db, journal, options, new_history).await.map_err(unreadable)
     }
 
@@ -111,8 +111,8 @@ impl SqliteStore {
         new_history: HistoryId,
     ) -> Result<SqliteStore, StoreError> {
         let history = named_history(&db, new_history).await?;
-        let folded = meta::number(db.readers(), meta::FOLDED).await?;
-        let (mut ledger, memtable) = replay::replay(&db, &mut journal, folded).await?;
+        let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
+        let (mut ledger, memtable) = replay::replay(&db, &mut journal, flushed).await?;
         ledger.settle(options.known_heads, options.known_groups);
 
         let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
@@ -120,8 +120,8 @@ impl SqliteStore {
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let shared = Arc::new(Shared::new(db, Memory::new(memtable), options));
         shared.condition.set_aside(set_aside.cast_unsigned());
-        let folder = Folder::new(shared.clone(), folded);
-        let committer = Committer::new(shared.clone(), waiting, journal, ledger, folder);
+        let flusher = Flusher::new(shared.clone(), flushed);
+        let committer = Committer::new(shared.clone(), waiting, journal, ledger, flusher);
         let committer = AbortOnDropHandle::new(tokio::spawn(committer.live()));
         Ok(SqliteStore { shared, asks, history, _committer: committer })
     }

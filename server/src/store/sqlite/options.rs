@@ -15,7 +15,7 @@ pub struct SqliteOptions {
     pub writer_cache_kib: u32,
     /// Page cache of each connection that reads it, in KiB.
     pub reader_cache_kib: u32,
-    /// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: folds, which
+    /// A commit to the main database checkpoints it at so many pages in its write-ahead log. A net: flushes, which
     /// write most of them, checkpoint beside the writer as they go, and nobody waits for that.
     pub checkpoint_pages: u32,
     /// Page size of a new journal, in bytes: a power of two, 512 to 65,536.
@@ -28,16 +28,16 @@ pub struct SqliteOptions {
     pub batch_rows: usize,
     /// One batch takes further waiting commits while its bodies have fewer bytes than this.
     pub batch_bytes: usize,
-    /// A fold begins when so many rows are in memory. With as many again behind it, commits go on at its pace. The more,
+    /// A flush begins when so many rows are in memory. With as many again behind it, commits go on at its pace. The more,
     /// the fewer pages a row costs; a row takes some 300 bytes of memory at 200 bytes of text.
-    pub fold_rows: usize,
-    /// A fold begins when what is in memory weighs so many bytes. With as many again behind it, commits go on at its
+    pub flush_rows: usize,
+    /// A flush begins when what is in memory weighs so many bytes. With as many again behind it, commits go on at its
     /// pace.
-    pub fold_bytes: usize,
-    /// A fold begins when the oldest row in memory has this age.
-    pub fold_age: Duration,
-    /// Rows that a fold writes in one transaction; other writers of the main database wait for no more.
-    pub fold_chunk: usize,
+    pub flush_bytes: usize,
+    /// A flush begins when the oldest row in memory has this age.
+    pub flush_age: Duration,
+    /// Rows that a flush writes in one transaction; other writers of the main database wait for no more.
+    pub flush_chunk: usize,
     /// Users whose newest id the committer remembers.
     pub known_heads: usize,
     /// Groups that are kept in memory.
@@ -60,10 +60,10 @@ impl Default for SqliteOptions {
             waiting_commits: 1_024,
             batch_rows: 4_096,
             batch_bytes: 1 << 20,
-            fold_rows: 200_000,
-            fold_bytes: 64 << 20,
-            fold_age: Duration::from_secs(15),
-            fold_chunk: 4_000,
+            flush_rows: 200_000,
+            flush_bytes: 64 << 20,
+            flush_age: Duration::from_secs(15),
+            flush_chunk: 4_000,
             known_heads: 1_000_000,
             known_groups: 10_000,
             known_new_names: 65_536,

@@ -1,7 +1,7 @@
 //! Reads over both parts: memory for what is new, the keyed tables for what is older.
 //!
 //! Every read takes its [`Snapshot`] before it asks the tables and asks them only for ids up to the snapshot's base, so
-//! that no fold in between can show it a row twice or hide one. A row that lies in memory never costs a query.
+//! that no flush in between can show it a row twice or hide one. A row that lies in memory never costs a query.
 
 use futures_util::TryStreamExt;
 use serde_json::json;

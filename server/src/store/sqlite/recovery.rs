@@ -49,7 +49,7 @@ impl Committer {
     /// is asked is refused; nothing is acknowledged. Breaks off only when the store is closed.
     pub(super) async fn reopen(&mut self) -> ControlFlow<()> {
         self.shared.condition.trouble("the journal is being reopened");
-        self.folder.abandon().await;
+        self.flusher.abandon().await;
         let mut pause = FIRST_PAUSE;
         loop {
             match self.read_back().await {
@@ -69,16 +69,16 @@ impl Committer {
 
     async fn read_back(&mut self) -> Result<(), StoreError> {
         let known = self.journal.last();
-        let folded = meta::number(self.shared.db.service(), meta::FOLDED).await?;
-        self.journal.reopen(folded).await?;
+        let flushed = meta::number(self.shared.db.service(), meta::FLUSHED).await?;
+        self.journal.reopen(flushed).await?;
         if self.journal.last() > known {
             // The failed batch is there. That its pages read well says nothing about the disk.
             self.journal.make_sure().await?;
         }
-        let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, folded).await?;
+        let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, flushed).await?;
         self.ledger = ledger;
         self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
-        self.folder.resume(folded);
+        self.flusher.resume(flushed);
         self.shared.forget_new_names();
         self.shared.memory.replace(memtable);
         self.shared.forget_groups();
@@ -107,18 +107,20 @@ impl Committer {
         }
     }
 
-    /// Folds everything and closes the journal. What cannot be folded stays in the journal for the next start.
+    /// Flushes everything and closes the journal. What cannot be flushed stays in the journal for the next start.
     pub(super) async fn close(&mut self) -> Result<(), StoreError> {
-        // A fold that runs or failed first, then what came after it.
+        // A flush that runs or failed first, then what came after it.
         for _ in 0..2 {
-            if self.folder.is_running() || self.shared.memory.active().rows() > 0 || self.folder.has_failed()
+            if self.flusher.is_running()
+                || self.shared.memory.active().rows() > 0
+                || self.flusher.has_failed()
             {
-                self.fold();
-                self.folder.ended().await;
+                self.flush();
+                self.flusher.ended().await;
             }
         }
-        while self.journal.has_dead(self.folder.folded()) {
-            self.journal.trim(self.folder.folded()).await?;
+        while self.journal.has_dead(self.flusher.flushed()) {
+            self.journal.trim(self.flusher.flushed()).await?;
         }
         self.journal.close().await
     }

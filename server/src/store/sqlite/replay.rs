@@ -1,4 +1,4 @@
-//! From the files to memory: what was folded is read where it is needed, what was not is replayed from the journal.
+//! From the files to memory: what was flushed is read where it is needed, what was not is replayed from the journal.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::memtable::Memtable;
 use super::{lookup, meta};
 use crate::store::{AcceptanceId, StoreError};
 
-/// The ledger and the memtable as of the journal's last batch. `folded`: the batch up to which the tables hold
-/// everything; a fold that was cut off may have put some of the later rows there, which are replayed all the same.
+/// The ledger and the memtable as of the journal's last batch. `flushed`: the batch up to which the tables hold
+/// everything; a flush that was cut off may have put some of the later rows there, which are replayed all the same.
 pub(super) async fn replay(
     db: &Db,
     journal: &mut Journal,
-    folded: u64,
+    flushed: u64,
 ) -> Result<(Ledger, Memtable), StoreError> {
     let accepted = AcceptanceId(meta::number(db.service(), meta::ACCEPTED).await?);
     let mut ledger = Ledger::new(accepted, stored_open(db.service()).await?);
     let memtable = Memtable::default();
-    for seq in folded + 1..=journal.last() {
+    for seq in flushed + 1..=journal.last() {
         for effect in journal.read(seq).await? {
             if let Some(gid) = ledger.group_of(&effect) {
                 ledger.learn_group(gid, lookup::group(db.service(), gid).await?);
@@ -33,7 +33,7 @@ pub(super) async fn replay(
     Ok((ledger, memtable))
 }
 
-/// The acceptances with copies owed, as of the last fold.
+/// The acceptances with copies owed, as of the last flush.
 pub(super) async fn stored_open(
     executor: impl SqliteExecutor<'_>,
 ) -> Result<BTreeMap<AcceptanceId, Open>, StoreError> {

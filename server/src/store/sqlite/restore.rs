@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use sqlx::SqliteConnection;
 
 use super::db::Db;
-use super::fold::{self, write_group, write_open};
+use super::flush::{self, write_group, write_open};
 use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{Applied, ChangedGroup, Memtable};
@@ -38,8 +38,9 @@ impl SqliteRestore {
         )
         .fetch_one(&mut *connection)
         .await?;
-        let folded = meta::number(connection, meta::FOLDED).await?;
-        let mut journal = Journal::open(&Journal::path_beside(self.db.path()), &self.options, folded).await?;
+        let flushed = meta::number(connection, meta::FLUSHED).await?;
+        let mut journal =
+            Journal::open(&Journal::path_beside(self.db.path()), &self.options, flushed).await?;
         let batches = journal.last();
         journal.close().await?;
         Ok(!used && batches == 0)
@@ -89,7 +90,7 @@ impl Restore for SqliteRestore {
                 }
             }
         }
-        fold::write_all(&mut tx, memtable).await?;
+        flush::write_all(&mut tx, memtable).await?;
         let before = meta::number(&mut *tx, meta::IMPORTED).await?;
         meta::put(&mut tx, meta::IMPORTED, before + count).await?;
         Ok(tx.commit().await?)

@@ -2,12 +2,12 @@
 //!
 //! The unique index refuses a second copy of one message for one receiver (I5). The ledger sees to it that there is none, but rows
 //! may have come into the tables another way: an import into an inbox to which the same copy was still owed. Such a row would
-//! stop every fold, and with it all commits. It is kept in `set_aside` for the operator, and the fold goes on.
+//! stop every flush, and with it all commits. It is kept in `set_aside` for the operator, and the flush goes on.
 
 use sqlx::SqliteConnection;
 use tracing::error;
 
-use super::fold::{ConversationRow, ENTRIES, EntryRow, bind_entry};
+use super::flush::{ConversationRow, ENTRIES, EntryRow, bind_entry};
 use crate::domain::MessageId;
 use crate::store::StoreError;
 

@@ -68,7 +68,7 @@ impl Shared {
     }
 
     /// `since`: the snapshot after which the tables were asked. What was committed meanwhile is still in memory
-    /// unless two folds ended; the commit takes its names out of the set only after it put them into memory.
+    /// unless two flushes ended; the commit takes its names out of the set only after it put them into memory.
     fn note_new_names(&self, names: impl Iterator<Item = (Uid, ClientId)>, since: u64) {
         let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.memory.snapshot();

@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::fold::{Fold, Frozen};
+use super::flush::{Flush, Frozen};
 use super::*;
 use crate::store::conformance::compare::{Universe, same_answers};
 use crate::store::conformance::history::{History, Move};
@@ -19,16 +19,16 @@ use crate::store::memory::MemoryStore;
 
 mod failures;
 
-/// Options under which nothing is folded unless a test does it.
-fn unfolded() -> SqliteOptions {
-    SqliteOptions { fold_rows: usize::MAX / 2, fold_bytes: usize::MAX / 2, ..SqliteOptions::default() }
+/// Options under which nothing is flushed unless a test does it.
+fn unflushed() -> SqliteOptions {
+    SqliteOptions { flush_rows: usize::MAX / 2, flush_bytes: usize::MAX / 2, ..SqliteOptions::default() }
 }
 
-/// Options under which everything is folded at once, a row at a time, and little is remembered.
-fn folding() -> SqliteOptions {
+/// Options under which everything is flushed at once, a row at a time, and little is remembered.
+fn flushing() -> SqliteOptions {
     SqliteOptions {
-        fold_rows: 1,
-        fold_chunk: 1,
+        flush_rows: 1,
+        flush_chunk: 1,
         known_heads: 0,
         known_groups: 0,
         known_new_names: 0,
@@ -60,13 +60,13 @@ fn copied(from: &Path) -> TempDir {
     to
 }
 
-/// Everything of a copied installation that is not folded, ready to be folded step by step.
-async fn frozen(directory: &Path) -> (Arc<Db>, Fold) {
+/// Everything of a copied installation that is not flushed, ready to be flushed step by step.
+async fn frozen(directory: &Path) -> (Arc<Db>, Flush) {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    let folded = meta::number(db.readers(), meta::FOLDED).await.expect("read");
+    let flushed = meta::number(db.readers(), meta::FLUSHED).await.expect("read");
     let mut journal =
-        Journal::open(&Journal::path_beside(db.path()), &unfolded(), folded).await.expect("opened");
-    let (ledger, memtable) = replay::replay(&db, &mut journal, folded).await.expect("replayed");
+        Journal::open(&Journal::path_beside(db.path()), &unflushed(), flushed).await.expect("opened");
+    let (ledger, memtable) = replay::replay(&db, &mut journal, flushed).await.expect("replayed");
     let frozen = Frozen {
         memtable: Arc::new(memtable),
         through: journal.last(),
@@ -75,19 +75,19 @@ async fn frozen(directory: &Path) -> (Arc<Db>, Fold) {
     };
     // Dropped, it would close its files by and by, while they are being copied.
     journal.close().await.expect("closed");
-    (db, Fold::new(Arc::new(frozen), 3))
+    (db, Flush::new(Arc::new(frozen), 3))
 }
 
 mod everything_in_memory {
     async fn make() -> super::Made {
-        super::made(super::unfolded()).await
+        super::made(super::unflushed()).await
     }
     crate::message_store_conformance!(make);
 }
 
-mod everything_folded {
+mod everything_flushed {
     async fn make() -> super::Made {
-        super::made(super::folding()).await
+        super::made(super::flushing()).await
     }
     crate::message_store_conformance!(make);
 }
@@ -113,8 +113,8 @@ enum Event {
     Go,
     /// The process dies.
     Crash,
-    /// The process dies in a fold, after so many of its steps.
-    CrashInFold(u8),
+    /// The process dies in a flush, after so many of its steps.
+    CrashInFlush(u8),
     /// The process ends in order.
     Close,
 }
@@ -123,7 +123,7 @@ fn events() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => Just(Event::Go),
         1 => Just(Event::Crash),
-        2 => (0..30u8).prop_map(Event::CrashInFold),
+        2 => (0..30u8).prop_map(Event::CrashInFlush),
         1 => Just(Event::Close),
     ]
 }
@@ -145,11 +145,11 @@ impl Life {
         let directory = match event {
             Event::Go => return self,
             Event::Crash => copied(self.directory.path()),
-            Event::CrashInFold(steps) => {
+            Event::CrashInFlush(steps) => {
                 let between = copied(self.directory.path());
-                let (db, mut fold) = frozen(between.path()).await;
+                let (db, mut flush) = frozen(between.path()).await;
                 for _ in 0..*steps {
-                    if !fold.step(&db).await.expect("folded") {
+                    if !flush.step(&db).await.expect("flushed") {
                         break;
                     }
                 }
@@ -208,14 +208,14 @@ proptest! {
     fn any_history_reads_like_the_model_across_crashes(
         scenes in prop::collection::vec((moves(), events()), 1..10),
     ) {
-        run(live(scenes, unfolded));
+        run(live(scenes, unflushed));
     }
 
     #[test]
-    fn any_history_reads_like_the_model_while_it_is_folded(
+    fn any_history_reads_like_the_model_while_it_is_flushed(
         scenes in prop::collection::vec((moves(), events()), 1..6),
     ) {
-        run(live(scenes, folding));
+        run(live(scenes, flushing));
     }
 }
 
@@ -256,11 +256,11 @@ async fn random_histories_meet_every_outcome() {
 
 #[tokio::test]
 async fn commits_that_wait_share_a_batch() {
-    let life = Life::begin(unfolded()).await;
+    let life = Life::begin(unflushed()).await;
     let tell = |n: u32| told(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
-    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unfolded(), 0).await;
+    let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0).await;
     let batches = journal.expect("opened").last();
     assert!((1..40).contains(&batches), "{batches} batches for 40 commits");
     for n in 2..=81 {
@@ -268,14 +268,14 @@ async fn commits_that_wait_share_a_batch() {
     }
 }
 
-/// Six users who tell each other things, some folded, some not.
+/// Six users who tell each other things, some flushed, some not.
 async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
-    let (model, store) = (MemoryStore::new(), open(directory, unfolded()).await);
+    let (model, store) = (MemoryStore::new(), open(directory, unflushed()).await);
     for store in [&store as &dyn MessageStore, &model] {
         tell_around(store, 1..=6).await;
     }
     store.close().await;
-    let store = open(directory, unfolded()).await;
+    let store = open(directory, unflushed()).await;
     for store in [&store as &dyn MessageStore, &model] {
         tell_around(store, 7..=12).await;
     }
@@ -291,40 +291,40 @@ async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u
 }
 
 #[tokio::test]
-async fn a_fold_may_be_cut_off_after_any_of_its_steps() {
+async fn a_flush_may_be_cut_off_after_any_of_its_steps() {
     let directory = tempfile::tempdir().expect("a directory");
     let (model, universe) = some_life(directory.path()).await;
     let mut steps = 0;
     loop {
         let cut = copied(directory.path());
-        let (db, mut fold) = frozen(cut.path()).await;
+        let (db, mut flush) = frozen(cut.path()).await;
         let mut more = true;
         for _ in 0..steps {
-            more = fold.step(&db).await.expect("folded");
+            more = flush.step(&db).await.expect("flushed");
         }
         let after = copied(cut.path());
-        let store = open(after.path(), unfolded()).await;
+        let store = open(after.path(), unflushed()).await;
         same_answers(&store, &model, &universe).await;
         store.close().await;
-        let store = open(after.path(), unfolded()).await;
+        let store = open(after.path(), unflushed()).await;
         same_answers(&store, &model, &universe).await;
         if !more {
             break;
         }
         steps += 1;
     }
-    assert!(steps > 5, "the fold has several steps, so each was cut off");
+    assert!(steps > 5, "the flush has several steps, so each was cut off");
 }
 
 #[tokio::test]
-async fn what_is_folded_and_not_yet_trimmed_is_not_replayed() {
+async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
     let directory = tempfile::tempdir().expect("a directory");
     let (model, universe) = some_life(directory.path()).await;
     let cut = copied(directory.path());
-    let (db, fold) = frozen(cut.path()).await;
-    fold.run(&db, |_| ()).await.expect("folded");
+    let (db, flush) = frozen(cut.path()).await;
+    flush.run(&db, |_| ()).await.expect("flushed");
     let after = copied(cut.path());
-    let store = open(after.path(), unfolded()).await;
+    let store = open(after.path(), unflushed()).await;
     assert_eq!(store.shared.memory.active().rows(), 0);
     same_answers(&store, &model, &universe).await;
     told(&store, (Uid(1), 30), (Uid(2), 31), 900).await;
@@ -333,7 +333,7 @@ async fn what_is_folded_and_not_yet_trimmed_is_not_replayed() {
 
 #[tokio::test]
 async fn a_reader_with_an_old_snapshot_sees_no_row_twice_and_misses_none() {
-    let life = Life::begin(folding()).await;
+    let life = Life::begin(flushing()).await;
     for n in 1..=5 {
         told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
     }
@@ -349,10 +349,10 @@ async fn a_reader_with_an_old_snapshot_sees_no_row_twice_and_misses_none() {
 
 #[tokio::test]
 async fn a_tail_is_served_from_memory_for_whoever_was_up_to_date() {
-    let life = Life::begin(unfolded()).await;
+    let life = Life::begin(unflushed()).await;
     told(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
     life.store.close().await;
-    let store = open(life.directory.path(), unfolded()).await;
+    let store = open(life.directory.path(), unflushed()).await;
     told(&store, (Uid(1), 2), (Uid(2), 9), 2).await;
     let page = store.tail(Uid(2), id(5), 10).expect("the one new row is in memory");
     assert_eq!(page.rows[0].content, said(Uid(1), Conversation::User(Uid(2)), 2, "message 2"));

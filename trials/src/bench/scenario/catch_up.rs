@@ -59,7 +59,7 @@ impl Measured for CatchUp {
             let cursor = cursor.ok_or_else(|| Failure::new("not all rows are there"))?.message_id;
             people.push((account, cursor));
         }
-        // A stop folds the rows into the tables, and the next start has none of them in memory: read where they lie.
+        // A stop flushes the rows into the tables, and the next start has none of them in memory: read where they lie.
         server.stop().await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let bare = fill(data.path(), &people)?;

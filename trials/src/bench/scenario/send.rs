@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::{Result, people};
 
 /// Senders, how many messages each keeps in flight, and how many each sends in a run: 300,000 messages, 600,000 rows, so
-/// that the server folds several times while it is measured.
+/// that the server flushes several times while it is measured.
 const SHAPES: [(usize, usize, usize); 2] = [(20, 16, 15_000), (200, 1, 1_500)];
 
 pub(super) struct Send {
@@ -43,7 +43,7 @@ impl Measured for Send {
             let server = Server::start(&context.binary, self.data.path()).await?;
             let ours = deliver(&server, &self.accounts[..senders * 2], in_flight, each).await?;
             let peak = server.peak_memory()? as f64 / f64::from(1 << 20);
-            // A stop folds what is left: with it, every row lies where the bare loop's rows lie.
+            // A stop flushes what is left: with it, every row lies where the bare loop's rows lie.
             let stopping = Instant::now();
             server.stop().await?;
             let total = (senders * each) as f64;
@@ -57,7 +57,7 @@ impl Measured for Send {
                     .target(Target::RatioAtLeast(0.6)),
             );
             samples.push(
-                Sample::new(format!("{shape}, until all is folded"), settled, "messages/s")
+                Sample::new(format!("{shape}, until all is flushed"), settled, "messages/s")
                     .against("bare SQLite loop", bare),
             );
             samples.push(

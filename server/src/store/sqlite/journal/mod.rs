@@ -1,7 +1,7 @@
 //! The journal: a database of its own to which batches are appended, one durable insert each.
 //!
-//! It lies beside the main database, so that appending never waits for a fold. Batches are numbered without gaps
-//! from the first one ever; those up to the number that the main database calls folded are dead and get trimmed.
+//! It lies beside the main database, so that appending never waits for a flush. Batches are numbered without gaps
+//! from the first one ever; those up to the number that the main database calls flushed are dead and get trimmed.
 //! The committer alone uses it.
 
 use std::collections::VecDeque;
@@ -47,11 +47,11 @@ impl Journal {
         main.with_extension("journal.db")
     }
 
-    /// Opens or makes the journal at `path`. `folded`: the batch up to which the main database has everything.
+    /// Opens or makes the journal at `path`. `flushed`: the batch up to which the main database has everything.
     pub(super) async fn open(
         path: &Path,
         options: &SqliteOptions,
-        folded: u64,
+        flushed: u64,
     ) -> Result<Journal, StoreError> {
         private::make_file(path).map_err(StoreError::unavailable)?;
         // One that vanishes while it is in use is not made again: what it held would be missing without a word.
@@ -63,19 +63,19 @@ impl Journal {
         let mut journal = Journal {
             options,
             connection: None,
-            last: folded,
+            last: flushed,
             stored: VecDeque::new(),
             #[cfg(test)]
             loses_next_answer: false,
             #[cfg(test)]
             panics: None,
         };
-        journal.reopen(folded).await?;
+        journal.reopen(flushed).await?;
         Ok(journal)
     }
 
     /// Opens it again, by a new connection, and looks what is there.
-    pub(super) async fn reopen(&mut self, folded: u64) -> Result<(), StoreError> {
+    pub(super) async fn reopen(&mut self, flushed: u64) -> Result<(), StoreError> {
         if let Some(broken) = self.connection.take() {
             // It is given up because it failed; that closing it fails too says nothing new.
             _ = broken.close().await;
@@ -89,15 +89,15 @@ impl Journal {
         for row in rows {
             stored.push_back((row.try_get::<i64, _>(0)?.cast_unsigned(), row.try_get::<i64, _>(1)? as usize));
         }
-        let first = stored.front().map_or(folded, |(seq, _)| seq - 1);
+        let first = stored.front().map_or(flushed, |(seq, _)| seq - 1);
         sqlx::query("INSERT OR IGNORE INTO trimmed VALUES (1, ?)")
             .bind(first.cast_signed())
             .execute(&mut connection)
             .await?;
         let trimmed: i64 =
             sqlx::query_scalar("SELECT through FROM trimmed").fetch_one(&mut connection).await?;
-        check_unbroken(&stored, trimmed.cast_unsigned(), folded)?;
-        self.last = stored.back().map_or(folded, |(seq, _)| *seq);
+        check_unbroken(&stored, trimmed.cast_unsigned(), flushed)?;
+        self.last = stored.back().map_or(flushed, |(seq, _)| *seq);
         self.stored = stored;
         self.connection = Some(connection);
         Ok(())
@@ -147,19 +147,19 @@ impl Journal {
             .map_err(|error| StoreError::corrupt(format!("batch {seq} of the journal: {error}")))
     }
 
-    /// Whether batches up to `folded` are still stored.
-    pub(super) fn has_dead(&self, folded: u64) -> bool {
-        self.stored.front().is_some_and(|(seq, _)| *seq <= folded)
+    /// Whether batches up to `flushed` are still stored.
+    pub(super) fn has_dead(&self, flushed: u64) -> bool {
+        self.stored.front().is_some_and(|(seq, _)| *seq <= flushed)
     }
 
-    /// Removes some of the batches up to `folded`: few enough that a commit behind it does not wait long. After an
+    /// Removes some of the batches up to `flushed`: few enough that a commit behind it does not wait long. After an
     /// error the journal must be reopened.
-    pub(super) async fn trim(&mut self, folded: u64) -> Result<(), StoreError> {
+    pub(super) async fn trim(&mut self, flushed: u64) -> Result<(), StoreError> {
         const MOST_BYTES: usize = 4 << 20;
         const MOST_BATCHES: usize = 2_000;
         let mut bytes = 0;
         let mut count = 0_usize;
-        for (_, size) in self.stored.iter().take_while(|(seq, _)| *seq <= folded).take(MOST_BATCHES) {
+        for (_, size) in self.stored.iter().take_while(|(seq, _)| *seq <= flushed).take(MOST_BATCHES) {
             bytes += size;
             count += 1;
             if bytes > MOST_BYTES {
@@ -217,9 +217,9 @@ impl Journal {
     }
 }
 
-/// Batches are numbered without gaps, and the first one that is not folded follows the last one that is.
+/// Batches are numbered without gaps, and the first one that is not flushed follows the last one that is.
 /// `trimmed`: the last batch that was removed.
-fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, folded: u64) -> Result<(), StoreError> {
+fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, flushed: u64) -> Result<(), StoreError> {
     let gap = |seq: u64| {
         StoreError::corrupt(format!(
             "batch {seq} is missing in the journal; the two database files do not belong together: put back files of one moment, or \
@@ -227,7 +227,7 @@ fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, folded: u64) ->
         ))
     };
     match stored.front() {
-        Some((first, _)) if *first > folded + 1 => return Err(gap(folded + 1)),
+        Some((first, _)) if *first > flushed + 1 => return Err(gap(flushed + 1)),
         _ => {}
     }
     let broken = stored.iter().zip(stored.iter().skip(1)).find(|((seq, _), (next, _))| seq + 1 != *next);
@@ -235,9 +235,9 @@ fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, folded: u64) ->
         return Err(gap(seq + 1));
     }
     match stored.back() {
-        // Trimming goes up to what is folded, so an older journal would be found cut off below it.
-        Some((last, _)) if *last < folded => Err(gap(last + 1)),
-        None if trimmed != folded => Err(gap(trimmed.min(folded) + 1)),
+        // Trimming goes up to what is flushed, so an older journal would be found cut off below it.
+        Some((last, _)) if *last < flushed => Err(gap(last + 1)),
+        None if trimmed != flushed => Err(gap(trimmed.min(flushed) + 1)),
         _ => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! One moment of the installation, read beside the process that serves it and without its lock.
 //!
 //! The main database is read in one transaction, what is only in the journal yet is replayed into memory, as at a
-//! start. The tables come first: what a fold under way has put there is in the journal that is read afterwards, unless
-//! a fold ended in between and the journal was trimmed; then it begins again.
+//! start. The tables come first: what a flush under way has put there is in the journal that is read afterwards, unless
+//! a flush ended in between and the journal was trimmed; then it begins again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -24,7 +24,7 @@ use crate::store::{AcceptanceId, Pending, StoreError};
 
 mod sections;
 
-/// A fold ends every few seconds at most, and the two readings are milliseconds apart.
+/// A flush ends every few seconds at most, and the two readings are milliseconds apart.
 const ATTEMPTS: usize = 100;
 
 /// A [`Snapshot`] on SQLite.
@@ -91,7 +91,7 @@ impl Snapshot for SqliteSnapshot {
 struct Tables {
     connection: SqliteConnection,
     /// The last batch of the journal that they hold whole.
-    folded: u64,
+    flushed: u64,
     people: Option<i64>,
     history: HistoryId,
 }
@@ -101,26 +101,26 @@ impl Tables {
         let mut connection = SqliteConnection::connect_with(main).await?;
         sqlx::query("BEGIN").execute(&mut connection).await?;
         // The first reading fixes the moment.
-        let folded = meta::number(&mut connection, meta::FOLDED).await?;
+        let flushed = meta::number(&mut connection, meta::FLUSHED).await?;
         db::check_migrated(&mut connection).await?;
         meta::check_finished(&mut connection).await?;
         let Some(history) = meta::history(&mut connection).await? else {
             return Err(StoreError::corrupt("nothing was ever stored in it"));
         };
         let people = people(&mut connection).await?;
-        Ok(Tables { connection, folded, people, history })
+        Ok(Tables { connection, flushed, people, history })
     }
 
-    /// The second half. `None`: a fold ended since the first one, so batches may be missing in the journal; or an
+    /// The second half. `None`: a flush ended since the first one, so batches may be missing in the journal; or an
     /// account was made, which may have rows there.
     async fn with_journal(
         mut self,
         journal: &SqliteConnectOptions,
         main: &SqliteConnectOptions,
     ) -> Result<Option<SqliteSnapshot>, StoreError> {
-        let batches = batches_after(journal, self.folded).await;
+        let batches = batches_after(journal, self.flushed).await;
         let mut now = SqliteConnection::connect_with(main).await?;
-        if meta::number(&mut now, meta::FOLDED).await? != self.folded
+        if meta::number(&mut now, meta::FLUSHED).await? != self.flushed
             || people(&mut now).await? != self.people
         {
             return Ok(None);
@@ -145,15 +145,15 @@ async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError
     Ok(sqlx::query_scalar("SELECT max(uid) FROM accounts").fetch_one(tables).await?)
 }
 
-/// The batches of the journal behind the one that was folded last.
-async fn batches_after(journal: &SqliteConnectOptions, folded: u64) -> Result<Vec<Vec<Effect>>, StoreError> {
+/// The batches of the journal behind the one that was flushed last.
+async fn batches_after(journal: &SqliteConnectOptions, flushed: u64) -> Result<Vec<Vec<Effect>>, StoreError> {
     let mut journal = SqliteConnection::connect_with(journal).await?;
     let rows = sqlx::query("SELECT seq, batch FROM journal WHERE seq > ? ORDER BY seq")
-        .bind(folded.cast_signed())
+        .bind(flushed.cast_signed())
         .fetch_all(&mut journal)
         .await?;
     let mut batches = Vec::with_capacity(rows.len());
-    for (row, due) in rows.iter().zip(folded + 1..) {
+    for (row, due) in rows.iter().zip(flushed + 1..) {
         let seq = row.try_get::<i64, _>(0)?.cast_unsigned();
         if seq != due {
             return Err(StoreError::corrupt(format!("batch {due} is missing in the journal")));
@@ -223,22 +223,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_folded_or_signed_up_between_the_two_readings_makes_it_begin_again() {
+    async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_again() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("tidemark.db");
-        let options = SqliteOptions { fold_rows: 1, ..SqliteOptions::default() };
+        let options = SqliteOptions { flush_rows: 1, ..SqliteOptions::default() };
         let db = Db::open_with(&path, &options).await.expect("opened");
         let store =
             SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
         let (main, journal) = (connect(&path, &options), connect(&Journal::path_beside(&path), &options));
-        let folded = async || meta::number(db.readers(), meta::FOLDED).await.expect("read");
+        let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
         let before = Tables::begin(&main).await.expect("begun");
         told(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
-        while folded().await == before.folded {
+        while flushed().await == before.flushed {
             tokio::task::yield_now().await;
         }
-        assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a fold ended");
+        assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a flush ended");
 
         let before = Tables::begin(&main).await.expect("begun");
         let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
@@ -252,11 +252,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_moment_is_whole_however_often_folds_begin_and_end() {
+    async fn a_moment_is_whole_however_often_flushes_begin_and_end() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("tidemark.db");
-        // Folds follow each other without a pause, each in many small transactions.
-        let options = SqliteOptions { fold_rows: 40, fold_chunk: 3, ..SqliteOptions::default() };
+        // Flushes follow each other without a pause, each in many small transactions.
+        let options = SqliteOptions { flush_rows: 40, flush_chunk: 3, ..SqliteOptions::default() };
         let db = Db::open_with(&path, &options).await.expect("opened");
         let store = SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
         let committed = AtomicU64::new(0);

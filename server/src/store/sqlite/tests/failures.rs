@@ -7,9 +7,9 @@ use crate::store::conformance::{accept, row, said};
 /// A store whose journal is given by the caller.
 async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> SqliteStore {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unfolded(), 0).await.expect("opened");
+    let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).await.expect("opened");
     prepare(&mut journal).await;
-    SqliteStore::start(db, journal, unfolded(), HistoryId(Uuid::nil())).await.expect("started")
+    SqliteStore::start(db, journal, unflushed(), HistoryId(Uuid::nil())).await.expect("started")
 }
 
 fn long_message(name: u128, n: u64) -> Write {
@@ -47,7 +47,7 @@ async fn a_lost_answer_is_unknown_and_what_was_stored_is_there() {
 
 async fn refused(directory: &Path) -> OpenError {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
-    SqliteStore::open(db, unfolded(), HistoryId(Uuid::nil())).await.err().expect("refused")
+    SqliteStore::open(db, unflushed(), HistoryId(Uuid::nil())).await.err().expect("refused")
 }
 
 async fn change_journal(directory: &Path, sql: &'static str) {
@@ -78,19 +78,19 @@ async fn a_damaged_journal_is_refused_by_name() {
 async fn a_journal_older_than_the_database_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     some_life(directory.path()).await;
-    let folded = copied(directory.path());
-    let (db, fold) = frozen(folded.path()).await;
-    fold.run(&db, |_| ()).await.expect("folded");
-    let mixed = copied(folded.path());
+    let flushed = copied(directory.path());
+    let (db, flush) = frozen(flushed.path()).await;
+    flush.run(&db, |_| ()).await.expect("flushed");
+    let mixed = copied(flushed.path());
     change_journal(mixed.path(), "DELETE FROM journal WHERE seq > 8").await;
     let error = refused(mixed.path()).await.to_string();
     assert!(error.contains("do not belong together"), "{error}");
 }
 
 #[tokio::test]
-async fn a_fold_that_cannot_go_on_stops_commits_before_memory_overflows() {
+async fn a_flush_that_cannot_go_on_stops_commits_before_memory_overflows() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = SqliteOptions { fold_rows: 4, ..SqliteOptions::default() };
+    let options = SqliteOptions { flush_rows: 4, ..SqliteOptions::default() };
     let store = open(directory.path(), options).await;
     // Nothing comes into the tables; what refuses it is no property of a row.
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'not now'); END";
@@ -108,7 +108,7 @@ async fn a_fold_that_cannot_go_on_stops_commits_before_memory_overflows() {
     assert!((4..=8).contains(&stored), "refused after {stored}");
     let health = store.health();
     assert!(health.trouble.is_some_and(|trouble| trouble.contains("memory is full")));
-    assert!(health.refused_commits == 1 && health.failed_folds > 0);
+    assert!(health.refused_commits == 1 && health.failed_flushes > 0);
     assert_eq!(ids(&store, Uid(1)).await.len() as u64, stored - 1);
     // It heals by itself, also when nobody sends any more.
     change_database(&store, "DROP TRIGGER refuse").await;
@@ -128,9 +128,9 @@ async fn change_database(store: &SqliteStore, sql: &'static str) {
 
 /// A copy for user 2 is owed; then the same message comes into the inbox another way, as by an import.
 #[tokio::test]
-async fn a_row_that_can_never_be_folded_is_set_aside_and_all_else_goes_on() {
+async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = open(directory.path(), unfolded()).await;
+    let store = open(directory.path(), unflushed()).await;
     let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let owed = crate::store::Recipient { uid: Uid(2), epoch: crate::domain::MembershipEpoch(0) };
     let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
@@ -139,14 +139,14 @@ async fn a_row_that_can_never_be_folded_is_set_aside_and_all_else_goes_on() {
     drop(store);
 
     let db = Db::open(&directory.path().join("tidemark.db")).await.expect("opened");
-    let mut inbox = SqliteAppend::open(Arc::clone(&db), &unfolded()).await.expect("opened");
+    let mut inbox = SqliteAppend::open(Arc::clone(&db), &unflushed()).await.expect("opened");
     let entry = Entry { receiver: Uid(2), message_id: id(9), content: content.clone() };
     crate::store::archive::Append::append(&mut inbox, vec![entry], vec![]).await.expect("appended");
     drop(inbox);
     db.close().await.expect("closed");
     drop(db);
 
-    let store = open(directory.path(), unfolded()).await;
+    let store = open(directory.path(), unflushed()).await;
     let rows = vec![row(Uid(2), 10)];
     let owed = Write::Deliver(crate::store::Deliver { acceptance: AcceptanceId(1), content, rows });
     store.commit(vec![owed]).await.expect("committed");
@@ -155,9 +155,9 @@ async fn a_row_that_can_never_be_folded_is_set_aside_and_all_else_goes_on() {
     store.close().await;
     drop(store);
 
-    let store = open(directory.path(), unfolded()).await;
+    let store = open(directory.path(), unflushed()).await;
     assert_eq!(store.health().set_aside, 1);
-    assert_eq!(store.shared.memory.snapshot().newest(Uid(2)), None, "all is folded");
+    assert_eq!(store.shared.memory.snapshot().newest(Uid(2)), None, "all is flushed");
     assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
     assert_eq!(store.conversations(Uid(2), 10).await.expect("read").len(), 2);
     assert!(store.pending(AcceptanceId::default(), 1).await.expect("read").is_empty());
@@ -210,7 +210,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
 #[tokio::test]
 async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = SqliteOptions { known_heads: 100, known_groups: 4, known_new_names: 4, ..unfolded() };
+    let options = SqliteOptions { known_heads: 100, known_groups: 4, known_new_names: 4, ..unflushed() };
     let store = open(directory.path(), options).await;
     let often = Uid(1);
     for n in 1..=400 {

@@ -1,10 +1,10 @@
-//! The fold: a frozen memtable goes into the keyed tables, sorted by their keys.
+//! The flush: a frozen memtable goes into the keyed tables, sorted by their keys.
 //!
 //! In key order many rows share a page, so a page is written once where single inserts would write it for each. The
-//! fold is a row of short transactions, so that others who write the main database are not kept waiting; the last one
-//! also says how far the journal is folded. Until then everything is still in the journal, and a fold that was cut
+//! flush is a row of short transactions, so that others who write the main database are not kept waiting; the last one
+//! also says how far the journal is flushed. Until then everything is still in the journal, and a flush that was cut
 //! off is done again from the start: rows that are there already are passed over by their primary key alone, so
-//! that any other conflict is seen. A row that conflicts otherwise can never be folded; it is set apart (`set_aside`).
+//! that any other conflict is seen. A row that conflicts otherwise can never be flushed; it is set apart (`set_aside`).
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub(super) struct Frozen {
     pub(super) open: Vec<(AcceptanceId, Open)>,
 }
 
-/// A fold under way.
-pub(super) struct Fold {
+/// A flush under way.
+pub(super) struct Flush {
     frozen: Arc<Frozen>,
     chunk: usize,
     receivers: Vec<(PartitionKey, Uid)>,
@@ -80,9 +80,9 @@ const SENT: Bulk = Bulk {
     conflict: "ON CONFLICT (partition_key, sender, client_id) DO NOTHING",
 };
 
-impl Fold {
+impl Flush {
     /// Plans it. `chunk`: rows a transaction.
-    pub(super) fn new(frozen: Arc<Frozen>, chunk: usize) -> Fold {
+    pub(super) fn new(frozen: Arc<Frozen>, chunk: usize) -> Flush {
         let receivers = frozen.memtable.receivers();
         let mut receivers: Vec<_> = receivers.into_iter().map(|uid| (uid.partition_key(), uid)).collect();
         receivers.sort_unstable();
@@ -90,7 +90,7 @@ impl Fold {
         let mut sent: Vec<_> =
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
-        Fold { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, set_aside: 0 }
+        Flush { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, set_aside: 0 }
     }
 
     /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
@@ -148,7 +148,7 @@ impl Fold {
             write_open(&mut tx, *acceptance, open).await?;
         }
         meta::put(&mut tx, meta::ACCEPTED, self.frozen.accepted.0).await?;
-        meta::put(&mut tx, meta::FOLDED, self.frozen.through).await?;
+        meta::put(&mut tx, meta::FLUSHED, self.frozen.through).await?;
         tx.commit().await?;
         Ok(false)
     }
@@ -216,13 +216,13 @@ pub(super) async fn write_all(
 ) -> Result<(), StoreError> {
     let (chunk, memtable) = (memtable.rows(), Arc::new(memtable));
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
-    let mut fold = Fold::new(Arc::new(frozen), chunk);
-    while fold.next.0 < fold.receivers.len() {
-        let (entries, conversations) = fold.next_entries();
+    let mut flush = Flush::new(Arc::new(frozen), chunk);
+    while flush.next.0 < flush.receivers.len() {
+        let (entries, conversations) = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
     }
-    SENT.insert(connection, &fold.sent, bind_sent).await?;
+    SENT.insert(connection, &flush.sent, bind_sent).await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! When to fold: the fold that runs, the one that failed and will be tried again, and the time of the next.
+//! When to flush: the flush that runs, the one that failed and will be tried again, and the time of the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error};
 
-use super::fold::{Fold, Frozen};
+use super::flush::{Flush, Frozen};
 use super::shared::Shared;
 use crate::store::StoreError;
 
@@ -29,40 +29,40 @@ struct Running {
     share: watch::Receiver<f64>,
 }
 
-/// The committer's view of folding.
-pub(super) struct Folder {
+/// The committer's view of flushing.
+pub(super) struct Flusher {
     shared: Arc<Shared>,
     work: Work,
     /// When the active memtable got its first row.
     since: Option<Instant>,
     pause: Duration,
-    folded: u64,
+    flushed: u64,
 }
 
-impl Folder {
-    /// `folded`: the last batch that is in the tables.
-    pub(super) fn new(shared: Arc<Shared>, folded: u64) -> Folder {
-        Folder { shared, work: Work::Idle, since: None, pause: FIRST_PAUSE, folded }
+impl Flusher {
+    /// `flushed`: the last batch that is in the tables.
+    pub(super) fn new(shared: Arc<Shared>, flushed: u64) -> Flusher {
+        Flusher { shared, work: Work::Idle, since: None, pause: FIRST_PAUSE, flushed }
     }
 
     /// The last batch that is in the tables.
-    pub(super) fn folded(&self) -> u64 {
-        self.folded
+    pub(super) fn flushed(&self) -> u64 {
+        self.flushed
     }
 
-    /// Whether a fold is under way.
+    /// Whether a flush is under way.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.work, Work::Running(..))
     }
 
-    /// Whether a fold failed and waits to be tried again.
+    /// Whether a flush failed and waits to be tried again.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.work, Work::Failed(..))
     }
 
-    /// Whether so much waits in memory that no more can be taken before the fold has moved on. While one runs, room for
+    /// Whether so much waits in memory that no more can be taken before the flush has moved on. While one runs, room for
     /// new rows opens as fast as it gets old ones away; so commits are slowed down bit by bit, and never stopped for a
-    /// whole fold.
+    /// whole flush.
     pub(super) fn is_overfull(&self) -> bool {
         match &self.work {
             Work::Idle => false,
@@ -71,24 +71,24 @@ impl Folder {
         }
     }
 
-    /// How full the active memtable is: 1 is when a fold is due.
+    /// How full the active memtable is: 1 is when a flush is due.
     fn fill(&self) -> f64 {
         let active = self.shared.memory.active();
         let options = &self.shared.options;
-        let rows = active.rows() as f64 / options.fold_rows.max(1) as f64;
-        rows.max(active.bytes() as f64 / options.fold_bytes.max(1) as f64)
+        let rows = active.rows() as f64 / options.flush_rows.max(1) as f64;
+        rows.max(active.bytes() as f64 / options.flush_bytes.max(1) as f64)
     }
 
-    /// When [`Folder::is_due`] may turn true by itself.
+    /// When [`Flusher::is_due`] may turn true by itself.
     pub(super) fn next_look(&self) -> Option<Instant> {
         match self.work {
-            Work::Idle => self.since.map(|since| since + self.shared.options.fold_age),
+            Work::Idle => self.since.map(|since| since + self.shared.options.flush_age),
             Work::Running(..) => None,
             Work::Failed(_, again) => Some(again),
         }
     }
 
-    /// Notes that there are rows. Whether a fold should begin now.
+    /// Notes that there are rows. Whether a flush should begin now.
     pub(super) fn is_due(&mut self) -> bool {
         if self.since.is_none() && self.shared.memory.active().rows() > 0 {
             self.since = Some(Instant::now());
@@ -97,13 +97,13 @@ impl Folder {
             Work::Running(..) => false,
             Work::Failed(_, again) => Instant::now() >= again,
             Work::Idle => {
-                let aged = self.since.is_some_and(|since| since.elapsed() >= self.shared.options.fold_age);
+                let aged = self.since.is_some_and(|since| since.elapsed() >= self.shared.options.flush_age);
                 self.since.is_some() && (aged || self.fill() >= 1.0)
             }
         }
     }
 
-    /// Begins a fold: the failed one again, or one of what `freeze` freezes.
+    /// Begins a flush: the failed one again, or one of what `freeze` freezes.
     pub(super) fn begin(&mut self, freeze: impl FnOnce() -> Frozen) {
         let frozen = match std::mem::replace(&mut self.work, Work::Idle) {
             Work::Failed(frozen, _) => frozen,
@@ -116,16 +116,16 @@ impl Folder {
                 Arc::new(freeze())
             }
         };
-        let (shared, folding) = (self.shared.clone(), frozen.clone());
+        let (shared, flushing) = (self.shared.clone(), frozen.clone());
         let (moved, share) = watch::channel(0.0);
         let task = tokio::spawn(async move {
-            let fold = Fold::new(folding, shared.options.fold_chunk);
-            fold.run(&shared.db, |share| _ = moved.send_replace(share)).await
+            let flush = Flush::new(flushing, shared.options.flush_chunk);
+            flush.run(&shared.db, |share| _ = moved.send_replace(share)).await
         });
         self.work = Work::Running(Running { frozen, task: AbortOnDropHandle::new(task), share });
     }
 
-    /// Waits until the running fold has moved on or ended.
+    /// Waits until the running flush has moved on or ended.
     pub(super) async fn moved(&mut self) {
         let Work::Running(running) = &mut self.work else { return };
         // Its end takes the other side of the channel away.
@@ -134,7 +134,7 @@ impl Folder {
         }
     }
 
-    /// Waits until the running fold ends and takes note of how. Never returns when none is running.
+    /// Waits until the running flush ends and takes note of how. Never returns when none is running.
     pub(super) async fn ended(&mut self) {
         let Work::Running(Running { frozen, task, .. }) = &mut self.work else {
             return std::future::pending().await;
@@ -146,22 +146,22 @@ impl Folder {
         match result {
             Ok(set_aside) => {
                 self.shared.condition.set_aside(set_aside);
-                self.folded = frozen.through;
-                debug!(rows = frozen.memtable.rows(), through = self.folded, "journal folded");
-                self.shared.memory.folded();
+                self.flushed = frozen.through;
+                debug!(rows = frozen.memtable.rows(), through = self.flushed, "journal flushed");
+                self.shared.memory.flushed();
                 self.pause = FIRST_PAUSE;
                 self.work = Work::Idle;
             }
             Err(error) => {
-                self.shared.condition.fold_failed();
-                error!(%error, again_in = ?self.pause, "a fold failed; everything stays in the journal");
+                self.shared.condition.flush_failed();
+                error!(%error, again_in = ?self.pause, "a flush failed; everything stays in the journal");
                 self.work = Work::Failed(frozen.clone(), Instant::now() + self.pause);
                 self.pause = (self.pause * 2).min(LONGEST_PAUSE);
             }
         }
     }
 
-    /// Gives up whatever is under way, for memory that is about to be read back. `folded` must be read anew.
+    /// Gives up whatever is under way, for memory that is about to be read back. `flushed` must be read anew.
     pub(super) async fn abandon(&mut self) {
         if let Work::Running(Running { task, .. }) = std::mem::replace(&mut self.work, Work::Idle) {
             task.abort();
@@ -171,8 +171,8 @@ impl Folder {
         self.since = None;
     }
 
-    /// After [`Folder::abandon`]: the last batch that is in the tables.
-    pub(super) fn resume(&mut self, folded: u64) {
-        self.folded = folded;
+    /// After [`Flusher::abandon`]: the last batch that is in the tables.
+    pub(super) fn resume(&mut self, flushed: u64) {
+        self.flushed = flushed;
     }
 }
