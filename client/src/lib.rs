@@ -1,7 +1,8 @@
 //! The Rust client of Tidemark, the chat server that keeps every device in step.
 //!
 //! A device owns a *cursor*: "I have everything up to 41". The server answers "nothing new" or sends what is
-//! newer, and wakes the device when there is something. The parts, from the bottom up, each usable alone:
+//! newer, and wakes the device when there is something. I1 to I14 are the invariants in
+//! `docs/ARCHITECTURE.md`. The parts, from the bottom up, each usable alone:
 //!
 //! | part | what it does |
 //! | --- | --- |

@@ -46,7 +46,7 @@ pub enum RangeError {
 }
 
 impl RangeQuery {
-    /// The most rows of one answer; a larger limit is taken as this (S20, PEERS).
+    /// The most rows of one answer; a larger limit is taken as this (S20).
     pub const MAX_ROWS: usize = 5_000;
 
     /// Checks the three rules and caps the limit.

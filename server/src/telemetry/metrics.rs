@@ -1,4 +1,4 @@
-//! The metrics of the server, by the names that INTERFACES promises, and their text form.
+//! The metrics of the server, by the names that docs/OPERATING.md lists, and their text form.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
