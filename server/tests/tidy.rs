@@ -133,7 +133,8 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
 /// Whether `span` is a file or folder of a crate: `server/src/http`, `seqsvr/tests/faults.rs`.
 fn is_path(span: &str) -> bool {
     let crates = ["server", "seqsvr", "client", "web", "trials", "xtask"];
-    span.split_once('/').is_some_and(|(first, rest)| crates.contains(&first) && !rest.contains([' ', '*', '{']))
+    span.split_once('/')
+        .is_some_and(|(first, rest)| crates.contains(&first) && !rest.contains([' ', '*', '{']))
 }
 
 /// The names of all functions in `text`.
