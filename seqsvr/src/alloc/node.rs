@@ -275,9 +275,15 @@ impl Node {
         }
         // A table that counted is never followed by an older one; who hears otherwise trusts neither.
         let obeyed = self.table.as_ref().map(|table| table.version);
-        if let Some(table) = reading.table.filter(|table| obeyed.is_none_or(|obeyed| obeyed <= table.version))
-        {
-            if obeyed != Some(table.version) {
+        // What the Set gave up is taken away at once, whatever the table says.
+        let within = |table: Arc<Table>| match &reading.bounds {
+            Some(bounds) => table.within(&bounds.uids),
+            None => Some(table),
+        };
+        let table = reading.table.and_then(within);
+        if let Some(table) = table.filter(|table| obeyed.is_none_or(|obeyed| obeyed <= table.version)) {
+            let same = |known: &Arc<Table>| known.version == table.version && known.uids == table.uids;
+            if !self.table.as_ref().is_some_and(same) {
                 self.obey(now, &table, actions);
                 self.table = Some(table);
             }

@@ -176,10 +176,10 @@ impl Shell {
         if let Event::Claimed { owner, outcome } = &event {
             self.note_claim(*owner, outcome);
         }
-        let version = self.core.table().map(|table| table.version);
+        let before = self.core.table().cloned();
         let now = self.now();
         let actions = self.core.on(now, event);
-        let mut changed = version != self.core.table().map(|table| table.version);
+        let mut changed = before.as_ref().map(Arc::as_ptr) != self.core.table().map(Arc::as_ptr);
         let mut unloaded = Vec::new();
         for action in actions {
             match action {

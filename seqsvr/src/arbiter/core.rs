@@ -124,6 +124,8 @@ pub(crate) enum Event {
         node: String,
         outcome: Result<Probe, ()>,
     },
+    /// The stored configuration of the Set has these uids.
+    Uids(RangeInclusive<u32>),
     Change {
         /// Told again with the answer.
         id: u64,
@@ -167,6 +169,8 @@ pub(crate) struct Arbiter {
     own: u64,
     mark: Mark,
     reading: bool,
+    /// The stored Set was found to be as configured.
+    fits: bool,
     role: Role,
 }
 
@@ -185,7 +189,7 @@ impl Arbiter {
     pub(crate) fn new(rules: ArbiterRules) -> Self {
         let start = Moment::default();
         let role = Role::Watching { since: start, read_at: start };
-        Self { rules, promised: 0, own: 0, mark: Mark::default(), reading: false, role }
+        Self { rules, promised: 0, own: 0, mark: Mark::default(), reading: false, fits: false, role }
     }
 
     /// Takes what happened by `now`, and answers what to do about it, in order.
@@ -217,6 +221,9 @@ impl Arbiter {
                     reign.probed(now, &self.rules, &node, outcome);
                 }
             }
+            // What is changed while it runs is followed.
+            Event::Uids(uids) if self.fits => self.rules.seed.uids = uids,
+            Event::Uids(_) => {}
             Event::Change { id, change } => match &mut self.role {
                 Role::Acting(reign) => reign.change(now, id, change, &mut actions),
                 _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
@@ -289,8 +296,12 @@ impl Arbiter {
         let turn = pause * u32::from(self.rules.number);
         let read = outcome.is_ok();
         if let Ok(reading) = outcome {
-            if let Some(misfit) = reading.table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
-                actions.push(Action::Misfit(misfit));
+            let uids = reading.bounds.as_ref().map(|bounds| &bounds.uids);
+            if let Some(table) = &reading.table {
+                match self.rules.seed.misfit(table, uids.unwrap_or(&table.uids)) {
+                    Some(misfit) if !self.fits => actions.push(Action::Misfit(misfit)),
+                    _ => self.fits = true,
+                }
             }
             self.mark = reading.mark;
             if reading.promised > self.promised {
@@ -334,10 +345,12 @@ impl Arbiter {
         }
         match outcome {
             Ok(table) => {
-                if let Some(misfit) = table.as_deref().and_then(|table| self.rules.seed.misfit(table)) {
+                let misfit = |table: &Table| self.rules.seed.misfit(table, &table.uids);
+                if let Some(misfit) = table.as_deref().filter(|_| !self.fits).and_then(misfit) {
                     actions.push(Action::Misfit(misfit));
                     return self.watch(now);
                 }
+                self.fits = true;
                 self.promised = self.promised.max(term);
                 self.role = Role::Acting(Box::new(Reign::new(now, &self.rules, term, table, actions)));
             }
@@ -382,17 +395,16 @@ impl Seed {
         }
     }
 
-    /// What differs between this and a stored table, in one line.
-    fn misfit(&self, table: &Table) -> Option<String> {
-        let same =
-            table.set == self.set && table.uids == self.uids && table.section_size == self.section_size;
+    /// What differs between this and a stored table of a Set that has these uids, in one line.
+    fn misfit(&self, table: &Table, uids: &RangeInclusive<u32>) -> Option<String> {
+        let same = table.set == self.set && *uids == self.uids && table.section_size == self.section_size;
         (!same).then(|| {
             format!(
                 "the stores hold Set {} with uids {} to {} in sections of {}, but this arbiter is configured for \
-                 Set {} with uids {} to {} in sections of {}; correct `set`, `uids` and `section_size`",
+                 Set {} with uids {} to {} in sections of {}; correct number, first_uid, last_uid and section_size in [set]",
                 table.set,
-                table.uids.start(),
-                table.uids.end(),
+                uids.start(),
+                uids.end(),
                 table.section_size,
                 self.set,
                 self.uids.start(),

@@ -59,7 +59,7 @@ impl Monitor for Lookout {
             let other = format!("this arbiter is of Set {}, not {set}", self.set);
             return Err(Status::invalid_argument(other));
         }
-        let stores = self.stores().await;
+        let (stores, unfinished) = tokio::join!(self.stores(), self.tables.unfinished());
         let view = self.handle.view().borrow().clone();
         let stored = || {
             let tables = stores.iter().flat_map(|store| &store.state).filter_map(|state| state.table.clone());
@@ -81,6 +81,7 @@ impl Monitor for Lookout {
             nodes: view.nodes().map(node).collect(),
             table: view.table.clone().or_else(stored).as_deref().map(v1::Table::from),
             stores: stores.iter().map(v1::StoreHealth::from).collect(),
+            unfinished: unfinished.unwrap_or_default(),
         }))
     }
 }

@@ -279,6 +279,10 @@ impl Reign {
     }
 
     fn decide(&mut self, now: Moment, rules: &ArbiterRules, actions: &mut Vec<Action>) {
+        if !self.first && self.writing.is_none() && self.table.uids != rules.seed.uids {
+            let reshaped = self.table.reshaped(&rules.seed.uids);
+            self.write(Table { version: self.version(), ..reshaped }, None, actions);
+        }
         let statuses = self.parallel();
         let judged = !statuses.contains(&Status::Unknown);
         // A change, or the first table, is for nodes of which something is known; that takes a few probes.
@@ -397,6 +401,10 @@ fn moved(before: &Table, after: &Table) -> u64 {
     // Indexes change when a node is removed.
     let same: Vec<Option<u32>> =
         (0..before.nodes.len() as u32).map(|node| after.index(&name(before, Some(node))?)).collect();
+    // What was given up or taken in has not moved within the Set.
+    if before.uids != after.uids {
+        return 0;
+    }
     let pairs = open(before).into_iter().zip(open(after));
     pairs.filter(|(old, new)| old.node.and_then(|node| same[node as usize]) != new.node).count() as u64
 }

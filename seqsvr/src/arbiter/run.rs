@@ -86,10 +86,21 @@ impl Shell {
     /// One line: the stores hold a Set of another shape.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
         let mut event = Event::Start;
+        let mut uids = None;
         loop {
             self.note(&event);
             for action in self.arbiter.on(clock::now(), event) {
                 self.carry_out(action)?;
+            }
+            if let Some(stored) = self.tables.uids().filter(|stored| Some(stored) != uids.as_ref()) {
+                if uids.replace(stored.clone()).is_some() {
+                    warn!(
+                        "the Set has the uids {stored:?} now; set first_uid and last_uid in [set] of this file"
+                    );
+                }
+                for action in self.arbiter.on(clock::now(), Event::Uids(stored)) {
+                    self.carry_out(action)?;
+                }
             }
             View::of(&self.arbiter, self.lost.clone()).publish(&self.view);
             let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));

@@ -48,6 +48,7 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let stores = config.stores.open(&config.cluster, set).map_err(Fault::usage)?;
     let prober = Prober::new(call.clone(), set, config.probe_patience());
     let number = rules.number;
+    let quorum = stores.quorum;
     let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
     let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
     let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
@@ -85,17 +86,25 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
         }
         stop.cancel();
     };
+    let kept = async {
+        let Some(quorum) = quorum else { return };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            never = quorum.keep_complete() => match never {},
+        }
+    };
     // Whichever ends first ends the others.
     let ended = |outcome| {
         stop.cancel();
         outcome
     };
-    let (arbitrated, served, shown, (), ()) = tokio::join!(
+    let (arbitrated, served, shown, (), (), ()) = tokio::join!(
         async { ended(shell.run(stop.clone()).await) },
         async { ended(door.serve(stop.clone()).await) },
         page,
         health,
         halt,
+        kept,
     );
     arbitrated.map_err(Fault::usage)?;
     served.and(shown).map_err(Fault::failed)

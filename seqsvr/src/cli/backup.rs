@@ -128,7 +128,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), Fault> {
     let sections: u64 =
         backup.ceilings.iter().map(|(run, _)| u64::from(run.end().get() - run.start().get()) + 1).sum();
     let highest = backup.ceilings.iter().map(|(_, max)| *max).max().unwrap_or(0);
-    let file = BackupFile { cluster: open.cluster, set: open.set, backup };
+    let file = BackupFile { cluster: open.cluster, set: open.set, moved: None, backup };
     file.write(&args.file).map_err(Fault::failed)?;
     let path = args.file.display();
     let text = format!("{path}: {sections} sections with numbers, ceilings up to {highest}");
@@ -139,6 +139,12 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), Fault> {
 /// Puts such a file into stores.
 pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), Fault> {
     let file = BackupFile::read(&args.file).map_err(Fault::failed)?;
+    if file.moved.is_some() {
+        return Err(Fault::usage(format!(
+            "{} holds uids that a Set gave up; take them into another: seqsvr store take",
+            args.file.display()
+        )));
+    }
     let open = args.which.open().await?;
     let mine = (open.cluster.as_str(), open.set);
     if !file.cluster.is_empty() && !open.cluster.is_empty() && mine != (file.cluster.as_str(), file.set) {

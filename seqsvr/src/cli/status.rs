@@ -94,6 +94,9 @@ fn text(status: &SetStatus) -> String {
         text.push_str("\nstores\n  unknown: no arbiter answered\n");
     }
     columns(&mut text, "stores", &stores);
+    if let Some(line) = &status.unfinished {
+        let _ = writeln!(text, "\nnot complete\n  {line}");
+    }
     let mut unserved: Vec<Vec<String>> = Vec::new();
     for one in status.unserved.iter().take(LISTED) {
         let since = one.since.map_or(String::new(), |since| format!("for {}", seconds(since)));
@@ -226,6 +229,7 @@ fn json(status: &SetStatus) -> Value {
         "arbiters": arbiters.collect::<Vec<_>>(),
         "allocators": allocators.collect::<Vec<_>>(),
         "stores": stores.collect::<Vec<_>>(),
+        "unfinished": status.unfinished,
         "unserved": unserved.collect::<Vec<_>>(),
     })
 }
@@ -290,6 +294,7 @@ mod tests {
                 store("http://s2:1", "", 7),
                 store("http://s3:1", "gone", 0),
             ],
+            unfinished: Some("configuration 2 is half of a change".to_owned()),
             unserved: vec![unserved],
         };
         let expected = "\
@@ -305,6 +310,9 @@ stores
   http://s1:1  up to date          table 0.0  term 256
   http://s2:1  7 sections behind   table 0.0  term 256
   http://s3:1  unreachable (gone)
+
+not complete
+  configuration 2 is half of a change
 
 not served: sections
   0 to 4    alloc1 does not answer (connection refused)

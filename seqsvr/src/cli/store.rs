@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{Fault, Signals, load};
 use crate::arbiter::config::ArbiterConfig;
 use crate::replica::{Replica, ServeError, Start, StoreConfig};
-use crate::store::quorum::{Changed, Quorum};
+use crate::store::backup_file::BackupFile;
+use crate::store::quorum::{Changed, Moved, Quorum};
 
 /// The flags of the role, or a command about the stores of a Set.
 #[derive(Debug, Args)]
@@ -42,6 +43,41 @@ enum StoreCommand {
     /// Changes the lease of a Set, while it serves. A shorter one takes 1.1 times the earlier one until it is settled
     #[command(after_help = LEASE)]
     Lease(LeaseArgs),
+    /// Takes uids from a Set, at one end of its own, and writes what must move with them into a file
+    #[command(after_help = MOVE)]
+    Give(GiveArgs),
+    /// Makes uids that another Set gave up the Set's own; they must be beside those that it has
+    #[command(after_help = MOVE)]
+    Take(TakeArgs),
+}
+
+const MOVE: &str = "\
+Example: the uids 500000 to 999999 move from Set 0 to Set 1, which has those from 1000000 on
+  seqsvr store give 500000 999999 moved.uids --config set0-arbiter0.toml
+  seqsvr store take moved.uids --config set1-arbiter0.toml
+In between nobody serves these uids; all others are served. Cut off, or failed: run the same command again. Keep the file until it \
+was taken, and take it into one Set only. Afterwards correct first_uid and last_uid of the arbiters and clients of both Sets.";
+
+/// The flags of `store give`.
+#[derive(Debug, Args)]
+struct GiveArgs {
+    /// The first uid: the first of the Set, or of a section
+    first: u32,
+    /// The last uid: the last of the Set, or of a section
+    last: u32,
+    /// Where to write; must not be there
+    file: PathBuf,
+    #[command(flatten)]
+    stores: WhichStores,
+}
+
+/// The flags of `store take`.
+#[derive(Debug, Args)]
+struct TakeArgs {
+    /// What `seqsvr store give` wrote; renamed to FILE.taken once the uids are the Set's own
+    file: PathBuf,
+    #[command(flatten)]
+    stores: WhichStores,
 }
 
 const LEASE: &str = "\
@@ -90,12 +126,19 @@ impl StoreArgs {
 }
 
 impl WhichStores {
-    fn quorum(&self) -> Result<Arc<Quorum>, Fault> {
+    fn open(&self) -> Result<(ArbiterConfig, Arc<Quorum>), Fault> {
         let config: ArbiterConfig = load(&self.config)?;
         let stores = config.stores.open(&config.cluster, config.set.number).map_err(Fault::usage)?;
-        stores.quorum.ok_or_else(|| {
-            Fault::usage("the stores of this Set are etcd: replace a member with etcdctl member")
-        })
+        match stores.quorum {
+            Some(quorum) => Ok((config, quorum)),
+            None => Err(Fault::usage(
+                "the stores of this Set are etcd, which this command cannot change; replace a member with etcdctl member",
+            )),
+        }
+    }
+
+    fn quorum(&self) -> Result<Arc<Quorum>, Fault> {
+        Ok(self.open()?.1)
     }
 
     fn answer(&self, text: String, json: &Value) {
@@ -135,11 +178,90 @@ async fn lease(args: LeaseArgs) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Gives uids up. Cut off at any moment, it is to be run again.
+async fn give(args: GiveArgs) -> Result<(), Fault> {
+    if args.file.exists() {
+        let file = args.file.display();
+        return Err(Fault::usage(format!("{file} is there already; name a new file, or move it away")));
+    }
+    if args.first > args.last {
+        return Err(Fault::usage(format!(
+            "{} is behind {}; write the first uid first",
+            args.first, args.last
+        )));
+    }
+    let (config, quorum) = args.stores.open()?;
+    let save = |moved: &Moved| {
+        let (cluster, set) = (config.cluster.clone(), config.set.number);
+        let Moved { uids, backup } = moved.clone();
+        BackupFile { cluster, set, moved: Some(uids), backup }.write(&args.file)
+    };
+    let given = quorum.give(&(args.first..=args.last), save).await.map_err(Fault::failed)?;
+    let configuration = given.map_err(Fault::failed)?.configuration;
+    let (number, uids, file) = (configuration.number, &configuration.uids, args.file.display().to_string());
+    let (first, last) = (*uids.start(), *uids.end());
+    let text = format!(
+        "{file}: uids {} to {}; configuration {number} of the Set has {first} to {last}. Correct first_uid and last_uid",
+        args.first, args.last
+    );
+    let json = json!({ "configuration": number, "first_uid": first, "last_uid": last, "file": file });
+    args.stores.answer(text, &json);
+    Ok(())
+}
+
+/// Takes uids in. Cut off at any moment, it is to be run again.
+async fn take(args: TakeArgs) -> Result<(), Fault> {
+    let file = BackupFile::read(&args.file).map_err(Fault::failed)?;
+    let path = args.file.display();
+    let Some(uids) = file.moved else {
+        return Err(Fault::usage(format!("{path} is a backup; put it back with: seqsvr restore")));
+    };
+    let moved = Moved { uids: uids.clone(), backup: file.backup };
+    let (config, quorum) = args.stores.open()?;
+    let taken = quorum.take(&moved, rand::random()).await.map_err(Fault::failed)?;
+    let configured = config.set.first_uid..=config.set.last_uid;
+    if taken.is_none() && configured != uids {
+        return Err(Fault::failed(format!(
+            "the ceilings are stored, but the Set is new, and [set] has the uids {configured:?}; set first_uid = {} and last_uid = {}, \
+             and run the same command again",
+            uids.start(),
+            uids.end()
+        )));
+    }
+    let mut done = args.file.clone().into_os_string();
+    done.push(".taken");
+    // Nobody takes it a second time.
+    std::fs::rename(&args.file, &done).map_err(|why| {
+        Fault::failed(format!("the uids are taken in, but {path} was not renamed: {why}; remove it"))
+    })?;
+    let range = format!("uids {} to {}", uids.start(), uids.end());
+    let (text, json) = match taken {
+        Some(Changed { configuration, already }) => {
+            let (number, all) = (configuration.number, &configuration.uids);
+            let (first, last) = (*all.start(), *all.end());
+            let done = if already { "were taken in before" } else { "are taken in" };
+            let now = format!("configuration {number} of the Set has {first} to {last}");
+            let json = json!({
+                "configuration": number, "first_uid": first, "last_uid": last, "already": already,
+            });
+            (format!("{range} {done}; {now}. Correct first_uid and last_uid"), json)
+        }
+        None => (
+            format!("{range} are taken into a new Set; start its arbiters and AllocSvrs"),
+            json!({ "configuration": 0, "first_uid": uids.start(), "last_uid": uids.end(), "already": false }),
+        ),
+    };
+    args.stores.answer(text, &json);
+    Ok(())
+}
+
 /// Serves until a signal ends it.
 pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
     match args.command {
         Some(StoreCommand::Replace(args)) => return replace(args).await,
         Some(StoreCommand::Lease(args)) => return lease(args).await,
+        Some(StoreCommand::Give(args)) => return give(args).await,
+        Some(StoreCommand::Take(args)) => return take(args).await,
         None => {}
     }
     let Some(file) = &args.config else { return Err(Fault::usage("say which file: --config FILE")) };

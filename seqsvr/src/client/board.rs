@@ -93,10 +93,20 @@ impl Board {
 
     fn understand(&self, table: v1::Table) -> Option<Arc<Table>> {
         match Table::try_from(table) {
-            Ok(table) if table.set == self.set && table.uids == self.uids => return Some(Arc::new(table)),
+            Ok(table) if table.set == self.set => {
+                // Uids outside of the Set are refused by who serves it, and nobody else has those inside.
+                if table.uids != self.uids {
+                    tracing::warn!(
+                        set = self.set, configured = ?self.uids, stored = ?table.uids,
+                        "the Set has other uids than the client configuration says; correct first_uid and last_uid of this Set"
+                    );
+                }
+                return Some(Arc::new(table));
+            }
             Ok(table) => tracing::error!(
-                set = self.set, configured = ?self.uids, cluster_set = table.set, cluster = ?table.uids,
-                "the cluster's Set is another one than the client configuration says; correct its number and uids"
+                set = self.set,
+                cluster_set = table.set,
+                "the cluster's Set is another one than the client configuration says; correct its number"
             ),
             Err(error) => tracing::error!(set = self.set, %error, "a routing table cannot be read"),
         }

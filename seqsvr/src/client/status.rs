@@ -35,6 +35,8 @@ pub struct SetStatus {
     pub allocators: Vec<AllocatorStatus>,
     /// The stores, as the acting arbiter reaches them, or else another one.
     pub stores: Vec<v1::StoreHealth>,
+    /// Which change of the stores is not complete, and what completes it; as that arbiter says.
+    pub unfinished: Option<String>,
     /// What nobody serves, in order.
     pub unserved: Vec<Unserved>,
 }
@@ -132,13 +134,15 @@ impl Client {
         let table = table.max_by_key(|table| table.version).map(Arc::new);
         let allocators = self.probe_all(at, table.as_deref(), &arbiters, end()).await;
         let unserved = table.as_ref().map(|table| judge(table, &allocators)).unwrap_or_default();
-        let mut status = SetStatus { set, table, arbiters, allocators, stores: Vec::new(), unserved };
+        let mut status =
+            SetStatus { set, table, arbiters, allocators, stores: Vec::new(), unfinished: None, unserved };
         let seen = status
             .acting()
             .map(|(one, _)| one)
             .or_else(|| status.arbiters.iter().find(|one| one.answer.is_ok()));
-        status.stores =
-            seen.and_then(|one| Some(one.answer.as_ref().ok()?.stores.clone())).unwrap_or_default();
+        let seen = seen.and_then(|one| one.answer.as_ref().ok().cloned()).unwrap_or_default();
+        status.stores = seen.stores;
+        status.unfinished = Some(seen.unfinished).filter(|line| !line.is_empty());
         Ok(status)
     }
 

@@ -166,7 +166,7 @@ pub enum Misaddressed {
     Removed,
     /// The configuration is being changed.
     #[error(
-        "the stores of the Set are being changed; if that lasts, run the same seqsvr store replace again"
+        "the stores of the Set are being changed; an arbiter completes that within some seconds, or the same command run again"
     )]
     Sealed,
     /// It has slept through a change.
@@ -200,8 +200,8 @@ pub struct Description {
     pub form: u32,
 }
 
-/// The form of configurations of this version: 1 has transitions.
-pub(crate) const FORM: u32 = 1;
+/// The form of configurations of this version: 1 has another lease as a transition, 2 has other uids.
+pub(crate) const FORM: u32 = 2;
 
 /// How far a replica is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -213,6 +213,10 @@ impl State {
         if let Some(stored) = self.layout.filter(|stored| *stored != layout) {
             return Answer::OtherLayout(stored).into();
         }
+        // As if a newer owner had them: what the Set gave up has one elsewhere.
+        if sections.iter().any(|range| self.is_outside(*range.start()) || self.is_outside(*range.end())) {
+            return Answer::Outclaimed(owner.epoch).into();
+        }
         let stands = |holder: Owner| same(holder, owner, self.flaws);
         let held = || sections.iter().flat_map(|range| self.holders.within(range));
         let newer = |(_, held): (_, Holders)| {
@@ -260,6 +264,10 @@ impl State {
         let mut raised = Vec::with_capacity(ceilings.len());
         let mut grown = Vec::new();
         for &Ceiling { section, max } in ceilings {
+            if self.is_outside(section) {
+                raised.push(Raised::NotOwner(owner.epoch));
+                continue;
+            }
             let holder = self.holders.get(section).map(|held| held.owner.owner);
             if !holder.is_some_and(|holder| same(holder, owner, self.flaws)) {
                 let newest = holder.map_or(Epoch::default(), |holder| holder.epoch);

@@ -2,6 +2,7 @@
 //! value, ordered by its version; whoever changes it makes a new one.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -109,6 +110,28 @@ impl Table {
     /// The index of the node called `name`.
     pub fn index(&self, name: &str) -> Option<u32> {
         self.nodes.iter().position(|node| node.name == name).map(|index| index as u32)
+    }
+
+    /// The same table with these uids, whole sections: what lies outside is nobody's, what is new has no owner.
+    #[must_use]
+    pub fn reshaped(&self, uids: &RangeInclusive<u32>) -> Self {
+        let shape = Self { uids: uids.clone(), assignments: Vec::new(), ..self.clone() };
+        let (first, last) = shape.sections().into_inner();
+        let cut = |one: &Assignment| {
+            let sections = (*one.sections.start()).max(first)..=(*one.sections.end()).min(last);
+            (!sections.is_empty()).then(|| Assignment { sections, ..one.clone() })
+        };
+        Self { assignments: self.assignments.iter().filter_map(cut).collect(), ..shape }
+    }
+
+    /// The table without what lies outside of `uids`. `None`: all of it does.
+    pub fn within(self: &Arc<Self>, uids: &RangeInclusive<u32>) -> Option<Arc<Self>> {
+        let both = *self.uids.start().max(uids.start())..=*self.uids.end().min(uids.end());
+        match both {
+            none if none.is_empty() => None,
+            all if all == self.uids => Some(Arc::clone(self)),
+            some => Some(Arc::new(self.reshaped(&some))),
+        }
     }
 
     /// Whether the table can be obeyed: everything that is said about the fields holds.

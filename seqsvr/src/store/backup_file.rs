@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,10 @@ use crate::ids::{Epoch, SectionId};
 use crate::routing::{Assignment, Node, NodeState, Table};
 
 const FORMAT: &str = "seqsvr backup";
+/// Of a backup.
 const VERSION: u32 = 1;
+/// Of uids that were given up: programs of version 1 must not restore them.
+const MOVED: u32 = 2;
 /// Larger files are not read: 429,497 sections, each on a line of its own, take 30 MiB.
 const LARGEST: u64 = 256 << 20;
 
@@ -28,6 +32,8 @@ pub struct BackupFile {
     pub cluster: String,
     /// The number of the Set.
     pub set: u32,
+    /// Uids that the Set gave up: the backup is of them alone, exact, and to be taken into one other Set.
+    pub moved: Option<RangeInclusive<u32>>,
     /// What was in the stores.
     pub backup: Backup,
 }
@@ -64,6 +70,14 @@ struct Head {
     promised_term: Long,
     newest_epoch: EpochLine,
     floor: Long,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<UidsLine>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct UidsLine {
+    first: u32,
+    last: u32,
 }
 
 /// Larger than what the numbers of many JSON tools hold.
@@ -182,7 +196,7 @@ impl BackupFile {
         let Backup { layout, promised, newest, floor, table, ceilings } = &self.backup;
         let head = Head {
             format: FORMAT.to_owned(),
-            version: VERSION,
+            version: if self.moved.is_some() { MOVED } else { VERSION },
             cluster: self.cluster.clone(),
             set: self.set,
             section_size: layout.map(|layout| layout.section_size),
@@ -190,6 +204,7 @@ impl BackupFile {
             promised_term: Long(*promised),
             newest_epoch: (*newest).into(),
             floor: Long(*floor),
+            moved: self.moved.as_ref().map(|uids| UidsLine { first: *uids.start(), last: *uids.end() }),
         };
         let mut text = json(&head);
         if let Some(table) = table {
@@ -219,7 +234,7 @@ fn parse(text: &str) -> Result<BackupFile, String> {
     if head["format"] != FORMAT {
         return Err(other());
     }
-    if head["version"].as_u64().is_none_or(|version| version > VERSION.into()) {
+    if head["version"].as_u64().is_none_or(|version| version > MOVED.into()) {
         return Err(format!("a newer program wrote it (version {}); use that one", head["version"]));
     }
     let cut = || "it is not whole: its last line, the checksum, is missing; use another copy".to_owned();
@@ -261,7 +276,8 @@ fn parse(text: &str) -> Result<BackupFile, String> {
             Line::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
         }
     }
-    Ok(BackupFile { cluster: head.cluster, set: head.set, backup })
+    let moved = head.moved.map(|uids| uids.first..=uids.last);
+    Ok(BackupFile { cluster: head.cluster, set: head.set, moved, backup })
 }
 
 fn line(table: &Table) -> TableLine {
@@ -375,7 +391,15 @@ mod tests {
             table: Some(Arc::new(table)),
             ceilings: vec![(section(0, 4), 10_000), (section(9, 9), MAX_CEILING)],
         };
-        BackupFile { cluster: "test".to_owned(), set: 3, backup }
+        BackupFile { cluster: "test".to_owned(), set: 3, moved: None, backup }
+    }
+
+    #[test]
+    fn uids_that_were_given_up_are_in_a_form_that_older_programs_refuse() {
+        let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
+        let text = moved.render();
+        assert!(text.contains("\"version\":2"), "{text}");
+        assert_eq!(parse(&text), Ok(moved));
     }
 
     #[test]
@@ -399,8 +423,8 @@ mod tests {
         let changed = parse(&whole.replace("10000\"", "10001\"")).unwrap_err();
         assert!(changed.contains("its checksum is wrong"), "{changed}");
         let newer =
-            parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":2,\"cluster\"")).unwrap_err();
-        assert!(newer.contains("a newer program wrote it (version 2)"), "{newer}");
+            parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":3,\"cluster\"")).unwrap_err();
+        assert!(newer.contains("a newer program wrote it (version 3)"), "{newer}");
         assert_eq!(parse("{}\n").unwrap_err(), "it is no backup of seqsvr");
     }
 }

@@ -12,6 +12,7 @@ use super::quorum::{Sizes, SizesError};
 
 mod transition;
 
+pub(crate) use transition::CannotChange;
 pub use transition::{Bounds, Transition};
 
 /// The replicas of a Set and what its roles agree on.

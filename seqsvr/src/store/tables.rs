@@ -1,6 +1,7 @@
 //! Where routing tables are durable: the other half of what a cluster keeps in its stores (S8). The arbiter writes, under
 //! a term that it was promised; everybody else reads, and a read renews a lease.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,16 @@ pub trait TableStore: Send + Sync {
     ///
     /// [`StoreError::Unavailable`].
     async fn acting(&self, term: u64) -> Result<u64, StoreError>;
+
+    /// The uids of the Set, as the newest stored configuration says of which this one has heard. `None`: of none.
+    fn uids(&self) -> Option<RangeInclusive<u32>> {
+        None
+    }
+
+    /// Which change of the stores is not complete, and what completes it, in one line for operators.
+    async fn unfinished(&self) -> Option<String> {
+        None
+    }
 
     /// How each of the stores is that this one is made of; none where it is made of one alone. For operators: nothing hangs on it.
     async fn survey(&self) -> Vec<StoreHealth> {

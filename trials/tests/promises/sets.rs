@@ -10,7 +10,7 @@ use seqsvr::client::{CallError, Client, ClientConfig};
 use tidemark_trials::cluster::{Cluster, Shape};
 use tokio::time::Instant;
 
-use crate::support::{Running, altered, assert_says, eventually, held, program, refusal, shape};
+use crate::support::{Running, altered, assert_says, eventually, held, program, refusal, seqsvr, shape};
 
 const LOWER: RangeInclusive<u32> = 0..=2_147_399_999;
 const UPPER: RangeInclusive<u32> = 2_147_400_000..=u32::MAX;
@@ -127,4 +127,79 @@ fn joined(folder: &Path, clusters: &[&Cluster]) -> std::path::PathBuf {
     let path = folder.join("client.toml");
     std::fs::write(&path, text).unwrap();
     path
+}
+
+/// Takes numbers of a uid as long as there are any, and answers the last one and why there are no more.
+async fn until_refused(client: &Client, uid: u32) -> (u64, CallError) {
+    let mut last = 0;
+    loop {
+        match client.next(Uid::new(uid), 1).await {
+            Ok(granted) => {
+                assert!(granted.first > last, "{} after {last}", granted.first);
+                last = granted.last;
+            }
+            Err(error) if error.is_retryable() => {}
+            Err(error) => return (last, error),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uids_move_from_one_set_to_another_while_callers_take_numbers() {
+    const MOVED: u32 = 2_000_000_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut lower = alone(&folder.path().join("lower"), 0, LOWER).await;
+    let upper = alone(&folder.path().join("upper"), 1, UPPER).await;
+    let old = joined(folder.path(), &[&lower, &upper]);
+    let changes = [
+        ("last_uid = 2147399999", "last_uid = 1999999999"),
+        ("first_uid = 2147400000", "first_uid = 2000000000"),
+    ];
+    let new = altered(&old, "new", &changes);
+    let client = |path: &Path| Client::new(&ClientConfig::read(path).unwrap()).unwrap();
+    let (of_old_map, of_new_map) = (client(&old), client(&new));
+    let (kept, moved, others) = (1, MOVED + 5, u32::MAX);
+    let before = of_old_map.next_each(&uids([kept, moved, others])).await.unwrap();
+    // Two maps, but only one Set serves it.
+    let wrong = of_new_map.next(Uid::new(moved), 1).await.unwrap_err();
+    assert_says(&wrong.to_string(), "is outside Set 1, which has the uids 2147400000 to 4294967295");
+
+    let arbiter = |set: &str| folder.path().join(set).join("arbiter1.toml");
+    for set in ["lower", "upper"] {
+        let log = folder.path().join(set).join("alloc1.log");
+        eventually("a configuration is stored", async || {
+            std::fs::read_to_string(&log)
+                .is_ok_and(|log| log.contains("the stores of the Set are"))
+                .then_some(())
+        })
+        .await;
+    }
+    let file = folder.path().join("moved.uids").display().to_string();
+    let words = ["store", "give", "2000000000", "2147399999", file.as_str()];
+    let last_of_old = until_refused(&of_old_map, moved);
+    let (given, (last, why)) = tokio::join!(async { seqsvr(&words, &arbiter("lower")).await }, last_of_old);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    assert!(last > before[1]);
+    assert_says(
+        &why.to_string(),
+        "is outside Set 0, which has the uids 0 to 1999999999; correct the Sets of the caller",
+    );
+    let still = of_old_map.next_each(&uids([kept, others])).await.unwrap();
+    assert!(still[0] > before[0] && still[1] > before[2], "the others are served: {still:?}");
+
+    let taken = seqsvr(&["store", "take", file.as_str()], &arbiter("upper")).await;
+    assert_says(&taken.out, "uids 2000000000 to 2147399999 are taken in");
+    assert_says(&refusal(1, &["store", "take", file.as_str()], &arbiter("upper")).await, "No such file");
+    let granted =
+        eventually("Set 1 serves them", async || of_new_map.next(Uid::new(moved), 1).await.ok()).await;
+    assert!(granted.first > last, "{} after {last}", granted.first);
+    assert!(of_old_map.next(Uid::new(moved), 1).await.is_err());
+    let now = of_new_map.next_each(&uids([kept, moved, others])).await.unwrap();
+    assert!(now[0] > still[0] && now[1] > granted.last && now[2] > still[1], "{now:?}");
+    // One that runs has followed; one that starts with the file from before is told what to set.
+    lower.arbiters[0].stop().await.unwrap();
+    let mut running = Running::start("arbiter", &arbiter("lower"));
+    running.says("correct number, first_uid, last_uid and section_size in [set]").await;
+    lower.stop().await.unwrap();
+    upper.stop().await.unwrap();
 }

@@ -186,6 +186,20 @@ fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
 }
 
 #[test]
+fn what_the_set_gave_up_is_unloaded_at_once_also_under_the_table_that_gives_it() {
+    let mut node = serving();
+    let given = table(1, &[(sections(0, 4), 0, mine(1))]);
+    let Event::Read { asked, outcome: Ok(reading) } = reading(at(100), &given) else { unreachable!("it is") };
+    let bounds = Some(Bounds { lease: LEASE, awaited: LEASE, uids: 0..=299 });
+    let actions = node.on(at(105), Event::Read { asked, outcome: Ok(Reading { bounds, ..reading }) });
+    let unload = Action::Unload { owner: mine(1), sections: vec![sections(3, 4)] };
+    assert_eq!(but_reads(actions), [unload]);
+    assert_eq!(node.table().map(|table| table.uids.clone()), Some(0..=299));
+    assert_eq!(node.lease_until(), Some(at(100) + LEASE));
+    assert_eq!(node.held(), Runs::new([sections(0, 2)]));
+}
+
+#[test]
 fn a_release_that_a_repeated_claim_shows_ends_the_wait() {
     let mut node = started(None);
     let given = table(2, &[(sections(0, 4), 0, mine(2))]);

@@ -16,6 +16,7 @@ use crate::routing::Table;
 use crate::store::StoreError;
 use crate::store::tables::{Mark, Reading, WriteError};
 
+mod uids;
 mod unserved;
 
 const SIZE: u32 = 10_000;
@@ -426,5 +427,9 @@ fn another_shape_than_the_stored_one_is_a_misfit() {
     world.arbiters.push(Some(Arbiter::new(other)));
     world.tell(1, Event::Start);
     world.run(300);
-    assert!(world.misfits[0].contains("correct `set`, `uids` and `section_size`"), "{:?}", world.misfits);
+    assert!(
+        world.misfits[0].contains("correct number, first_uid, last_uid and section_size"),
+        "{:?}",
+        world.misfits
+    );
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Change, Decision, State};
 use crate::clock::Moment;
 use crate::flaws::Flaw;
+use crate::ids::SectionId;
 use crate::replica::merge::merge;
 use crate::replica::message::{Answer, Copy, Description, FORM, Misaddressed, Phase, Question};
 use crate::store::{Address, Configuration, Configured};
@@ -54,6 +55,13 @@ impl State {
         }
     }
 
+    /// Whether a section is none of the Set: neither its own nor being taken in. Ceilings of sections that it gave up stay what
+    /// they were when it did.
+    pub(super) fn is_outside(&self, section: SectionId) -> bool {
+        let configured = self.configured.current.as_ref();
+        configured.is_some_and(|current| !current.sections().contains(&section))
+    }
+
     pub(super) fn describe(&self) -> Description {
         let Configured { current, ballot, joining, .. } = &self.configured;
         Description {
@@ -95,7 +103,7 @@ impl State {
     }
 
     /// What was decided on takes the place of what there is, with all that was confirmed before. What is here already stays:
-    /// values only grow.
+    /// values only grow. Whoever votes in it already has all of that, or W others have.
     pub(super) fn install(&mut self, next: &Arc<Configuration>, copy: &Copy) -> Decision {
         let number = self.configured.number();
         let other = self.configured.current.as_ref().is_some_and(|current| current != next);
@@ -103,17 +111,12 @@ impl State {
             let configuration = self.configured.current.clone();
             return Answer::Misaddressed { why: Misaddressed::Newer, configuration }.into();
         }
-        // Of the one that it votes in already it may take part in the next change.
-        let configured = if number == next.number {
-            self.configured.clone()
-        } else {
-            let joining = self.configured.joining && !next.has(self.id);
-            Configured { current: Some(Arc::clone(next)), joining, ..Configured::default() }
-        };
-        let nothing = copy.sections.is_empty() && copy.table.is_none() && copy.promised == 0;
-        if number == next.number && nothing {
+        // It votes in it: what another one has beyond that was never confirmed, and must not become so by being copied.
+        if number == next.number {
             return Answer::Installed.into();
         }
+        let joining = self.configured.joining && !next.has(self.id);
+        let configured = Configured { current: Some(Arc::clone(next)), joining, ..Configured::default() };
         let change = self.reconfigured(Some(copy), configured);
         match change {
             Some(_) => Decision { answer: Some(Answer::Installed), change },

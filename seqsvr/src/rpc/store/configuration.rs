@@ -1,5 +1,6 @@
 //! Configurations and addresses to the wire and back.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ impl From<&Configuration> for v1::Configuration {
                 let shortening = v1::Shortening { lease_ms: millis(one.lease), earlier_ms: millis(*earlier) };
                 (0, Some(Wire::Shortening(shortening)))
             }
+            Some(Transition::Giving(uids)) => (millis(one.lease), Some(Wire::Giving(to_uids(uids)))),
+            Some(Transition::Taking(uids)) => (millis(one.lease), Some(Wire::Taking(to_uids(uids)))),
         };
         v1::Configuration {
             number: one.number,
@@ -66,6 +69,8 @@ impl TryFrom<v1::Configuration> for Configuration {
             Some(Wire::Shortening(v1::Shortening { lease_ms, earlier_ms })) => {
                 (millis(lease_ms), Some(Transition::Shortening { earlier: millis(earlier_ms) }))
             }
+            Some(Wire::Giving(uids)) => (millis(one.lease_ms), Some(Transition::Giving(from_uids(&uids)))),
+            Some(Wire::Taking(uids)) => (millis(one.lease_ms), Some(Transition::Taking(from_uids(&uids)))),
         };
         let configuration = Configuration {
             number: one.number,
@@ -81,6 +86,14 @@ impl TryFrom<v1::Configuration> for Configuration {
             None => Ok(configuration),
         }
     }
+}
+
+fn to_uids(uids: &RangeInclusive<u32>) -> v1::Uids {
+    v1::Uids { first: *uids.start(), last: *uids.end() }
+}
+
+fn from_uids(uids: &v1::Uids) -> RangeInclusive<u32> {
+    uids.first..=uids.last
 }
 
 pub(super) fn wire(one: &Option<Arc<Configuration>>) -> Option<v1::Configuration> {

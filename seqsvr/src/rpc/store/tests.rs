@@ -56,8 +56,12 @@ fn configuration(number: u64) -> Arc<Configuration> {
     let member = |id: u64| Member { id, name: format!("s{id}"), addr: format!("http://s{id}:1") };
     let lease = Duration::from_secs(2);
     let members = (1..=3).map(member).collect();
-    // Every second one is on its way to a shorter lease.
-    let transition = number.is_multiple_of(2).then_some(Transition::Shortening { earlier: lease * 3 });
+    let transition = match number % 4 {
+        0 => Some(Transition::Shortening { earlier: lease * 3 }),
+        1 => Some(Transition::Giving(100_000..=199_999)),
+        2 => Some(Transition::Taking(100_000..=199_999)),
+        _ => None,
+    };
     Arc::new(Configuration { number, members, write: 2, lease, layout: LAYOUT, uids: 0..=99_999, transition })
 }
 
@@ -133,7 +137,7 @@ fn answers_survive_the_wire() {
             layout: Some(LAYOUT),
             configuration: Some(configuration(3)),
             sealed: true,
-            form: 1,
+            form: 2,
         }),
         Answer::Sealed { accepted: Some((4, configuration(4))), copy: some_copy() },
         Answer::Accepted,

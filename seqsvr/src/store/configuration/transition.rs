@@ -1,10 +1,15 @@
-//! What changes in steps: the lease. A shorter one takes two configurations, because readers of the one before may hold the
-//! longer lease a while (docs/CLUSTER.md, "Another lease"). Pure; `quorum::change` carries the steps out.
+//! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one before may
+//! hold the longer one a while; uids that are given up are written into a file once nobody can serve them any more, and uids that are
+//! taken in are served once their ceilings are here (docs/CLUSTER.md, "Another lease" and "Other uids"). Pure; `quorum::change` and
+//! `quorum::moving` carry the steps out.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use super::Configuration;
+use crate::ids::SectionId;
 
 /// What a configuration is on its way to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +19,40 @@ pub enum Transition {
         /// The longest lease that anybody may hold.
         earlier: Duration,
     },
+    /// These uids were its own before, and are being written into a file.
+    Giving(RangeInclusive<u32>),
+    /// The ceilings of these uids are being stored, so that they can become its own.
+    Taking(RangeInclusive<u32>),
+}
+
+/// Another change has to be completed first.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum CannotChange {
+    #[error("configuration {number} of the Set is the first half of a change; complete it first: {command}")]
+    Unfinished { number: u64, command: String },
+    #[error("the uids {first} to {last} do not begin and end on borders of sections of {section_size}")]
+    Borders { first: u32, last: u32, section_size: u32 },
+    #[error("the Set has the uids {} to {}; it can give some at one end, and must keep some", uids.start(), uids.end())]
+    NotAtOneEnd { uids: RangeInclusive<u32> },
+    #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
+    NotAdjacent { uids: RangeInclusive<u32> },
+}
+
+impl Transition {
+    /// What completes it.
+    pub fn command(&self, lease: Duration) -> String {
+        match self {
+            Self::Shortening { .. } => format!("seqsvr store lease {}", lease.as_millis()),
+            Self::Giving(uids) => format!("seqsvr store give {} {} FILE", uids.start(), uids.end()),
+            Self::Taking(uids) => {
+                format!(
+                    "seqsvr store take FILE, with the file of the uids {} to {}",
+                    uids.start(),
+                    uids.end()
+                )
+            }
+        }
+    }
 }
 
 /// What a read of the table is good for: as the configuration says in which it was answered.
@@ -37,22 +76,104 @@ impl Configuration {
     pub(crate) fn awaited(&self) -> Duration {
         match &self.transition {
             Some(Transition::Shortening { earlier }) => self.lease.max(*earlier),
-            None => self.lease,
+            _ => self.lease,
+        }
+    }
+
+    /// The sections that may be claimed and raised: those of its uids, and of the ones that are being taken in.
+    pub(crate) fn sections(&self) -> RangeInclusive<SectionId> {
+        let section = |uid: u32| SectionId::new(uid / self.layout.section_size);
+        let all = match &self.transition {
+            Some(Transition::Taking(more)) => joined(&self.uids, more),
+            _ => self.uids.clone(),
+        };
+        section(*all.start())..=section(*all.end())
+    }
+
+    /// The next one, which is the same: it ends a change that nobody completes.
+    pub(crate) fn renewed(&self) -> Self {
+        self.next()
+    }
+
+    fn unfinished(&self) -> Option<CannotChange> {
+        let command = self.transition.as_ref()?.command(self.lease);
+        Some(CannotChange::Unfinished { number: self.number, command })
+    }
+
+    fn next(&self) -> Self {
+        Self { number: self.number + 1, ..self.clone() }
+    }
+
+    /// `uids` are whole sections.
+    fn whole(&self, uids: &RangeInclusive<u32>) -> Result<(), CannotChange> {
+        let (first, last, section_size) = (*uids.start(), *uids.end(), self.layout.section_size);
+        let whole = last == u32::MAX || (last + 1).is_multiple_of(section_size);
+        match first <= last && first.is_multiple_of(section_size) && whole {
+            true => Ok(()),
+            false => Err(CannotChange::Borders { first, last, section_size }),
+        }
+    }
+
+    /// The next configuration, without `uids`; `None`: it is on its way there.
+    pub(crate) fn giving(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
+        let transition = Some(Transition::Giving(uids.clone()));
+        if self.transition == transition {
+            return Ok(None);
+        }
+        self.unfinished().map_or(Ok(()), Err)?;
+        self.whole(uids)?;
+        let (first, last) = (*self.uids.start(), *self.uids.end());
+        let kept = match (*uids.start() == first, *uids.end() == last) {
+            (true, false) if *uids.end() < last => uids.end() + 1..=last,
+            (false, true) if *uids.start() > first => first..=uids.start() - 1,
+            _ => return Err(CannotChange::NotAtOneEnd { uids: self.uids.clone() }),
+        };
+        Ok(Some(Self { uids: kept, transition, ..self.next() }))
+    }
+
+    /// The next configuration, in which the ceilings of `uids` may be stored; `None`: it is on its way there, or has them.
+    pub(crate) fn taking(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
+        let transition = Some(Transition::Taking(uids.clone()));
+        let has = self.uids.contains(uids.start()) && self.uids.contains(uids.end());
+        if self.transition == transition || has && self.transition.is_none() {
+            return Ok(None);
+        }
+        self.unfinished().map_or(Ok(()), Err)?;
+        self.whole(uids)?;
+        let adjacent = uids.end().checked_add(1) == Some(*self.uids.start())
+            || self.uids.end().checked_add(1) == Some(*uids.start());
+        match adjacent {
+            true => Ok(Some(Self { transition, ..self.next() })),
+            false => Err(CannotChange::NotAdjacent { uids: self.uids.clone() }),
         }
     }
 
     /// The next configuration on the way to this lease; `None`: it is the lease. Readers hold it from then on, and takers wait for
     /// the longest that anybody may hold, until [`settled`](Self::settled) follows.
-    pub(crate) fn toward_lease(&self, lease: Duration) -> Option<Self> {
-        let earlier = self.awaited();
-        let transition = (earlier > lease).then_some(Transition::Shortening { earlier });
-        (lease != self.lease).then(|| Self { lease, transition, number: self.number + 1, ..self.clone() })
+    pub(crate) fn toward_lease(&self, lease: Duration) -> Result<Option<Self>, CannotChange> {
+        if let None | Some(Transition::Shortening { .. }) = self.transition {
+            let earlier = self.awaited();
+            let transition = (earlier > lease).then_some(Transition::Shortening { earlier });
+            return Ok((lease != self.lease).then(|| Self { lease, transition, ..self.next() }));
+        }
+        self.unfinished().map_or(Ok(None), Err)
     }
 
-    /// The next one once 1.1 times [`awaited`](Self::awaited) have passed in this one; `None`: nothing is under way.
+    /// The next one, which stays. `None`: nothing is under way. Right once 1.1 times [`awaited`](Self::awaited) have passed in a
+    /// configuration that shortens the lease or gives uids, and these are in the file; once the ceilings of those that it takes
+    /// are stored.
     pub(crate) fn settled(&self) -> Option<Self> {
-        self.transition.as_ref().map(|_| Self { transition: None, number: self.number + 1, ..self.clone() })
+        let uids = match self.transition.as_ref()? {
+            Transition::Taking(more) => joined(&self.uids, more),
+            _ => self.uids.clone(),
+        };
+        Some(Self { uids, transition: None, ..self.next() })
     }
+}
+
+/// Two adjacent ranges as one.
+fn joined(one: &RangeInclusive<u32>, other: &RangeInclusive<u32>) -> RangeInclusive<u32> {
+    *one.start().min(other.start())..=*one.end().max(other.end())
 }
 
 #[cfg(test)]
@@ -74,18 +195,55 @@ mod tests {
     #[test]
     fn a_longer_lease_takes_one_step_and_a_shorter_one_two() {
         let now = configuration();
-        assert_eq!((now.lease, now.toward_lease(now.lease)), (seconds(2), None));
-        let longer = now.toward_lease(seconds(5)).unwrap();
+        let toward = |now: &Configuration, count| now.toward_lease(seconds(count)).unwrap();
+        assert_eq!((now.lease, toward(&now, 2)), (seconds(2), None));
+        let longer = toward(&now, 5).unwrap();
         assert_eq!((longer.number, longer.awaited(), longer.settled()), (2, seconds(5), None));
-        let shorter = longer.toward_lease(seconds(1)).unwrap();
+        let shorter = toward(&longer, 1).unwrap();
         assert_eq!((shorter.lease, shorter.awaited()), (seconds(1), seconds(5)));
         // Nobody waited yet, so the longest one stays what takers wait for.
-        let again = shorter.toward_lease(seconds(3)).unwrap();
+        let again = toward(&shorter, 3).unwrap();
         assert_eq!((again.lease, again.awaited()), (seconds(3), seconds(5)));
-        let beyond = shorter.toward_lease(seconds(7)).unwrap();
+        let beyond = toward(&shorter, 7).unwrap();
         assert_eq!((beyond.awaited(), beyond.transition), (seconds(7), None));
         let settled = shorter.settled().unwrap();
         assert_eq!((settled.number, settled.awaited(), settled.problem()), (4, seconds(1), None));
+    }
+
+    #[test]
+    fn uids_are_given_at_one_end_and_taken_beside_what_is_there() {
+        let now = Configuration { uids: 0..=999_999, ..configuration() };
+        let sections = |one: &Configuration| one.sections().start().get()..=one.sections().end().get();
+        for wrong in [5..=999_999, 0..=999_999, 100_000..=899_999, 0..=1_099_999, 1_000_000..=1_099_999] {
+            assert!(now.giving(&wrong).is_err(), "{wrong:?}");
+        }
+        let (kept, moved) = (0..=499_999, 500_000..=999_999);
+        let giving = now.giving(&moved).unwrap().unwrap();
+        assert_eq!((giving.uids.clone(), sections(&giving)), (kept.clone(), 0..=4));
+        assert_eq!((giving.giving(&moved), giving.problem()), (Ok(None), None));
+        // One change at a time.
+        for other in
+            [giving.giving(&(400_000..=499_999)), giving.taking(&moved), giving.toward_lease(seconds(1))]
+        {
+            let line = other.unwrap_err().to_string();
+            assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
+        }
+        let given = giving.settled().unwrap();
+        assert_eq!((given.uids.clone(), given.transition.clone()), (kept, None));
+        for wrong in [600_000..=999_999, 400_000..=999_999, 500_000..=999_998] {
+            assert!(given.taking(&wrong).is_err(), "{wrong:?}");
+        }
+        let taking = given.taking(&moved).unwrap().unwrap();
+        assert_eq!((taking.uids.clone(), sections(&taking)), (0..=499_999, 0..=9));
+        assert_eq!(taking.taking(&moved), Ok(None));
+        let taken = taking.settled().unwrap();
+        assert_eq!((taken.uids.clone(), taken.number, taken.taking(&moved)), (0..=999_999, 5, Ok(None)));
+        let top = Configuration { uids: 0..=u32::MAX, ..configuration() };
+        let given = top.giving(&(4_294_900_000..=u32::MAX)).unwrap().unwrap();
+        assert_eq!(
+            (given.uids, given.transition),
+            (0..=4_294_899_999, Some(Transition::Giving(4_294_900_000..=u32::MAX)))
+        );
     }
 
     /// A configuration and from when on it is in force, in true nanoseconds.
@@ -97,7 +255,7 @@ mod tests {
         for &lease in leases {
             let (mut at, mut now) = all.last().cloned().expect("the first");
             at += 1_000_000_000;
-            if let Some(next) = now.toward_lease(Duration::from_millis(lease)) {
+            if let Some(next) = now.toward_lease(Duration::from_millis(lease)).unwrap() {
                 now = if skip { Configuration { transition: None, ..next } } else { next };
                 all.push((at, now.clone()));
             }

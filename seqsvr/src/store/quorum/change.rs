@@ -15,10 +15,11 @@ use super::{Link, Quorum};
 use crate::flaws::Flaws;
 use crate::replica::message::{Description, FORM, Phase};
 use crate::replica::{Answer, LayoutsDiffer, Question};
+use crate::store::configuration::CannotChange;
 use crate::store::{Address, Configuration, Member};
 
 /// How often a change is begun anew after others were in the way.
-const ATTEMPTS: usize = 8;
+pub(super) const ATTEMPTS: usize = 8;
 
 /// What a change came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,19 @@ pub(crate) enum Unchanged {
     Layout { section_size: u32, step: u32 },
     #[error("the store {0} is of an earlier version, which cannot keep this change; upgrade it first")]
     Earlier(String),
+    #[error(transparent)]
+    Cannot(#[from] CannotChange),
+    #[error(
+        "the file is of sections of {file} uids, but the Set has sections of {stored}; choose another Set"
+    )]
+    Sections { stored: u32, file: u32 },
+    #[error("the file has no layout; use the one that seqsvr store give wrote")]
+    File,
+    #[error(
+        "the table of the Set still has some of these uids, or there is none yet: an arbiter of this version takes them out; \
+         start it, and run the same command again"
+    )]
+    Table,
     #[error("the stores disagree: {0}")]
     Layouts(LayoutsDiffer),
     #[error("{0}; nothing is lost: run the same command again")]
@@ -85,7 +99,7 @@ impl Quorum {
         self.understood().await?;
         let mut already = true;
         for _ in 0..ATTEMPTS {
-            let first = self.reconfigure(|current| Ok(current.toward_lease(lease))).await?;
+            let first = self.reconfigure(|current| Ok(current.toward_lease(lease)?)).await?;
             already &= first.already && first.configuration.transition.is_none();
             if first.configuration.transition.is_none() {
                 return Ok(Changed { already, ..first });
@@ -102,7 +116,7 @@ impl Quorum {
     }
 
     /// W stores answer, and each that does understands configurations of this version.
-    async fn understood(&self) -> Result<(), Unchanged> {
+    pub(super) async fn understood(&self) -> Result<(), Unchanged> {
         self.described(usize::MAX).await;
         let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
         let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
@@ -167,7 +181,7 @@ impl Quorum {
     }
 
     /// Changes `current` to `next`, or completes the change that was begun before.
-    async fn change(
+    pub(super) async fn change(
         &self,
         current: Arc<Configuration>,
         next: Arc<Configuration>,
@@ -190,7 +204,7 @@ impl Quorum {
     }
 
     /// Makes sure that as many vote in `newest` as it needs.
-    async fn complete(&self, newest: &Arc<Configuration>) -> Result<(), ChangeError> {
+    pub(super) async fn complete(&self, newest: &Arc<Configuration>) -> Result<(), ChangeError> {
         let round = ChangeRound::completing(Arc::clone(newest), Flaws::default());
         self.carry(newest, newest, asked(newest, newest), round).await
     }

@@ -3,6 +3,7 @@
 //! shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,6 +28,8 @@ use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 use crate::store::{Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, StoreError};
 
 mod change;
+mod completing;
+mod moving;
 mod remote;
 pub(crate) mod rounds;
 mod sizes;
@@ -40,6 +43,7 @@ use rounds::{
 };
 
 pub(crate) use change::Changed;
+pub(crate) use moving::Moved;
 pub use remote::Remote;
 pub use sizes::{Sizes, SizesError};
 use voters::Voters;
@@ -246,6 +250,14 @@ impl TableStore for Quorum {
 
     async fn acting(&self, term: u64) -> Result<u64, StoreError> {
         self.run(|sizes| ActingRound::new(term, sizes)).await
+    }
+
+    fn uids(&self) -> Option<RangeInclusive<u32>> {
+        self.configuration().map(|one| one.uids.clone())
+    }
+
+    async fn unfinished(&self) -> Option<String> {
+        self.told_unfinished().await
     }
 
     async fn survey(&self) -> Vec<StoreHealth> {

@@ -107,7 +107,7 @@ impl ChangeRound {
         let copies = std::mem::take(&mut self.copies);
         let copies = if self.flaws.has(Flaw::InstallWithoutState) { Vec::new() } else { copies };
         let copy = match merge(copies) {
-            Ok(copy) => Arc::new(copy),
+            Ok(copy) => Arc::new(asked_anew(copy)),
             Err(why) => return Step::Done(Err(ChangeError::Layouts(why))),
         };
         self.go_on(At::Install);
@@ -115,6 +115,13 @@ impl ChangeRound {
         let asks = (0..self.members.len()).map(|index| (index, install.clone())).collect();
         Step::Ask(self.open.asked(asks))
     }
+}
+
+/// A table that one member alone had is on all of them afterwards, and counts. The arbiter that was promised a higher term need not
+/// know it, and must not write one that comes of an older table: it is outranked, and asks anew.
+fn asked_anew(copy: Copy) -> Copy {
+    let older = copy.table.as_ref().is_some_and(|table| table.version.term < copy.promised);
+    Copy { promised: copy.promised + u64::from(older), ..copy }
 }
 
 impl Round for ChangeRound {

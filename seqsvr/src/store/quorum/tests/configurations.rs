@@ -139,7 +139,7 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
 /// Whoever changed the stores ended after each step: nothing is served by halves, and the same change completes it.
 #[tokio::test]
 async fn a_change_that_was_cut_off_is_completed_by_the_next() {
-    for steps in 1..=3 {
+    for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
         let stage = stage().await;
         let role = stage.role();
         role.agree(&terms()).await.unwrap();
@@ -170,11 +170,116 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
             assert_eq!(stage.remote(3).ask(install).await, Ok(Answer::Installed));
         }
         let halted = claim(&role, 2).await.unwrap_err().to_string();
-        assert!(halted.contains("seqsvr store replace again"), "{halted}");
+        assert!(halted.contains("or the same command run again"), "{halted}");
+        // An arbiter that finds the stores halted completes what was decided; what was only begun it ends.
+        let mut number = 2;
+        if arbiter_completes {
+            let told = stage.role().told_unfinished().await.unwrap();
+            assert!(told.contains("the change of configuration"), "{told}");
+            let completed = stage.role().complete_halted().await.unwrap();
+            assert_eq!((completed.number, completed == next), (2, steps > 1), "after {steps} steps");
+            assert_eq!(stage.role().told_unfinished().await, None);
+            let _ = claim(&role, 2).await;
+            assert_eq!(claim(&role, 2).await.unwrap(), [500]);
+            number += u64::from(steps == 1);
+        }
         let replaced = role.replace("s3", &stage.addrs[3]).await.unwrap();
-        assert_eq!(replaced.configuration, next, "after {steps} steps");
+        assert_eq!(replaced.configuration.number, number, "after {steps} steps");
+        assert_eq!(replaced.configuration.members, next.members, "after {steps} steps");
         assert_eq!(claim(&role, 2).await.unwrap(), [500]);
     }
+}
+
+fn sections(first: u32, last: u32) -> [std::ops::RangeInclusive<SectionId>; 1] {
+    [SectionId::new(first)..=SectionId::new(last)]
+}
+
+async fn written(quorum: &Quorum, version: u64, uids: std::ops::RangeInclusive<u32>) {
+    let version = Epoch { term: 1, version };
+    let table =
+        Table { set: 0, version, section_size: 100_000, uids, nodes: Vec::new(), assignments: Vec::new() };
+    // Whoever goes by an earlier configuration is refused once.
+    let _ = quorum.read(&Mark::default(), Duration::ZERO).await;
+    quorum.write(&Arc::new(table)).await.unwrap();
+}
+
+/// A Set with these uids, whose owner is the one of version 1.
+async fn set_of(uids: std::ops::RangeInclusive<u32>) -> (Stage, Arc<Quorum>) {
+    let stage = stage().await;
+    let role = stage.role();
+    written(&role, 1, uids.clone()).await;
+    let terms = Terms { lease: Duration::from_millis(200), uids, ..terms() };
+    role.agree(&terms).await.unwrap();
+    (stage, role)
+}
+
+async fn ceiling(quorum: &Quorum, section: u32, version: u64) -> Result<u64, StoreError> {
+    let claimed = quorum.claim(&sections(section, section), owner(version), LAYOUT).await?;
+    Ok(claimed.ceilings.first().map_or(0, |one| one.max))
+}
+
+#[tokio::test]
+async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
+    let ((one, giver), (other, taker)) = (set_of(0..=999_999).await, set_of(1_000_000..=1_999_999).await);
+    giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
+    let raised = |section, max| [Ceiling { section: SectionId::new(section), max }];
+    assert_eq!(giver.raise(owner(1), &raised(3, 700)).await, [Ok(700)]);
+    assert_eq!(giver.raise(owner(1), &raised(7, 900)).await, [Ok(900)]);
+
+    let moved = std::sync::Mutex::new(None);
+    let save = |what: &Moved| match moved.lock().unwrap().replace(what.clone()) {
+        None => Err("the disk is full"),
+        Some(_) => Ok(()),
+    };
+    let operator = one.role();
+    assert_eq!(operator.give(&(500_000..=999_999), save).await.unwrap(), Err("the disk is full"));
+    // It stands half-way: what it keeps is raised, what it gives up is not, whatever its owner has heard of.
+    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(giver.raise(owner(1), &raised(3, 800)).await, [Ok(800)]);
+    assert!(matches!(giver.raise(owner(1), &raised(7, 950)).await[..], [Err(RaiseError::NotOwner { .. })]));
+    assert!(matches!(ceiling(&giver, 7, 9).await, Err(StoreError::Claimed { .. })));
+    let line = operator.set_lease(Duration::from_secs(9)).await.unwrap_err().to_string();
+    assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
+    let done = one.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
+    assert_eq!((done.configuration.uids.clone(), done.configuration.number), (0..=499_999, 3));
+    assert!(
+        one.role().give(&(500_000..=999_999), save).await.is_err(),
+        "its ceilings are no longer the newest"
+    );
+
+    let moved = moved.into_inner().unwrap().expect("it was saved");
+    let run = SectionId::new(7)..=SectionId::new(7);
+    assert_eq!((moved.uids.clone(), moved.backup.ceilings.clone()), (500_000..=999_999, vec![(run, 900)]));
+    // Nobody but the one that takes them may claim them before they are taken.
+    assert!(matches!(ceiling(&taker, 7, 9).await, Err(StoreError::Claimed { .. })));
+    let taken = other.role().take(&moved, 77).await.unwrap().unwrap();
+    assert_eq!((taken.configuration.uids.clone(), taken.already), (500_000..=1_999_999, false));
+    assert!(other.role().take(&moved, 78).await.unwrap().unwrap().already);
+    let _ = taker.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(ceiling(&taker, 7, 2).await.unwrap(), 900);
+    assert_eq!(taker.raise(owner(2), &raised(7, 1_000)).await, [Ok(1_000)]);
+
+    // A new Set may begin with them, too; the command may be repeated.
+    let third = stage().await;
+    for incarnation in 5..7 {
+        assert_eq!(third.role().take(&moved, incarnation).await.unwrap(), None);
+    }
+    assert_eq!(ceiling(&third.role(), 7, 256).await.unwrap(), 900);
+
+    // Back again: once the arbiter has taken them out of the table.
+    let back = std::sync::Mutex::new(None);
+    let save = |what: &Moved| {
+        *back.lock().unwrap() = Some(what.clone());
+        Ok::<_, &str>(())
+    };
+    other.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
+    let back = back.into_inner().unwrap().expect("it was saved");
+    let line = one.role().take(&back, 79).await.unwrap_err().to_string();
+    assert!(line.contains("the table of the Set still has some of these uids"), "{line}");
+    written(&giver, 2, 0..=499_999).await;
+    assert_eq!(one.role().take(&back, 80).await.unwrap().unwrap().configuration.uids, 0..=999_999);
+    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(ceiling(&giver, 7, 3).await.unwrap(), 1_000);
 }
 
 /// A store of the version before, which knows no transitions.
@@ -207,7 +312,7 @@ async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_u
     role.agree(&terms).await.unwrap();
     assert_eq!(bounds(&role).await, (millis(300), millis(300)));
     // The command is cut off after its first step.
-    operator.reconfigure(|now| Ok(now.toward_lease(millis(100)))).await.unwrap();
+    operator.reconfigure(|now| Ok(now.toward_lease(millis(100))?)).await.unwrap();
     assert_eq!(bounds(&role).await, (millis(100), millis(300)));
     // Whoever runs goes on; whoever starts with the old value is refused.
     role.agree(&terms).await.unwrap();
