@@ -45,8 +45,12 @@ impl Station {
             leave_wait: Duration::from_secs(5),
             clock,
         };
-        let stores =
-            Stores { sections: Arc::clone(store) as _, tables: Arc::clone(store) as _, quorum: None };
+        let stores = Stores {
+            sections: Arc::clone(store) as _,
+            tables: Arc::clone(store) as _,
+            quorum: None,
+            etcd: None,
+        };
         let (shell, hall) = Shell::new(settings, stores, record);
         let leave = CancellationToken::new();
         let task = tokio::spawn(shell.run(leave.clone()));

@@ -296,7 +296,13 @@ impl Shell {
                 let reading = fitting(stores.tables.read(&mark, wait).await?, set, layout.section_size)?;
                 // Nothing is served by a table before it is known that all go by the same lease.
                 if let Some(table) = &reading.table {
-                    stores.agree(&Terms { lease, lease_is_set, layout, uids: table.uids.clone() }).await?;
+                    let terms = Terms { lease, lease_is_set, layout, uids: table.uids.clone() };
+                    let stored = stores.agree(&terms).await?;
+                    // Another one was stored after the table was read: the next read grants that.
+                    if reading.bounds.is_none() && stored != lease {
+                        let line = format!("the stores have just been given a lease of {stored:?}");
+                        return Err(StoreError::Unavailable(line));
+                    }
                 }
                 Ok(reading)
             };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::etcd::EtcdStore;
 use super::quorum::{Link, Quorum, Remote, Sizes, SizesError, Ways};
 use super::tables::TableStore;
 use super::{SectionStore, StoreError, Terms};
@@ -74,18 +75,22 @@ pub struct Stores {
     pub tables: Arc<dyn TableStore>,
     /// Both, where they are StoreSvrs: they have a configuration.
     pub(crate) quorum: Option<Arc<Quorum>>,
+    /// Both, where they are etcd.
+    pub(crate) etcd: Option<Arc<EtcdStore>>,
 }
 
 impl Stores {
-    /// Makes sure that the stores were configured with these terms by every role.
+    /// Makes sure that what is stored says what this role's file says, and stores it where nothing is stored yet. Answers the stored
+    /// lease.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
-        match &self.quorum {
-            Some(quorum) => quorum.agree(terms).await,
-            None => Ok(()),
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<Duration, StoreError> {
+        match (&self.quorum, &self.etcd) {
+            (Some(quorum), _) => quorum.agree(terms).await,
+            (None, Some(etcd)) => etcd.agree(terms).await,
+            (None, None) => Ok(terms.lease),
         }
     }
 }
@@ -132,14 +137,15 @@ impl StoresConfig {
         };
         let quorum = Arc::new(Quorum::over(Ways::new(links, self.write, Box::new(dial)), sizes, patience));
         let (sections, tables) = (Arc::clone(&quorum) as Arc<dyn SectionStore>, Arc::clone(&quorum) as _);
-        Ok(Stores { sections, tables, quorum: Some(quorum) })
+        Ok(Stores { sections, tables, quorum: Some(quorum), etcd: None })
     }
 }
 
 fn open_etcd(etcd: &EtcdConfig, cluster: &str, set: u32, patience: Duration) -> Result<Stores, StoresError> {
-    let store = super::etcd::EtcdStore::open(etcd, &format!("seqsvr/{cluster}/{set}"), patience);
+    let store = EtcdStore::open(etcd, &format!("seqsvr/{cluster}/{set}"), patience);
     let store = Arc::new(store.map_err(|error| StoresError::Etcd(error.to_string()))?);
-    Ok(Stores { sections: Arc::clone(&store) as Arc<dyn SectionStore>, tables: store, quorum: None })
+    let (sections, tables) = (Arc::clone(&store) as Arc<dyn SectionStore>, Arc::clone(&store) as _);
+    Ok(Stores { sections, tables, quorum: None, etcd: Some(store) })
 }
 
 #[cfg(test)]

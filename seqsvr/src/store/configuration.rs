@@ -15,6 +15,9 @@ mod transition;
 pub(crate) use transition::CannotChange;
 pub use transition::{Bounds, Transition};
 
+/// What a lease may be.
+pub(crate) const LEASES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
+
 /// The replicas of a Set and what its roles agree on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Configuration {
@@ -120,14 +123,13 @@ impl Configuration {
         let distinct = |count: usize| count == self.members.len();
         let ids: BTreeSet<u64> = self.members.iter().map(|one| one.id).collect();
         let names: BTreeSet<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
-        let lease = Duration::from_millis(100)..=Duration::from_secs(60);
         match () {
             () if self.number == 0 => Some("number of a configuration"),
             () if self.sizes().is_err() => Some("number of members"),
             () if !distinct(ids.len()) || ids.contains(&0) => Some("id of a member"),
             () if !distinct(names.len()) => Some("name of a member"),
-            () if !lease.contains(&self.lease) => Some("lease"),
-            () if !lease.contains(&self.awaited()) => Some("earlier lease"),
+            () if !LEASES.contains(&self.lease) => Some("lease"),
+            () if !LEASES.contains(&self.awaited()) => Some("earlier lease"),
             () if self.uids.is_empty() => Some("range of uids"),
             () => None,
         }
@@ -151,25 +153,34 @@ impl Configuration {
 
     /// What a role's own file says otherwise, in one line.
     pub(crate) fn differs(&self, terms: &Terms) -> Option<String> {
-        let number = self.number;
-        let line = |key: &str, stored: String, file: String, set: String| {
-            Some(format!(
-                "configuration {number} of the Set has {key} {stored}, but this role's file has {file}; {set}"
-            ))
+        let stored = format!("configuration {} of the Set", self.number);
+        terms.differ_from(self.lease, self.layout, &stored, "seqsvr store lease MILLISECONDS")
+    }
+}
+
+impl Terms {
+    /// In what a role's file differs from what is `stored`, in one line; `change` says how to change the stored lease.
+    pub(crate) fn differ_from(
+        &self,
+        lease: Duration,
+        layout: Layout,
+        stored: &str,
+        change: &str,
+    ) -> Option<String> {
+        let line = |there: String, here: String, set: String| {
+            Some(format!("{stored} has {there}, but this role's file has {here}; {set}"))
         };
-        let millis = |lease: Duration| lease.as_millis().to_string();
-        if terms.lease_is_set && self.lease != terms.lease {
-            let set = format!(
-                "set lease_ms = {0}, or leave it out; to change the stored one: seqsvr store lease MILLISECONDS",
-                millis(self.lease)
-            );
-            return line("lease_ms =", millis(self.lease), millis(terms.lease), set);
+        if self.lease_is_set && self.lease != lease {
+            let millis = |lease: Duration| lease.as_millis().to_string();
+            let there = millis(lease);
+            let set = format!("set lease_ms = {there}, or leave it out; to change the stored one: {change}");
+            return line(format!("lease_ms = {there}"), millis(self.lease), set);
         }
-        if self.layout != terms.layout {
+        if self.layout != layout {
             let show = |one: Layout| format!("section_size {} and step {}", one.section_size, one.step);
-            let Layout { section_size, step } = self.layout;
+            let Layout { section_size, step } = layout;
             let set = format!("set section_size = {section_size} and step = {step}");
-            return line("", show(self.layout), show(terms.layout), set);
+            return line(show(layout), show(self.layout), set);
         }
         None
     }

@@ -3,18 +3,21 @@
 //! decided by, so nothing is written over by who saw less.
 //!
 //! ```text
+//!  PREFIX/configuration   lease, layout, uids
 //!  PREFIX/layout     section size and step             PREFIX/term       the largest promised term
 //!  PREFIX/hands      who owns which sections           PREFIX/acting     put anew while its arbiter acts
 //!  PREFIX/c SECTION  the ceiling of a section          PREFIX/t/table    the table        ⎫ watched
 //!                                                      PREFIX/t/released put by a release ⎭
 //! ```
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::StoreError;
 use crate::etcd::{EtcdConfig, EtcdError, Members};
 
+mod agreement;
 mod keys;
 mod sections;
 mod tables;
@@ -29,6 +32,8 @@ pub struct EtcdStore {
     /// What was last seen of the sections: saves a raise the question, and is checked by each transaction.
     seen: Mutex<sections::Seen>,
     heard: Mutex<tables::Heard>,
+    /// This role was found to be configured as what is stored says.
+    agreed: AtomicBool,
 }
 
 impl EtcdStore {
@@ -44,6 +49,7 @@ impl EtcdStore {
             keys: Keys::new(prefix),
             seen: Mutex::default(),
             heard: Mutex::default(),
+            agreed: AtomicBool::new(false),
         })
     }
 }

@@ -161,7 +161,11 @@ impl World {
         };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);
         let tables = Arc::clone(&self.store.behind) as _;
-        Shell::new(settings, Stores { sections: Arc::clone(&self.store) as _, tables, quorum: None }, record)
+        Shell::new(
+            settings,
+            Stores { sections: Arc::clone(&self.store) as _, tables, quorum: None, etcd: None },
+            record,
+        )
     }
 }
 

@@ -1,6 +1,8 @@
 //! The keys, and how their values are stored: short, since the keys of all sections are read at a start. Numbers are
 //! big-endian, so that keys sort as sections do; the rest are messages of the wire.
 
+use std::time::Duration;
+
 use prost::Message;
 
 use crate::ids::SectionId;
@@ -8,11 +10,13 @@ use crate::replica::message::Held;
 use crate::routing::Table;
 use crate::rpc::v1;
 use crate::store::claims::{Claims, Hands, Run};
-use crate::store::{Layout, StoreError};
+use crate::store::configuration::LEASES;
+use crate::store::{Layout, StoreError, Terms};
 
 /// The names of all keys of one Set.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
+    pub(super) configuration: String,
     pub(super) layout: String,
     pub(super) hands: String,
     pub(super) term: String,
@@ -28,6 +32,7 @@ impl Keys {
     pub(super) fn new(prefix: &str) -> Self {
         let key = |name: &str| format!("{prefix}/{name}");
         Self {
+            configuration: key("configuration"),
             layout: key("layout"),
             hands: key("hands"),
             term: key("term"),
@@ -75,6 +80,34 @@ pub(super) fn from_layout(layout: Layout) -> Vec<u8> {
 pub(super) fn layout(value: &[u8]) -> Result<Layout, StoreError> {
     let v1::Layout { section_size, step } = v1::Layout::decode(value).map_err(|_| damaged("the layout"))?;
     Ok(Layout { section_size, step })
+}
+
+/// As a configuration without members: those are etcd's matter.
+pub(super) fn from_terms(terms: &Terms) -> Vec<u8> {
+    let (first_uid, last_uid) = (*terms.uids.start(), *terms.uids.end());
+    let lease_ms = terms.lease.as_millis() as u64;
+    let layout = Some(terms.layout.into());
+    let stored = v1::Configuration {
+        number: 1,
+        lease_ms,
+        layout,
+        first_uid,
+        last_uid,
+        ..v1::Configuration::default()
+    };
+    stored.encode_to_vec()
+}
+
+pub(super) fn terms(value: &[u8]) -> Result<Terms, StoreError> {
+    let wrong = || damaged("the configuration");
+    let stored = v1::Configuration::decode(value).map_err(|_| wrong())?;
+    let layout = stored.layout.ok_or_else(wrong)?;
+    let layout = Layout { section_size: layout.section_size, step: layout.step };
+    let lease = Duration::from_millis(stored.lease_ms);
+    if stored.number != 1 || stored.transition.is_some() || !LEASES.contains(&lease) {
+        return Err(wrong());
+    }
+    Ok(Terms { lease, lease_is_set: true, layout, uids: stored.first_uid..=stored.last_uid })
 }
 
 pub(super) fn from_table(table: &Table) -> Vec<u8> {

@@ -6,12 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::timeout;
 
+use super::agreement::bounds;
 use super::{EtcdStore, keys, lock};
 use crate::clock::{self, Moment};
 use crate::etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
 use crate::etcd::{Cell, EtcdError, found, get, holds, prefix_end, put, unchanged};
 use crate::routing::Table;
 use crate::store::StoreError;
+use crate::store::configuration::Bounds;
 use crate::store::survey::{StoreHealth, StoreState};
 use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 
@@ -35,6 +37,8 @@ struct State {
     woken: i64,
     /// The revision of the last sign of life of the promised term's arbiter; 0: none.
     alive: i64,
+    /// What the reading is good for; `None`: nothing is stored.
+    bounds: Option<Bounds>,
     /// The revision of the moment that all this is of.
     at: i64,
 }
@@ -133,9 +137,12 @@ impl TableStore for EtcdStore {
 
 impl EtcdStore {
     async fn state(&self) -> Result<State, StoreError> {
-        let names = [&self.keys.table, &self.keys.term, &self.keys.released, &self.keys.acting];
+        let keys = &self.keys;
+        let names = [&keys.table, &keys.term, &keys.released, &keys.acting, &keys.configuration];
         let (at, found) = self.members.look(&names.map(|name| name.clone().into_bytes())).await?;
-        let [table, term, released, acting] = &found[..] else { unreachable!("one answer for each key") };
+        let [table, term, released, acting, configuration] = &found[..] else {
+            unreachable!("one answer for each key")
+        };
         let number = |cell: &Cell| cell.value().map_or(Ok(0), keys::number);
         let plain = table.value().map(keys::table).transpose()?.map(Arc::new);
         let promised = number(term)?;
@@ -154,6 +161,7 @@ impl EtcdStore {
             term_revision: term.revision,
             woken: table.revision.max(released.revision),
             alive,
+            bounds: configuration.value().map(keys::terms).transpose()?.map(bounds),
             at,
         })
     }
@@ -176,7 +184,7 @@ impl EtcdStore {
             mark: Mark(vec![state.woken.cast_unsigned()]),
             promised: state.promised,
             acting: (state.alive > 0).then(|| clock::now().since(heard.at)),
-            bounds: None,
+            bounds: state.bounds.clone(),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::servers::papers::{self, Papers};
 use crate::store::StoresConfig;
 use crate::store::conformance::{LAYOUT, owner, range, to};
 use crate::store::tables::{Mark, TableStore};
-use crate::store::{RaiseError, SectionStore};
+use crate::store::{Layout, RaiseError, SectionStore, Terms};
 
 fn open(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdStore {
     let config = EtcdConfig { endpoints, ..EtcdConfig::default() };
@@ -122,4 +122,33 @@ async fn wrong_papers_are_told_in_one_line() {
         let error = stores.sections.newest_epoch().await.unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_says_none_goes_by_the_stored_one()
+ {
+    let prefix = fresh_prefix();
+    let role = || open(endpoints(), &prefix, PATIENCE);
+    let millis = Duration::from_millis;
+    let terms = Terms { lease: millis(3_000), lease_is_set: true, layout: LAYOUT, uids: 0..=999_999 };
+    let first = role();
+    let read = async |store: &EtcdStore| store.read(&Mark::default(), Duration::ZERO).await.unwrap().bounds;
+    assert_eq!(read(&first).await, None);
+    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000));
+    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000), "again");
+    let bounds = read(&role()).await.unwrap();
+    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (millis(3_000), millis(3_000), 0..=999_999));
+
+    let other = Terms { lease: millis(1_000), ..terms.clone() };
+    let line = role().agree(&other).await.unwrap_err().to_string();
+    assert!(
+        line.contains("has lease_ms = 3000, but this role's file has 1000; set lease_ms = 3000"),
+        "{line}"
+    );
+    assert_eq!(role().agree(&Terms { lease_is_set: false, ..other }).await.unwrap(), millis(3_000));
+    let step = Terms { layout: Layout { step: LAYOUT.step + 1, ..LAYOUT }, ..terms.clone() };
+    let line = role().agree(&step).await.unwrap_err().to_string();
+    assert!(line.contains("set section_size"), "{line}");
+    let line = role().agree(&Terms { uids: 0..=99_999, ..terms }).await.unwrap_err().to_string();
+    assert!(line.contains("has the uids 0..=999999, but the table has 0..=99999"), "{line}");
 }

@@ -255,23 +255,21 @@ impl Quorum {
     /// that cannot be done, because a replica does not answer or is of an earlier version, the file alone is gone by. Compared
     /// once: what is changed in the stores while the role runs is followed.
     ///
+    /// Answers the stored lease; before one is stored, the role's own.
+    ///
     /// # Errors
     ///
     /// [`StoreError::Unavailable`]: one line that says what differs.
-    pub(crate) async fn agree(&self, terms: &Terms) -> Result<(), StoreError> {
+    pub(crate) async fn agree(&self, terms: &Terms) -> Result<Duration, StoreError> {
         if self.configuration().is_none() && self.due(ESTABLISH, |known| &mut known.tried) {
             self.establish(terms).await?;
         }
-        let Some(stored) = self.configuration().filter(|_| !self.agreed.load(Ordering::Acquire)) else {
-            return Ok(());
-        };
-        match stored.differs(terms) {
-            Some(line) => Err(StoreError::Unavailable(line)),
-            None => {
-                self.agreed.store(true, Ordering::Release);
-                Ok(())
-            }
+        let Some(stored) = self.configuration() else { return Ok(terms.lease) };
+        if let Some(line) = stored.differs(terms).filter(|_| !self.agreed.load(Ordering::Acquire)) {
+            return Err(StoreError::Unavailable(line));
         }
+        self.agreed.store(true, Ordering::Release);
+        Ok(stored.lease)
     }
 
     async fn establish(&self, terms: &Terms) -> Result<(), StoreError> {
