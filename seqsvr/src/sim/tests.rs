@@ -137,8 +137,8 @@ fn shown_by_seeds() -> [(Flaw, Where, u64); 15] {
         (Flaw::TableOnOne, (Mix::halves(), roomy), 20),
         (Flaw::RejoinOnTooFew, (Mix::losses(), busy), 20),
         (Flaw::ReleaseWhileServing, (Mix::leaves(), leaving), 40),
-        (Flaw::AnyNumber, (Mix::replacements(), changing), 60),
-        (Flaw::VoteWhileSealed, (Mix::replacements(), changing), 40),
+        (Flaw::AnyNumber, (Mix { gap: 300_000_000, ..Mix::replacements() }, changing), 150),
+        (Flaw::VoteWhileSealed, (Mix { gap: 300_000_000, ..Mix::replacements() }, changing), 150),
         (Flaw::InstallWithoutState, (Mix::replacements(), changing), 20),
     ]
 }
