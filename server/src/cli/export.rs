@@ -9,7 +9,7 @@ use super::{Fault, progress};
 use crate::boot;
 use crate::config::Config;
 use crate::domain::Clock;
-use crate::store::sqlite::SqliteSnapshot;
+use crate::store::sqlite::SqliteExportSnapshot;
 use crate::transfer::{self, Begin};
 
 /// Where to.
@@ -27,7 +27,7 @@ pub(super) async fn run(what: Export, config: &Config) -> Result<(), Fault> {
     boot::check_journal(config)?;
     let database = config.storage.file()?;
     let mut snapshot =
-        SqliteSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;
+        SqliteExportSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;
     let begin = if what.resume { Begin::Resume } else { Begin::New };
     let bar: ProgressBar = progress::bar();
     let done = transfer::export(&mut snapshot, &what.file, begin, Clock::system().now(), &bar).await;

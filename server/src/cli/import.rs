@@ -12,7 +12,7 @@ use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
 use crate::domain::{HistoryId, Uid};
 use crate::seq::Stored;
-use crate::store::sqlite::{SqliteAppend, SqliteRestore};
+use crate::store::sqlite::{SqliteInboxImport, SqliteRestore};
 use crate::transfer::{self, Checked, Installation};
 
 /// From where, and whose.
@@ -106,7 +106,7 @@ async fn one(
     let checked = check(file, config, &bar)?;
     let from = transfer::find_user(file, user).map_err(Fault::failed)?;
     let from = from.ok_or_else(|| Fault::failed(format!("{} holds no user {user:?}", file.display())))?;
-    let append = SqliteAppend::open(Arc::clone(storage.db()), &config.storage.sqlite()).await;
+    let append = SqliteInboxImport::open(Arc::clone(storage.db()), &config.storage.sqlite()).await;
     let mut append = append.map_err(BootError::from)?;
     let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;

@@ -1,6 +1,6 @@
 //! The whole of an installation as records: what an export reads and an import writes.
 //!
-//! [`Snapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`Append`] adds to one inbox. SQLite
+//! [`ExportSnapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`InboxImport`] adds to one inbox. SQLite
 //! implements them; `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
 //! across an import; read marks are none, since they follow from the rest.
 
@@ -119,7 +119,7 @@ pub struct About {
 ///
 /// It is taken beside a serving process, without its lock, and stays the same however much that one writes.
 #[async_trait]
-pub trait Snapshot: Send {
+pub trait ExportSnapshot: Send {
     /// What it holds.
     async fn about(&mut self) -> Result<About, StoreError>;
 
@@ -151,7 +151,7 @@ pub trait Restore: Send {
 
 /// Appends rows to one inbox of an installation that nobody serves.
 #[async_trait]
-pub trait Append: Send {
+pub trait InboxImport: Send {
     /// Under which ids the inbox of `receiver` holds copies of messages with these names, in order.
     async fn copies(
         &mut self,

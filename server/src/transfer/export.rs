@@ -13,7 +13,7 @@ use super::line::{Footer, Header, Line, Totals};
 use super::reader::Reader;
 use super::record::hex;
 use crate::domain::Timestamp;
-use crate::store::archive::{About, Key, Record, Section, Snapshot};
+use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
 
 /// Records that are read at a time.
 const PAGE: usize = 1_000;
@@ -36,7 +36,7 @@ pub enum Begin {
 /// # Errors
 /// When storage or the file fails; [`TransferError::CannotResume`] when the installation has changed since.
 pub async fn export(
-    snapshot: &mut dyn Snapshot,
+    snapshot: &mut dyn ExportSnapshot,
     path: &Path,
     begin: Begin,
     now: Timestamp,

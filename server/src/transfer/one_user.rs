@@ -13,7 +13,7 @@ use super::error::TransferError;
 use super::line::Line;
 use super::reader::Reader;
 use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Uid};
-use crate::store::archive::{Append, Record};
+use crate::store::archive::{InboxImport, Record};
 use crate::store::{Directory, MessageStore, Sent, StoreError};
 
 /// Rows that are numbered and stored at a time.
@@ -22,7 +22,7 @@ const CHUNK: usize = 1_000;
 /// The installation that rows are appended to; nobody serves it meanwhile, so this is the one writer of the inbox.
 pub struct Installation<'a> {
     /// Takes the rows.
-    pub append: &'a mut dyn Append,
+    pub append: &'a mut dyn InboxImport,
     /// Says which groups there are, and how far the user has read.
     pub store: &'a dyn MessageStore,
     /// Says which people there are.

@@ -261,17 +261,17 @@ impl Committer {
         for write in calls.iter().flat_map(|call| &call.writes) {
             self.ledger.needs(write, &mut needs);
         }
-        let snapshot = self.shared.memory.snapshot();
+        let view = self.shared.memory.view();
         let mut heads = Vec::new();
         for uid in needs.heads {
-            match snapshot.newest(uid) {
+            match view.newest(uid) {
                 Some(newest) => self.ledger.learn_head(uid, newest),
                 None => heads.push(uid),
             }
         }
         let mut names = Vec::new();
         for name in needs.names {
-            if snapshot.sent(name).is_some() {
+            if view.sent(name).is_some() {
                 self.ledger.learn_taken(name);
             } else if !self.shared.is_new_name(name) {
                 names.push(name);
@@ -298,10 +298,10 @@ impl Committer {
         if let Some(known) = self.ledger.group(gid) {
             return Ok(known.group.clone());
         }
-        let snapshot = self.shared.memory.snapshot();
+        let view = self.shared.memory.view();
         let mut known = lookup::group(self.shared.db.service(), gid).await?;
-        known.group = snapshot.group(gid).or(known.group);
-        for (uid, epoch) in snapshot.closed(gid) {
+        known.group = view.group(gid).or(known.group);
+        for (uid, epoch) in view.closed(gid) {
             let last = known.closed.entry(uid).or_default();
             *last = epoch.max(*last);
         }

@@ -37,7 +37,7 @@ impl Reader<'_> {
     /// What memory says of each conversation that it knows.
     fn recent_lines(&self) -> HashMap<Conversation, Line> {
         let mut lines: HashMap<Conversation, Line> = HashMap::new();
-        for memtable in &self.snapshot.memtables {
+        for memtable in &self.view.memtables {
             memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
                     if content.kind != Kind::Receipt {
@@ -89,7 +89,7 @@ impl Reader<'_> {
         let mut missing = Vec::new();
         for (_, line) in lines {
             let id = line.last.get();
-            match self.snapshot.rows(self.uid, id, id, Direction::Forward, 1).pop() {
+            match self.view.rows(self.uid, id, id, Direction::Forward, 1).pop() {
                 Some(entry) => _ = newest.insert(line.last, entry),
                 None => missing.push(line.last),
             }
@@ -113,7 +113,7 @@ impl Reader<'_> {
     fn recent_unread(&self, conversation: Conversation, read_to: MessageId) -> u32 {
         let low = read_to.get() + 1;
         let most = Summary::MOST_UNREAD as usize;
-        let unread = self.snapshot.filtered(self.uid, low, MessageId::MAX.get(), most, |content| {
+        let unread = self.view.filtered(self.uid, low, MessageId::MAX.get(), most, |content| {
             content.counts_as_unread(self.uid) && content.conversation(self.uid) == conversation
         });
         unread.len() as u32

@@ -8,8 +8,8 @@ use crate::store::StoreError;
 impl Shared {
     /// The newest ids of these users, in order.
     pub(super) async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
-        let snapshot = self.memory.snapshot();
-        let recent: Vec<Option<MessageId>> = uids.iter().map(|uid| snapshot.newest(*uid)).collect();
+        let view = self.memory.view();
+        let recent: Vec<Option<MessageId>> = uids.iter().map(|uid| view.newest(*uid)).collect();
         let missing: Vec<Uid> = missing(uids, &recent);
         if missing.is_empty() {
             return Ok(recent.into_iter().flatten().collect());
@@ -23,13 +23,12 @@ impl Shared {
 
     /// These rows, in order.
     pub(super) async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
-        let snapshot = self.memory.snapshot();
-        let recent = |&(uid, id): &(Uid, MessageId)| {
-            snapshot.rows(uid, id.get(), id.get(), Direction::Forward, 1).pop()
-        };
+        let view = self.memory.view();
+        let recent =
+            |&(uid, id): &(Uid, MessageId)| view.rows(uid, id.get(), id.get(), Direction::Forward, 1).pop();
         let mut found: Vec<Option<Entry>> = rows.iter().map(recent).collect();
         let mut missing = missing(rows, &found);
-        missing.retain(|(uid, id)| snapshot.base(*uid).is_none_or(|base| *id <= base));
+        missing.retain(|(uid, id)| view.base(*uid).is_none_or(|base| *id <= base));
         if missing.is_empty() {
             return Ok(found);
         }
@@ -48,9 +47,9 @@ impl Shared {
             return Ok(Vec::new());
         }
         // Memory holds the marks of some time only, so the tables are always asked.
-        let snapshot = self.memory.snapshot();
+        let view = self.memory.view();
         let stored = lookup::read_marks(self.db.service(), of).await?;
-        let recent = |(uid, conversation): &(Uid, Conversation)| snapshot.mark(*uid, *conversation);
+        let recent = |(uid, conversation): &(Uid, Conversation)| view.mark(*uid, *conversation);
         Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
     }
 }

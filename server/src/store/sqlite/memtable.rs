@@ -3,7 +3,7 @@
 //! A [`Memtable`] collects what was committed since the last flush. [`Memory`] holds up to three of them, oldest
 //! first: one that was flushed and is kept to answer from, one that is being flushed, one that still grows. For each
 //! user they hold an unbroken end of the inbox: everything with an id above `base` is here, everything up to it
-//! is in the tables. Readers take a [`Snapshot`] first and ask the tables afterwards, for ids up to `base` only;
+//! is in the tables. Readers take a [`MemtableView`] first and ask the tables afterwards, for ids up to `base` only;
 //! so a flush in between shows them nothing twice and nothing too late.
 
 use std::collections::HashMap;
@@ -193,9 +193,9 @@ impl Inbox {
 
 /// The memtables as they stood at one moment, oldest first.
 #[derive(Clone)]
-pub(super) struct Snapshot {
+pub(super) struct MemtableView {
     pub(super) memtables: Vec<Arc<Memtable>>,
-    /// Counts the freezes; two snapshots that differ by less than two share a memtable.
+    /// Counts the freezes; two views that differ by less than two share a memtable.
     pub(super) number: u64,
 }
 
@@ -219,10 +219,10 @@ impl Memory {
     }
 
     /// What is there now.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(super) fn view(&self) -> MemtableView {
         let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
         let older = [&now.flushed, &now.frozen].into_iter().flatten().cloned();
-        Snapshot { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
+        MemtableView { memtables: older.chain([now.active.clone()]).collect(), number: now.number }
     }
 
     /// The memtable that grows.

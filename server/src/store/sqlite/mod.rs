@@ -23,7 +23,6 @@ use crate::store::{
     AcceptanceId, CommitError, Done, Health, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
 };
 
-mod append;
 mod bulk;
 mod committer;
 mod condition;
@@ -31,18 +30,20 @@ mod conversations;
 mod db;
 mod directory;
 mod error;
+mod export_snapshot;
 mod facts;
 mod flush;
 mod flusher;
 mod identity;
+mod inbox_import;
 mod invites;
 mod journal;
 mod ledger;
 mod lock;
 mod lookup;
 mod memtable;
+mod memtable_view;
 mod meta;
-mod moment;
 mod options;
 pub mod private;
 mod read;
@@ -52,16 +53,15 @@ mod restore;
 mod scan;
 mod set_aside;
 mod shared;
-mod snapshot;
 pub mod stamp;
 
-pub use append::SqliteAppend;
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
 pub use error::OpenError;
+pub use export_snapshot::SqliteExportSnapshot;
 pub use identity::Identity;
+pub use inbox_import::SqliteInboxImport;
 pub use invites::end_invites;
-pub use moment::SqliteSnapshot;
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 
@@ -197,7 +197,7 @@ impl MessageStore for SqliteStore {
     }
 
     fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
-        self.shared.memory.snapshot().tail(uid, cursor, limit)
+        self.shared.memory.view().tail(uid, cursor, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
@@ -234,8 +234,8 @@ impl MessageStore for SqliteStore {
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
-        let snapshot = self.shared.memory.snapshot();
-        let recent = snapshot.memtables.iter().flat_map(|memtable| memtable.all_groups());
+        let view = self.shared.memory.view();
+        let recent = view.memtables.iter().flat_map(|memtable| memtable.all_groups());
         let recent = recent.map(|(gid, _)| gid).max().unwrap_or(GroupId(0));
         let stored: Option<i64> =
             sqlx::query_scalar("SELECT max(gid) FROM groups").fetch_one(self.shared.db.readers()).await?;

@@ -1,6 +1,6 @@
 //! Reads over both parts: memory for what is new, the keyed tables for what is older.
 //!
-//! Every read takes its [`Snapshot`] before it asks the tables and asks them only for ids up to the snapshot's base, so
+//! Every read takes its [`MemtableView`] before it asks the tables and asks them only for ids up to the view's base, so
 //! that no flush in between can show it a row twice or hide one. A row that lies in memory never costs a query.
 
 use futures_util::TryStreamExt;
@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::db::Db;
 use super::lookup::{self, ENTRY};
-use super::memtable::{Memory, Snapshot};
+use super::memtable::{Memory, MemtableView};
 use super::scan::Scan;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
 use crate::store::{Page, StoreError};
@@ -17,7 +17,7 @@ use crate::store::{Page, StoreError};
 /// Reads of one inbox.
 pub(super) struct Reader<'a> {
     pub(super) db: &'a Db,
-    pub(super) snapshot: Snapshot,
+    pub(super) view: MemtableView,
     pub(super) uid: Uid,
     /// The largest id that the tables are asked for.
     pub(super) base: u64,
@@ -26,14 +26,14 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader of what is there now.
     pub(super) fn new(db: &'a Db, memory: &Memory, uid: Uid) -> Reader<'a> {
-        let snapshot = memory.snapshot();
-        let base = snapshot.base(uid).unwrap_or(MessageId::MAX).get();
-        Reader { db, snapshot, uid, base }
+        let view = memory.view();
+        let base = view.base(uid).unwrap_or(MessageId::MAX).get();
+        Reader { db, view, uid, base }
     }
 
     /// The newest id.
     pub(super) async fn watermark(&self) -> Result<MessageId, StoreError> {
-        match self.snapshot.newest(self.uid) {
+        match self.view.newest(self.uid) {
             Some(newest) => Ok(newest),
             None => {
                 let heads = lookup::heads(&mut *self.db.reader().await?, [self.uid]).await?;
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         let direction = query.direction();
         let recent = |limit| {
             let low = low.max(self.base.saturating_add(1));
-            self.snapshot.rows(self.uid, low, high, direction, limit)
+            self.view.rows(self.uid, low, high, direction, limit)
         };
         let older = (low, high.min(self.base));
         let mut rows;
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
             return Ok(Page::default());
         };
-        let mut rows = self.snapshot.filtered(self.uid, 0, high, limit + 1, |content| {
+        let mut rows = self.view.filtered(self.uid, 0, high, limit + 1, |content| {
             content.kind != Kind::Receipt && content.conversation(self.uid) == conversation
         });
         if rows.len() <= limit {

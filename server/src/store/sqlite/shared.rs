@@ -49,7 +49,7 @@ impl Shared {
     /// The idempotency records under these names. Those found to be new are noted, so that the commit which
     /// follows does not ask the tables again.
     pub(super) async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
-        let before = self.memory.snapshot();
+        let before = self.memory.view();
         let mut found: Vec<Option<Sent>> = names.iter().map(|name| before.sent(*name)).collect();
         let missing: Vec<_> =
             names.iter().zip(&found).filter(|(_, sent)| sent.is_none()).map(|(name, _)| *name).collect();
@@ -67,11 +67,11 @@ impl Shared {
         Ok(found)
     }
 
-    /// `since`: the snapshot after which the tables were asked. What was committed meanwhile is still in memory
+    /// `since`: the view after which the tables were asked. What was committed meanwhile is still in memory
     /// unless two flushes ended; the commit takes its names out of the set only after it put them into memory.
     fn note_new_names(&self, names: impl Iterator<Item = (Uid, ClientId)>, since: u64) {
         let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.memory.snapshot();
+        let now = self.memory.view();
         if now.number > since + 1 {
             return;
         }

@@ -332,7 +332,7 @@ async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
 }
 
 #[tokio::test]
-async fn a_reader_with_an_old_snapshot_sees_no_row_twice_and_misses_none() {
+async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
     let life = Life::begin(flushing()).await;
     for n in 1..=5 {
         told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;

@@ -139,9 +139,9 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     drop(store);
 
     let db = Db::open(&directory.path().join("tidemark.db")).await.expect("opened");
-    let mut inbox = SqliteAppend::open(Arc::clone(&db), &unflushed()).await.expect("opened");
+    let mut inbox = SqliteInboxImport::open(Arc::clone(&db), &unflushed()).await.expect("opened");
     let entry = Entry { receiver: Uid(2), message_id: id(9), content: content.clone() };
-    crate::store::archive::Append::append(&mut inbox, vec![entry], vec![]).await.expect("appended");
+    crate::store::archive::InboxImport::append(&mut inbox, vec![entry], vec![]).await.expect("appended");
     drop(inbox);
     db.close().await.expect("closed");
     drop(db);
@@ -157,7 +157,7 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
 
     let store = open(directory.path(), unflushed()).await;
     assert_eq!(store.health().set_aside, 1);
-    assert_eq!(store.shared.memory.snapshot().newest(Uid(2)), None, "all is flushed");
+    assert_eq!(store.shared.memory.view().newest(Uid(2)), None, "all is flushed");
     assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
     assert_eq!(store.conversations(Uid(2), 10).await.expect("read").len(), 2);
     assert!(store.pending(AcceptanceId::default(), 1).await.expect("read").is_empty());

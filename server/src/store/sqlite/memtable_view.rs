@@ -1,14 +1,14 @@
-//! Looking things up in memory: the memtables of a [`Snapshot`] seen as one.
+//! Looking things up in memory: the memtables of a [`MemtableView`] seen as one.
 
 use std::sync::Arc;
 
-use super::memtable::Snapshot;
+use super::memtable::MemtableView;
 use crate::domain::{
     ClientId, Content, Conversation, Direction, Entry, Group, GroupId, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::{Page, Sent};
 
-impl Snapshot {
+impl MemtableView {
     /// Up to this id the rows of `uid` are in the tables, above it in memory; `None`: all are in the tables.
     pub(super) fn base(&self, uid: Uid) -> Option<MessageId> {
         self.memtables.iter().find_map(|memtable| memtable.inbox(uid, |inbox| inbox.base))

@@ -1,4 +1,4 @@
-//! One moment of the installation, read beside the process that serves it and without its lock.
+//! The export snapshot: one moment of the installation, read beside the process that serves it and without its lock.
 //!
 //! The main database is read in one transaction, what is only in the journal yet is replayed into memory, as at a
 //! start. The tables come first: what a flush under way has put there is in the journal that is read afterwards, unless
@@ -19,7 +19,7 @@ use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
 use crate::domain::{Entry, HistoryId};
-use crate::store::archive::{About, Key, Record, Section, Snapshot};
+use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
 use crate::store::{AcceptanceId, Pending, StoreError};
 
 mod sections;
@@ -27,8 +27,8 @@ mod sections;
 /// A flush ends every few seconds at most, and the two readings are milliseconds apart.
 const ATTEMPTS: usize = 100;
 
-/// A [`Snapshot`] on SQLite.
-pub struct SqliteSnapshot {
+/// An [`ExportSnapshot`] on SQLite.
+pub struct SqliteExportSnapshot {
     main: SqliteConnection,
     /// What is newer than the tables; some of it may be in the tables as well.
     newer: HashMap<Section, BTreeMap<Key, Record>>,
@@ -36,12 +36,12 @@ pub struct SqliteSnapshot {
     accepted: AcceptanceId,
 }
 
-impl SqliteSnapshot {
+impl SqliteExportSnapshot {
     /// Takes the moment that is now, of the database at `path`.
     ///
     /// # Errors
     /// When there is no database, or one that this version would have to migrate first.
-    pub async fn take(path: &Path, options: &SqliteOptions) -> Result<SqliteSnapshot, OpenError> {
+    pub async fn take(path: &Path, options: &SqliteOptions) -> Result<SqliteExportSnapshot, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         std::fs::metadata(path).map_err(io)?;
         let connect =
@@ -59,7 +59,7 @@ impl SqliteSnapshot {
 }
 
 #[async_trait]
-impl Snapshot for SqliteSnapshot {
+impl ExportSnapshot for SqliteExportSnapshot {
     async fn about(&mut self) -> Result<About, StoreError> {
         let mut totals = [0; 6];
         for (total, section) in totals.iter_mut().zip(Section::ALL) {
@@ -87,7 +87,7 @@ impl Snapshot for SqliteSnapshot {
     }
 }
 
-/// The first half of a moment: the tables.
+/// The first half of a snapshot: the tables.
 struct Tables {
     connection: SqliteConnection,
     /// The last batch of the journal that they hold whole.
@@ -117,7 +117,7 @@ impl Tables {
         mut self,
         journal: &SqliteConnectOptions,
         main: &SqliteConnectOptions,
-    ) -> Result<Option<SqliteSnapshot>, StoreError> {
+    ) -> Result<Option<SqliteExportSnapshot>, StoreError> {
         let batches = batches_after(journal, self.flushed).await;
         let mut now = SqliteConnection::connect_with(main).await?;
         if meta::number(&mut now, meta::FLUSHED).await? != self.flushed
@@ -136,7 +136,7 @@ impl Tables {
         }
         let newer = newer(&memtable, &ledger);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
-        Ok(Some(SqliteSnapshot { main, newer, history, accepted }))
+        Ok(Some(SqliteExportSnapshot { main, newer, history, accepted }))
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
     use crate::store::conformance::told;
     use crate::store::{Directory as _, MessageStore as _, NewAccount};
 
-    async fn all(snapshot: &mut SqliteSnapshot, section: Section) -> Vec<Record> {
+    async fn all(snapshot: &mut SqliteExportSnapshot, section: Section) -> Vec<Record> {
         let mut records: Vec<Record> = Vec::new();
         loop {
             let page = snapshot.page(section, records.last().map(Record::key), 7).await.expect("a page");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_moment_is_whole_however_often_flushes_begin_and_end() {
+    async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("tidemark.db");
         // Flushes follow each other without a pause, each in many small transactions.
@@ -271,7 +271,7 @@ mod tests {
             let mut sizes = Vec::new();
             while committed.load(Ordering::SeqCst) < 600 {
                 let before = committed.load(Ordering::SeqCst);
-                let mut snapshot = SqliteSnapshot::take(&path, &options).await.expect("taken");
+                let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
                 let after = committed.load(Ordering::SeqCst);
                 let about = snapshot.about().await.expect("told");
                 assert!(

@@ -1,4 +1,4 @@
-//! The sections of a moment: what the tables hold of each, and how much it is in both parts together.
+//! The sections of an export snapshot: what the tables hold of each, and how much it is in both parts together.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde_json::json;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::SqliteSnapshot;
+use super::SqliteExportSnapshot;
 use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, PartitionKey, Timestamp, Uid};
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::{Account, Sent, StoreError};
 
-impl SqliteSnapshot {
+impl SqliteExportSnapshot {
     /// The records of `section` that are in the tables.
     pub(super) async fn stored(
         &mut self,

@@ -16,20 +16,20 @@ use super::memtable::{Applied, Memtable};
 use super::replay::replay;
 use super::{SqliteOptions, lookup, meta};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
-use crate::store::archive::Append;
+use crate::store::archive::InboxImport;
 use crate::store::{Sent, StoreError};
 
-/// An [`Append`] on SQLite.
-pub struct SqliteAppend {
+/// An [`InboxImport`] on SQLite.
+pub struct SqliteInboxImport {
     db: Arc<Db>,
 }
 
-impl SqliteAppend {
+impl SqliteInboxImport {
     /// Over `db`, whose journal is flushed first.
     ///
     /// # Errors
     /// When the journal cannot be read or flushed.
-    pub async fn open(db: Arc<Db>, options: &SqliteOptions) -> Result<SqliteAppend, StoreError> {
+    pub async fn open(db: Arc<Db>, options: &SqliteOptions) -> Result<SqliteInboxImport, StoreError> {
         let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
         let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed).await?;
         let through = journal.last();
@@ -41,12 +41,12 @@ impl SqliteAppend {
             Flush::new(Arc::new(frozen), options.flush_chunk).run(&db, |_| ()).await?;
         }
         journal.close().await?;
-        Ok(SqliteAppend { db })
+        Ok(SqliteInboxImport { db })
     }
 }
 
 #[async_trait]
-impl Append for SqliteAppend {
+impl InboxImport for SqliteInboxImport {
     async fn copies(
         &mut self,
         receiver: Uid,
