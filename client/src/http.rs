@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
     Credentials, Direction, Draft, Group, GroupMade, Me, MemberRequest, NewGroup, Person, RangePage,
-    RangeQuery, ReadMark, Sent, Seq, Ticket,
+    RangeQuery, ReadMarker, Sent, Seq, Ticket,
 };
 
 /// How long one call may take before it counts as failed.
@@ -165,10 +165,10 @@ impl Http {
         self.read(call).await
     }
 
-    /// Moves the read mark of a conversation up to the row `message_id`; a smaller one changes nothing.
+    /// Moves the read marker of a conversation up to the row `message_id`; a smaller one changes nothing.
     pub async fn mark_read(&self, conversation: Conversation, message_id: u64) -> Result<(), Error> {
         let path = format!("conversations/{conversation}/read");
-        self.done(self.call(Method::PUT, &path).json(&ReadMark { message_id })).await
+        self.done(self.call(Method::PUT, &path).json(&ReadMarker { message_id })).await
     }
 
     /// Makes a group of the caller and `members`, and answers its number.

@@ -228,7 +228,7 @@ async fn a_refusal_for_good_is_told_to_the_sender_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_mark_follows_to_the_other_device() {
+async fn a_read_marker_follows_to_the_other_device() {
     let world = World::start().await;
     let ((ann, anns), (bob, bobs)) = (world.person("ann").await, world.person("bob").await);
     let mut device = Device::start(&bobs);
@@ -238,8 +238,8 @@ async fn a_read_mark_follows_to_the_other_device() {
     let unread = async || bobs.conversations().await.expect("listed")[0].unread;
     assert_eq!(unread().await, 1);
     bobs.mark_read(with_ann, message.message_id).await.expect("marked");
-    let receipt = device.rows(Kind::Receipt, 1).await.remove(0);
-    assert_eq!((receipt.conversation, receipt.read_to()), (with_ann, Some(message.message_id)));
+    let marker = device.rows(Kind::ReadMarker, 1).await.remove(0);
+    assert_eq!((marker.conversation, marker.read_to()), (with_ann, Some(message.message_id)));
     assert_eq!(unread().await, 0);
 }
 

@@ -123,7 +123,7 @@ class Db {
     });
   }
 
-  /** Moves a read mark, never back, and counts again; `stale` where the rows for that are not here. */
+  /** Moves a read marker, never back, and counts again; `stale` where the rows for that are not here. */
   async readTo(rows, conversation, id, acked) {
     if (acked) conversation.acked = Math.max(conversation.acked, id);
     if (id <= conversation.read_to) return;

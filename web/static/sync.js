@@ -35,7 +35,7 @@ export class Sync {
     this.tries = new Map();
     // Pauses after refusals that have not ended: until then no message goes out, so that none overtakes a refused one.
     this.pauses = 0;
-    // By conversation: the read mark that was told on this connection.
+    // By conversation: the read marker that was told on this connection.
     this.reported = new Map();
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
@@ -60,7 +60,7 @@ export class Sync {
   /** Connects at once instead of waiting. */
   now() { this.socket.connect(); }
 
-  /** The outbox or a read mark changed, here or in another tab. */
+  /** The outbox or a read marker changed, here or in another tab. */
   nudge() { this.inOrder(() => this.flush()); }
 
   tell(part) {
@@ -128,7 +128,7 @@ export class Sync {
     this.tell({ beats: [{ ...this.beaten, answer }, ...this.state.beats].slice(0, BEATS) });
   }
 
-  /** Sends read marks, and the oldest waiting message of each conversation: one by one, so that order holds. */
+  /** Sends read markers, and the oldest waiting message of each conversation: one by one, so that order holds. */
   async flush() {
     for (const item of this.pauses ? [] : await this.db.all("outbox")) {
       if (item.state !== "waiting") continue;

@@ -24,7 +24,7 @@ pub struct Entry {
     pub conversation: Conversation,
     /// Who said or did it.
     pub sender: u32,
-    /// The sender's name for it; receipts have none.
+    /// The sender's name for it; read markers have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<Uuid>,
     /// The body as it came, not parsed; [`Entry::body_as`] reads it.
@@ -48,14 +48,14 @@ impl Entry {
         (self.kind == Kind::Message).then(|| self.body_as::<Text>().ok().map(|body| body.text)).flatten()
     }
 
-    /// Up to where the user has read this conversation; `None` for kinds other than receipts.
+    /// Up to where the user has read this conversation; `None` for kinds other than read markers.
     pub fn read_to(&self) -> Option<u64> {
         #[derive(Deserialize)]
-        struct Receipt {
+        struct ReadMarker {
             read_to: u64,
         }
-        (self.kind == Kind::Receipt)
-            .then(|| self.body_as::<Receipt>().ok().map(|body| body.read_to))
+        (self.kind == Kind::ReadMarker)
+            .then(|| self.body_as::<ReadMarker>().ok().map(|body| body.read_to))
             .flatten()
     }
 }
@@ -76,8 +76,8 @@ impl PartialEq for Entry {
 pub enum Kind {
     /// Something a person said: [`Entry::text`].
     Message,
-    /// The user's own read mark moved: [`Entry::read_to`].
-    Receipt,
+    /// The user's own read marker moved: [`Entry::read_to`].
+    ReadMarker,
     /// A group was made, or somebody joined or left it.
     Membership,
     /// A kind that this version does not know.
@@ -89,7 +89,7 @@ impl Kind {
     pub fn as_str(&self) -> &str {
         match self {
             Kind::Message => "message",
-            Kind::Receipt => "receipt",
+            Kind::ReadMarker => "receipt",
             Kind::Membership => "membership",
             Kind::Other(word) => word,
         }
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Kind {
         let word = short_text(deserializer, "the kind of a row")?;
         Ok(match word.as_ref() {
             "message" => Kind::Message,
-            "receipt" => Kind::Receipt,
+            "receipt" => Kind::ReadMarker,
             "membership" => Kind::Membership,
             _ => Kind::Other(word.into_owned()),
         })

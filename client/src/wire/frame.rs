@@ -19,7 +19,7 @@ pub enum ClientFrame<'a> {
     },
     /// Sends a message; the answer is [`ServerFrame::Sent`] or an error with the same `client_id`.
     Send(&'a Draft),
-    /// Moves the user's read mark of a conversation.
+    /// Moves the user's read marker of a conversation.
     Read {
         /// Which conversation.
         conversation: Conversation,

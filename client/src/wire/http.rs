@@ -146,9 +146,9 @@ pub struct ConversationSummary {
     pub title: String,
     /// The newest row.
     pub last: Option<Entry>,
-    /// Others' messages above the read mark.
+    /// Others' messages above the read marker.
     pub unread: u64,
-    /// The read mark.
+    /// The read marker.
     pub read_to: u64,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct MemberRequest {
 }
 
 #[derive(Serialize)]
-pub(crate) struct ReadMark {
+pub(crate) struct ReadMarker {
     pub(crate) message_id: u64,
 }
 

@@ -14,5 +14,5 @@ pub use http::{
     RangeEnd, RangePage, RangeQuery, Seq,
 };
 pub(crate) use http::{
-    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMark, Ticket,
+    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMarker, Ticket,
 };

@@ -8,7 +8,7 @@ use crate::store::{Directory, MessageStore, Page, StoreError, Summary};
 /// A line of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Newest row, unread count, read mark.
+    /// Newest row, unread count, read marker.
     pub summary: Summary,
     /// The other person's or the group's name.
     pub title: String,

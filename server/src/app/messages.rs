@@ -1,4 +1,4 @@
-//! Sending and read marks: into the sender's queue at once, and the answer when it is durable.
+//! Sending and read markers: into the sender's queue at once, and the answer when it is durable.
 
 use crate::domain::{ClientId, Conversation, MessageId, Timestamp, Uid};
 use crate::queue::{Accepted, Order, Pipeline, Queues, SendError};
@@ -16,7 +16,7 @@ pub struct Draft {
 
 /// It survives a power cut (I3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct SendAck {
     /// The id of the sender's own copy.
     pub message_id: MessageId,
     /// When it was accepted.
@@ -25,14 +25,14 @@ pub struct Receipt {
     pub repeated: bool,
 }
 
-impl From<Accepted> for Receipt {
-    fn from(accepted: Accepted) -> Receipt {
+impl From<Accepted> for SendAck {
+    fn from(accepted: Accepted) -> SendAck {
         let Accepted { message_id, sent_at, repeated } = accepted;
-        Receipt { message_id, sent_at, repeated }
+        SendAck { message_id, sent_at, repeated }
     }
 }
 
-/// Sends and read marks.
+/// Sends and read markers.
 #[derive(Clone)]
 pub struct Messages {
     queues: Queues,
@@ -50,10 +50,10 @@ impl Messages {
         &self,
         who: Uid,
         draft: Draft,
-    ) -> impl Future<Output = Result<Receipt, SendError>> + Send + 'static {
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
         let Draft { client_id, to, text } = draft;
         let answer = self.queues.submit(who, Order::Message { client_id, to, text });
-        async move { answer.await.map(Receipt::from) }
+        async move { answer.await.map(SendAck::from) }
     }
 
     /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
@@ -67,14 +67,14 @@ impl Messages {
         pipeline: &Pipeline,
         who: Uid,
         draft: Draft,
-    ) -> impl Future<Output = Result<Receipt, SendError>> + Send + 'static {
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
         let Draft { client_id, to, text } = draft;
         let order = Order::Message { client_id, to, text };
         let answer = self.queues.submit_in(pipeline, who, client_id, order);
-        async move { answer.await.map(Receipt::from) }
+        async move { answer.await.map(SendAck::from) }
     }
 
-    /// Moves the caller's read mark of a conversation up to one of its rows. A mark never moves back: an older row is
+    /// Moves the caller's read marker of a conversation up to one of its rows. It never moves back: an older row is
     /// accepted and changes nothing.
     pub fn mark_read(
         &self,

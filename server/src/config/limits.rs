@@ -55,7 +55,7 @@ pub struct LimitsSection {
     /// Refused requests (a status from 400 to 499, or 503) and unknown tokens of one address (IPv6: one /64); beyond it their
     /// answers wait, for five seconds at most.
     pub refusals_per_address_per_second: u32,
-    /// Messages and read marks of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
+    /// Messages and read markers of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
     pub sends_per_account_per_second: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,

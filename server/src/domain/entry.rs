@@ -9,8 +9,8 @@ use super::{Body, ClientId, Conversation, MessageId, Timestamp, Uid};
 pub enum Kind {
     /// Something a person said.
     Message,
-    /// The user's own read mark moved; only in the user's own inbox.
-    Receipt,
+    /// The user's own read marker moved; only in the user's own inbox.
+    ReadMarker,
     /// A group was made, or somebody joined or left it.
     Membership,
 }
@@ -20,7 +20,7 @@ impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Message => "message",
-            Kind::Receipt => "receipt",
+            Kind::ReadMarker => "receipt",
             Kind::Membership => "membership",
         }
     }
@@ -29,14 +29,14 @@ impl Kind {
     pub fn code(self) -> u8 {
         match self {
             Kind::Message => 1,
-            Kind::Receipt => 2,
+            Kind::ReadMarker => 2,
             Kind::Membership => 3,
         }
     }
 
     /// The kind stored as `code`.
     pub fn from_code(code: u8) -> Option<Kind> {
-        [Kind::Message, Kind::Receipt, Kind::Membership].into_iter().find(|kind| kind.code() == code)
+        [Kind::Message, Kind::ReadMarker, Kind::Membership].into_iter().find(|kind| kind.code() == code)
     }
 }
 
@@ -49,7 +49,7 @@ pub struct Content {
     pub sender: Uid,
     /// To whom, from the *sender's* side.
     pub target: Conversation,
-    /// The sender's name for it; made by the server for `membership`, absent for receipts.
+    /// The sender's name for it; made by the server for `membership`, absent for read markers.
     pub client_id: Option<ClientId>,
     /// The body, as JSON.
     pub body: Body,

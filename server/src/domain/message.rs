@@ -48,7 +48,7 @@ impl Body {
     }
 
     /// "I have read up to here."
-    pub fn receipt(read_to: MessageId) -> Body {
+    pub fn read_marker(read_to: MessageId) -> Body {
         Body(json!({ "read_to": read_to.get() }).to_string().into())
     }
 
@@ -71,7 +71,7 @@ impl Body {
         &self.0
     }
 
-    /// `read_to` of a receipt's body.
+    /// `read_to` of the body of a read marker.
     pub fn read_to(&self) -> Option<MessageId> {
         let value: serde_json::Value = serde_json::from_str(&self.0).ok()?;
         MessageId::new(value.get("read_to")?.as_u64()?)
@@ -126,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_tells_how_far_it_reads() {
+    fn a_read_marker_tells_how_far_it_reads() {
         let id = MessageId::new(41).expect("small");
-        assert_eq!(Body::receipt(id).read_to(), Some(id));
+        assert_eq!(Body::read_marker(id).read_to(), Some(id));
     }
 }

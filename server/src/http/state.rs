@@ -20,7 +20,7 @@ use crate::telemetry::Metrics;
 pub struct UseCases {
     /// Signing up, logging in and out.
     pub accounts: Accounts,
-    /// Sends and read marks.
+    /// Sends and read markers.
     pub messages: Messages,
     /// Watermarks, pulls and ranges.
     pub sync: InboxSync,

@@ -30,7 +30,7 @@ pub enum SendError {
     /// The text breaks a rule.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A read mark named a row that is not in that conversation of the caller's inbox.
+    /// A read marker named a row that is not in that conversation of the caller's inbox.
     #[error("message_id must be a row of that conversation in your own inbox")]
     NotInConversation,
     /// A group's name breaks a rule.

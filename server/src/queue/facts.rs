@@ -108,13 +108,13 @@ impl Writer<'_> {
         for (&(who, id), row) in rows.iter().zip(read) {
             match row {
                 Ok(row) => {
-                    let row = row.filter(|entry| entry.content.kind != Kind::Receipt);
+                    let row = row.filter(|entry| entry.content.kind != Kind::ReadMarker);
                     facts.rows.extend(row.map(|entry| ((who, id), entry.conversation())));
                 }
                 Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
             }
         }
-        let read = all_or_each(&marks, |marks| store.read_marks(marks)).await;
+        let read = all_or_each(&marks, |marks| store.read_markers(marks)).await;
         for (&(who, conversation), mark) in marks.iter().zip(read) {
             match mark {
                 Ok(mark) => drop(facts.read_to.insert((who, conversation), mark)),

@@ -117,7 +117,7 @@ pub enum Order {
         /// What.
         text: String,
     },
-    /// Move one's own read mark.
+    /// Move one's own read marker.
     Read {
         /// Where.
         conversation: Conversation,

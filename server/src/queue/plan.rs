@@ -33,7 +33,7 @@ pub(super) struct Facts {
     pub(super) people: HashMap<Uid, String>,
     /// Groups that the batch mentions, where they exist.
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
-    /// Conversations of the rows that read marks name, where those exist and may be marked.
+    /// Conversations of the rows that read markers name, where those exist and may be marked.
     pub(super) rows: HashMap<(Uid, MessageId), Conversation>,
     /// Read marks as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
@@ -143,7 +143,7 @@ impl Planner {
             return Ok(Decision::Answer(Ok(known)));
         }
         *mark = message_id;
-        let content = self.content(Kind::Receipt, who, conversation, None, Body::receipt(message_id));
+        let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
         Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_mark_only_grows_and_names_a_row_of_its_conversation() {
+    fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
         let mut facts = facts();
         let id = |n| MessageId::new(n).expect("small");
         let with_bob = Conversation::User(BOB);

@@ -179,8 +179,8 @@ impl MessageStore for FaultyStore {
         self.inner().conversation(uid, conversation, before, limit).await
     }
 
-    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
-        self.inner().read_marks(of).await
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        self.inner().read_markers(of).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {

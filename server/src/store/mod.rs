@@ -185,11 +185,11 @@ pub struct Health {
 pub struct Summary {
     /// Which conversation, from the owner's side.
     pub conversation: Conversation,
-    /// Its newest row that is not a receipt.
+    /// Its newest row that is not a read marker.
     pub last: Entry,
     /// Others' `message` rows beyond `read_to`, counted up to [`Summary::MOST_UNREAD`].
     pub unread: u32,
-    /// How far the owner has read; [`MessageId::ZERO`] before the first mark.
+    /// How far the owner has read; [`MessageId::ZERO`] before the first read marker.
     pub read_to: MessageId,
 }
 
@@ -198,7 +198,7 @@ impl Summary {
     pub const MOST_UNREAD: u32 = 1_000;
 }
 
-/// Rows, acceptances, idempotency records, groups and read marks of every user.
+/// Rows, acceptances, idempotency records, groups and read markers of every user.
 ///
 /// # The contract
 ///
@@ -215,7 +215,7 @@ impl Summary {
 ///   of that epoch in that inbox are `Void` (I13).
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
-/// - **Two ways to read.** `sent`, `pending`, `newest`, `entries`, `read_marks` and `group` are for the queues: no number of other
+/// - **Two ways to read.** `sent`, `pending`, `newest`, `entries`, `read_markers` and `group` are for the queues: no number of other
 ///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
@@ -252,7 +252,7 @@ pub trait MessageStore: Send + Sync + 'static {
     /// `uid`'s conversations, newest first, at most `limit`.
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError>;
 
-    /// Rows of one conversation but its receipts, newest first, with ids below `before`; at most `limit`.
+    /// Rows of one conversation but its read markers, newest first, with ids below `before`; at most `limit`.
     async fn conversation(
         &self,
         uid: Uid,
@@ -261,12 +261,12 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Page, StoreError>;
 
-    /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first mark.
-    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;
+    /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;
 
-    /// How far `uid` has read in a conversation; [`MessageId::ZERO`] before the first mark.
+    /// How far `uid` has read in a conversation; [`MessageId::ZERO`] before the first read marker.
     async fn read_to(&self, uid: Uid, conversation: Conversation) -> Result<MessageId, StoreError> {
-        Ok(self.read_marks(&[(uid, conversation)]).await?.pop().unwrap_or_default())
+        Ok(self.read_markers(&[(uid, conversation)]).await?.pop().unwrap_or_default())
     }
 
     /// A group as last accepted.

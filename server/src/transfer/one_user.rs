@@ -36,7 +36,7 @@ pub struct Installation<'a> {
 pub struct Appended {
     /// Stored under new ids.
     pub stored: u64,
-    /// There already: the same sender and `client_id`, or a read mark that leads no further.
+    /// There already: the same sender and `client_id`, or a read marker that leads no further.
     pub already: u64,
     /// Of conversations or people that do not exist here.
     pub left_out: u64,
@@ -177,7 +177,7 @@ impl<'a> Mover<'a> {
         Ok(self.to.append.append(rows, Vec::new()).await?)
     }
 
-    /// The content as the new owner sees it; a read mark still names the old id.
+    /// The content as the new owner sees it; a read marker still names the old id.
     fn rewritten(&self, entry: &Entry) -> Content {
         let own = |uid| if uid == self.from { self.into } else { uid };
         let sender = own(entry.content.sender);
@@ -187,7 +187,7 @@ impl<'a> Mover<'a> {
         };
         let body = match entry.content.kind {
             Kind::Membership => self.membership(&entry.content.body),
-            Kind::Message | Kind::Receipt => entry.content.body.clone(),
+            Kind::Message | Kind::ReadMarker => entry.content.body.clone(),
         };
         let target = Content::target_of(self.into, sender, conversation);
         Content { sender, target, body, ..Content::clone(&entry.content) }
@@ -208,10 +208,10 @@ impl<'a> Mover<'a> {
         Body::from_stored(value.to_string())
     }
 
-    /// A read mark with the new id of the row that it names, or of the last one before it; `None` when it leads no
+    /// A read marker with the new id of the row that it names, or of the last one before it; `None` when it leads no
     /// further than the mark that is there. Other rows as they are.
     async fn with_mark(&mut self, content: Content) -> Result<Option<Content>, StoreError> {
-        let (Kind::Receipt, Some(old)) = (content.kind, content.body.read_to()) else {
+        let (Kind::ReadMarker, Some(old)) = (content.kind, content.body.read_to()) else {
             return Ok(Some(content));
         };
         let conversation = content.target;
@@ -228,7 +228,7 @@ impl<'a> Mover<'a> {
             self.done.already += 1;
             return Ok(None);
         }
-        Ok(Some(Content { body: Body::receipt(new), ..content }))
+        Ok(Some(Content { body: Body::read_marker(new), ..content }))
     }
 
     async fn sent(&mut self, records: Vec<(ClientId, Sent)>) -> Result<(), TransferError> {

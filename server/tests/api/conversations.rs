@@ -20,7 +20,7 @@ async fn the_list_is_newest_first_with_titles_and_unread_counts() {
 }
 
 #[tokio::test]
-async fn a_read_mark_only_grows_and_follows_the_user_as_a_row() {
+async fn a_read_marker_only_grows_and_follows_the_user_as_a_row() {
     let app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     for n in 1..=3 {
@@ -44,7 +44,7 @@ async fn a_read_mark_only_grows_and_follows_the_user_as_a_row() {
 }
 
 #[tokio::test]
-async fn a_read_mark_names_a_row_of_that_conversation() {
+async fn a_read_marker_names_a_row_of_that_conversation() {
     let app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     app.say(&bob, &ann, 1, "hi").await;

@@ -169,7 +169,7 @@ async fn a_repeated_send_gets_the_first_answer_and_a_refused_one_its_name() {
 }
 
 #[tokio::test]
-async fn a_read_mark_reaches_ones_other_devices() {
+async fn a_read_marker_reaches_ones_other_devices() {
     let app = TestApp::start().await;
     let (ann, bob) = two(&app).await;
     let id = app.say(&ann, &bob, 1, "hi").await;

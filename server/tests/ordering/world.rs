@@ -237,7 +237,7 @@ impl Process {
     pub(crate) async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
         loop {
             match self.messages.submit(who, draft.clone()).await {
-                Ok(receipt) => return receipt.message_id,
+                Ok(ack) => return ack.message_id,
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
             self.pause().await;

@@ -1,4 +1,4 @@
-//! The conversation list, the history of one conversation, and read marks.
+//! The conversation list, the history of one conversation, and read markers.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub(in crate::http) async fn messages(
 
 /// How far one has read.
 #[derive(Deserialize)]
-pub(in crate::http) struct ReadMark {
+pub(in crate::http) struct ReadMarker {
     message_id: u64,
 }
 
@@ -93,7 +93,7 @@ pub(in crate::http) async fn read(
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segment(conversation): Segment<Conversation>,
-    Json(ReadMark { message_id }): Json<ReadMark>,
+    Json(ReadMarker { message_id }): Json<ReadMarker>,
 ) -> Result<Response, Problem> {
     let message_id =
         MessageId::new(message_id).ok_or_else(|| Problem::invalid_body("message_id is beyond every row"))?;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::json;
 use crate::app::Messages;
-use crate::app::messages::{Draft, Receipt};
+use crate::app::messages::{Draft, SendAck};
 use crate::domain::ClientId;
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
@@ -50,9 +50,9 @@ struct Sent {
     sent_at: String,
 }
 
-impl From<Receipt> for Sent {
-    fn from(receipt: Receipt) -> Sent {
-        Sent { message_id: receipt.message_id.get(), sent_at: receipt.sent_at.to_rfc3339() }
+impl From<SendAck> for Sent {
+    fn from(ack: SendAck) -> Sent {
+        Sent { message_id: ack.message_id.get(), sent_at: ack.sent_at.to_rfc3339() }
     }
 }
 
@@ -67,13 +67,13 @@ pub(in crate::http) async fn send(
     let draft = message.draft()?;
     rates.send(session.uid, 1)?;
     let began = Instant::now();
-    let receipt = messages.submit(session.uid, draft).await?;
+    let ack = messages.submit(session.uid, draft).await?;
     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
-    if !receipt.repeated {
+    if !ack.repeated {
         metrics.messages_http.inc();
     }
-    let status = if receipt.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(json(status, &Sent::from(receipt)))
+    let status = if ack.repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(json(status, &Sent::from(ack)))
 }
 
 /// Messages to be sent in this order.
@@ -124,13 +124,13 @@ pub(in crate::http) async fn send_batch(
         .collect();
     let answers = join_all(submitted.into_iter().map(async |submitted| Ok(submitted?.await?))).await;
     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
-    let answers: Vec<Result<Receipt, Problem>> = answers;
-    let new = answers.iter().flatten().filter(|receipt| !receipt.repeated).count();
+    let answers: Vec<Result<SendAck, Problem>> = answers;
+    let new = answers.iter().flatten().filter(|ack| !ack.repeated).count();
     metrics.messages_http.inc_by(new as u64);
     let results = answers
         .iter()
         .map(|answer| match answer {
-            Ok(receipt) => Outcome::Sent(Sent::from(*receipt)),
+            Ok(ack) => Outcome::Sent(Sent::from(*ack)),
             Err(problem) => Outcome::Refused { error: problem.document() },
         })
         .collect();

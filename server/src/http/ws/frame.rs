@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use uuid::Uuid;
 
-use crate::app::messages::{Draft, Receipt};
+use crate::app::messages::{Draft, SendAck};
 use crate::app::sync::Pulled;
 use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Uid};
 use crate::http::api::messages::NewMessage;
@@ -24,7 +24,7 @@ pub(super) enum ClientFrame {
     Heartbeat(u64),
     /// A message to be sent.
     Send(Draft),
-    /// A read mark to be moved.
+    /// A read marker to be moved.
     Read(Conversation, MessageId),
 }
 
@@ -111,8 +111,8 @@ pub(super) fn entries(pulled: &Pulled, after: MessageId) -> Utf8Bytes {
 }
 
 /// "It is durable."
-pub(super) fn sent(client_id: ClientId, receipt: &Receipt) -> Utf8Bytes {
-    let Receipt { message_id, sent_at, .. } = receipt;
+pub(super) fn sent(client_id: ClientId, ack: &SendAck) -> Utf8Bytes {
+    let SendAck { message_id, sent_at, .. } = ack;
     let sent_at = sent_at.to_rfc3339();
     format!(
         "{{\"type\":\"sent\",\"client_id\":\"{client_id}\",\"message_id\":{message_id},\"sent_at\":\"{sent_at}\"}}"

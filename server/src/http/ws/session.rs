@@ -48,7 +48,7 @@ pub(super) struct Session {
     unacknowledged: bool,
     /// The order of the sends.
     pipeline: Pipeline,
-    /// Sends and read marks on their way.
+    /// Sends and read markers on their way.
     answers: FuturesUnordered<Answer>,
     /// The last `alive` frame: the same again for as long as nothing happens.
     alive: (MessageId, Utf8Bytes),
@@ -348,10 +348,10 @@ impl Session {
         let metrics = Arc::clone(&self.state.metrics);
         self.answers.push(Box::pin(async move {
             let answer = match stored.await {
-                Ok(receipt) => {
+                Ok(ack) => {
                     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
-                    metrics.messages_websocket.inc_by(u64::from(!receipt.repeated));
-                    frame::sent(client_id, &receipt)
+                    metrics.messages_websocket.inc_by(u64::from(!ack.repeated));
+                    frame::sent(client_id, &ack)
                 }
                 Err(refused) => frame::error(&refused.into(), Some(client_id)),
             };
@@ -360,7 +360,7 @@ impl Session {
         Continue(())
     }
 
-    /// Counts a send or read mark. If its account is ahead of its rate, the connection is read later.
+    /// Counts a send or read marker. If its account is ahead of its rate, the connection is read later.
     fn count_send(&mut self) -> Result<(), Problem> {
         let wait = self.state.rates.send_and_pause(self.uid())?;
         self.pace.sent(wait, &self.state.metrics);

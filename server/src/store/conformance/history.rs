@@ -22,7 +22,7 @@ pub enum Move {
     Change(u8, u8, u8),
     /// The copies of some acceptance are delivered, to so many of those who are owed one.
     Deliver(u8, u8),
-    /// A read mark.
+    /// A read marker.
     Mark(u8, u8, u8),
     /// The same message once more, under new numbers.
     Repeat(u8),

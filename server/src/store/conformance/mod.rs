@@ -106,11 +106,11 @@ pub fn said(sender: Uid, target: Conversation, name: u128, text: &str) -> Arc<Co
 /// "`owner` has read `conversation` up to `read_to`".
 pub fn mark(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<Content> {
     Arc::new(Content {
-        kind: Kind::Receipt,
+        kind: Kind::ReadMarker,
         sender: owner,
         target: conversation,
         client_id: None,
-        body: Body::receipt(id(read_to)),
+        body: Body::read_marker(id(read_to)),
         sent_at: Timestamp(1_795_000_000_000),
     })
 }

@@ -84,14 +84,14 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
     assert_eq!(numbers(&newest), [100]);
 }
 
-/// Own messages and receipts are not unread.
+/// Own messages and read markers are not unread.
 pub async fn unread_counts_others_messages_beyond_the_mark(store: &dyn MessageStore) {
     ten_messages(store).await;
     told(store, (BOB, 101), (ANN, 101), 50).await;
     let unread = async || store.conversations(BOB, 10).await.expect("read")[0].clone();
     assert_eq!((unread().await.unread, unread().await.read_to), (10, MessageId::ZERO));
-    let receipt = accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
-    accepted(store, receipt).await;
+    let marker = accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
+    accepted(store, marker).await;
     let summary = unread().await;
     assert_eq!((summary.unread, summary.read_to), (3, id(70)));
     assert_eq!(summary.last.message_id, id(101));
@@ -114,7 +114,7 @@ pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
     assert_eq!(list(2).await, all[..2]);
 }
 
-/// Pages of one conversation, without its receipts.
+/// Pages of one conversation, without its read markers.
 pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
     ten_messages(store).await;
     told(store, (CAT, 1), (BOB, 101), 60).await;

@@ -106,11 +106,11 @@ impl MessageStore for MemoryStore {
         let state = self.state();
         let rows = state
             .rows(uid, (0, high), Direction::Backward)
-            .filter(|entry| entry.content.kind != Kind::Receipt && entry.conversation() == conversation);
+            .filter(|entry| entry.content.kind != Kind::ReadMarker && entry.conversation() == conversation);
         Ok(Page::filled(rows, limit))
     }
 
-    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
         Ok(of.iter().map(|(uid, conversation)| state.read_to(*uid, *conversation)).collect())
     }

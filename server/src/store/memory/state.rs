@@ -214,7 +214,7 @@ impl State {
     /// How far `uid` has read.
     pub(super) fn read_to(&self, uid: Uid, conversation: Conversation) -> MessageId {
         self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward)
-            .filter(|entry| entry.content.kind == Kind::Receipt && entry.conversation() == conversation)
+            .filter(|entry| entry.content.kind == Kind::ReadMarker && entry.conversation() == conversation)
             .filter_map(|entry| entry.content.body.read_to())
             .max()
             .unwrap_or_default()
@@ -224,7 +224,7 @@ impl State {
     pub(super) fn conversations(&self, uid: Uid, limit: usize) -> Vec<Summary> {
         let mut newest: HashMap<Conversation, Entry> = HashMap::new();
         for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
-            if entry.content.kind != Kind::Receipt {
+            if entry.content.kind != Kind::ReadMarker {
                 newest.insert(entry.conversation(), entry);
             }
         }

@@ -10,7 +10,7 @@ use super::read::Reader;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId};
 use crate::store::{StoreError, Summary};
 
-/// Newest row that is not a receipt, and mark.
+/// Newest row that is not a read marker, and mark.
 #[derive(Clone, Copy, Default)]
 struct Line {
     last: MessageId,
@@ -40,7 +40,7 @@ impl Reader<'_> {
         for memtable in &self.view.memtables {
             memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
-                    if content.kind != Kind::Receipt {
+                    if content.kind != Kind::ReadMarker {
                         lines.entry(content.conversation(self.uid)).or_default().last = *message_id;
                     }
                 }

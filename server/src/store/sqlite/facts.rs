@@ -42,13 +42,16 @@ impl Shared {
     }
 
     /// How far these users have read, in order.
-    pub(super) async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+    pub(super) async fn read_markers(
+        &self,
+        of: &[(Uid, Conversation)],
+    ) -> Result<Vec<MessageId>, StoreError> {
         if of.is_empty() {
             return Ok(Vec::new());
         }
         // Memory holds the marks of some time only, so the tables are always asked.
         let view = self.memory.view();
-        let stored = lookup::read_marks(self.db.service(), of).await?;
+        let stored = lookup::read_markers(self.db.service(), of).await?;
         let recent = |(uid, conversation): &(Uid, Conversation)| view.mark(*uid, *conversation);
         Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
     }

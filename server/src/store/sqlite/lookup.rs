@@ -65,7 +65,7 @@ pub(super) async fn entries(
 }
 
 /// How far these users have read in these conversations, in order.
-pub(super) async fn read_marks(
+pub(super) async fn read_markers(
     executor: impl SqliteExecutor<'_>,
     of: &[(Uid, Conversation)],
 ) -> Result<Vec<MessageId>, StoreError> {

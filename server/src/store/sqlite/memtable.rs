@@ -38,7 +38,7 @@ pub(super) struct Inbox {
     pub(super) base: MessageId,
     /// By id.
     pub(super) rows: Vec<(MessageId, Arc<Content>)>,
-    /// The largest read marks among the rows, by conversation.
+    /// The largest read markers among the rows, by conversation.
     pub(super) marks: Vec<(Conversation, MessageId)>,
 }
 
@@ -92,7 +92,7 @@ impl Memtable {
             self.change_group(group, closed);
         }
         let mark = match content.kind {
-            Kind::Receipt => content.body.read_to(),
+            Kind::ReadMarker => content.body.read_to(),
             Kind::Message | Kind::Membership => None,
         };
         for (receiver, message_id, base) in rows {

@@ -222,8 +222,8 @@ impl MessageStore for SqliteStore {
         self.reader(uid).conversation(conversation, before, limit).await
     }
 
-    async fn read_marks(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
-        self.shared.read_marks(of).await
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        self.shared.read_markers(of).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {

@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         Ok(entries)
     }
 
-    /// A page of one conversation, newest first, without its receipts.
+    /// A page of one conversation, newest first, without its read markers.
     pub(super) async fn conversation(
         &self,
         conversation: Conversation,
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
             return Ok(Page::default());
         };
         let mut rows = self.view.filtered(self.uid, 0, high, limit + 1, |content| {
-            content.kind != Kind::Receipt && content.conversation(self.uid) == conversation
+            content.kind != Kind::ReadMarker && content.conversation(self.uid) == conversation
         });
         if rows.len() <= limit {
             let sql = format!(
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
                 .bind(self.uid.0)
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
-                .bind(Kind::Receipt.code())
+                .bind(Kind::ReadMarker.code())
                 .bind((limit + 1 - rows.len()) as i64);
             rows.extend(self.collect(query).await?);
         }

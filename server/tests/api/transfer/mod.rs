@@ -57,7 +57,7 @@ pub(crate) async fn over(data: &Path) -> TestApp {
     .await
 }
 
-/// Three people with messages, a group, read marks and a member who left; half of it in the tables, half in the
+/// Three people with messages, a group, read markers and a member who left; half of it in the tables, half in the
 /// journal.
 struct World {
     place: TempDir,

@@ -200,7 +200,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     assert_eq!(store.newest(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
     assert!(store.sent(&[(own, crate::store::conformance::client_id(1))]).await.expect("read")[0].is_some());
     assert!(store.entries(&[(own, id(1)), (own, id(2))]).await.expect("read")[0].is_some());
-    assert_eq!(store.read_marks(&[(own, to_other)]).await.expect("read"), [MessageId::ZERO]);
+    assert_eq!(store.read_markers(&[(own, to_other)]).await.expect("read"), [MessageId::ZERO]);
     assert!(store.group(GroupId(1)).await.expect("read").is_none());
     told(&store, (Uid(1), 2), (Uid(2), 2), 2).await;
     drop((held, places));
