@@ -29,22 +29,22 @@ use crate::domain::{Clock, HistoryId};
 use crate::http::{Dependencies, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
-use crate::seq::{Ids, Lines, RequestIds, RequestIdsError};
+use crate::seq::{Ids, RequestIds, RequestIdsError, Sequences};
 use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
 use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
-use crate::telemetry::{Metrics, Overtaken, QueueDepths, Sequences, StoreHealth};
+use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod files;
 mod issued;
-mod lines;
+mod sequences;
 
 pub use files::{BadFile, check_journal};
 pub use issued::{renew_numbers, renew_stored_numbers};
-pub use lines::sequencer;
+pub use sequences::sequencer;
 
 use files::Rule;
 use issued::numbers_of_all_else;
-use lines::compared_sequencer;
+use sequences::compared_sequencer;
 
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
@@ -73,7 +73,7 @@ pub enum BootError {
     /// The database opened but does not answer.
     #[error("the database cannot be read: {0}")]
     Store(#[from] StoreError),
-    /// The ceilings of the number lines cannot be opened.
+    /// The ceilings of the sequences cannot be opened.
     #[error("the sequence file cannot be opened: {0}")]
     Sections(#[from] seqsvr::store::StoreError),
     /// The numbers of users and groups cannot be issued.
@@ -90,7 +90,7 @@ pub enum BootError {
         /// What the system says.
         why: std::io::Error,
     },
-    /// The number lines cannot be served.
+    /// The sequences cannot be served.
     #[error("the sequence service cannot start: {0}")]
     Sequence(#[from] seqsvr::OpenError),
     /// The cluster's client configuration cannot be used.
@@ -232,7 +232,7 @@ pub struct Running {
     http: JoinHandle<()>,
     tasks: TaskTracker,
     queues: Queues,
-    lines: Lines,
+    sequences: Sequences,
     ids: Ids,
     messages: Arc<dyn MessageStore>,
     storage: Storage,
@@ -245,10 +245,10 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let history = messages.history().await?;
     info!(%history, "the rows are there");
 
-    let (lines, numbers) = compared_sequencer(config, &storage, &*messages).await?;
-    match &lines {
-        Lines::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the number lines are served"),
-        Lines::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
+    let (sequences, numbers) = compared_sequencer(config, &storage, &*messages).await?;
+    match &sequences {
+        Sequences::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the sequences are served"),
+        Sequences::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
     }
 
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
@@ -296,7 +296,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
     let metrics = Metrics::new(vec![
         Box::new(QueueDepths(queues.clone())),
-        Box::new(Sequences(lines.clone())),
+        Box::new(SequenceMetrics(sequences.clone())),
         Box::new(Overtaken(numbers)),
         Box::new(StoreHealth(Arc::clone(&messages))),
     ]);
@@ -316,7 +316,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         Server::new(listeners, config, use_cases, Arc::new(metrics), clock, dependencies, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
-    Ok(Running { address, metrics_address, stopping, http, tasks, queues, lines, ids, messages, storage })
+    Ok(Running { address, metrics_address, stopping, http, tasks, queues, sequences, ids, messages, storage })
 }
 
 /// Listens on `wanted`; where that fails, `otherwise` says what to do.
@@ -357,7 +357,7 @@ impl Running {
             self.tasks.wait().await;
             info!("stopping: finishing what was accepted");
             self.queues.stop().await;
-            self.lines.shutdown().await;
+            self.sequences.shutdown().await;
             self.ids.shutdown().await;
             self.messages.close().await;
             if let Err(error) = self.storage.close().await {

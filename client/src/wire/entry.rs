@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-/// One row of one user's number line.
+/// One row of one user's inbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// First 4 hex digits of md5 of the receiver's uid (S15).

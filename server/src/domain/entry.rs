@@ -1,4 +1,4 @@
-//! A row of a user's number line, and the content that all copies of one fan-out share.
+//! A row of a user's inbox, and the content that all copies of one fan-out share.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Content {
 pub struct Entry {
     /// Whose inbox.
     pub receiver: Uid,
-    /// The number on the receiver's line.
+    /// The number from the receiver's sequence.
     pub message_id: MessageId,
     /// What all copies share.
     pub content: Arc<Content>,

@@ -33,7 +33,7 @@ impl FromStr for Uid {
     }
 }
 
-/// A place on a user's number line: the sequence number with which a row is stamped.
+/// A value of a user's sequence: the number with which a row is stamped.
 ///
 /// Ranges over 0 ..= [`MessageId::MAX`]; 0 is "nothing yet" and never a row's id. Gaps mean nothing (I11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

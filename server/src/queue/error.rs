@@ -48,8 +48,8 @@ pub enum SendError {
     /// Others kept changing the group at the same moment.
     #[error("the group was changed by others at the same moment; try again")]
     GroupChanged,
-    /// The sender's number line has come to its end.
-    #[error("this account's number line has come to its end")]
+    /// The sender's sequence has come to its end.
+    #[error("this account's sequence has come to its end")]
     Exhausted,
     /// The database refused the row for good.
     #[error("this message cannot be stored; the server's log says why")]

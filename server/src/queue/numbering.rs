@@ -126,7 +126,7 @@ impl Numbering<'_> {
                 Number::Taken(id) => rows.push(row(recipient, id)),
                 Number::Late => late += 1,
                 Number::Exhausted => {
-                    error!(uid = %recipient.uid, "a number line has come to its end; the copy stays owed");
+                    error!(uid = %recipient.uid, "a sequence has come to its end; the copy stays owed");
                 }
             }
         }
@@ -154,7 +154,7 @@ impl Numbering<'_> {
                     late += 1;
                     rest.push(recipient);
                 }
-                // One whose line has ended must not silence a whole group: the copy stays owed.
+                // One whose sequence has ended must not silence a whole group: the copy stays owed.
                 Number::Exhausted => rest.push(recipient),
             }
         }

@@ -1,11 +1,11 @@
 //! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
-//! `lines` says which number lines these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a write); which
+//! `sequences` says which sequences these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a write); which
 //! implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `request_ids` use the number issuer.
 
 mod ids;
-mod lines;
 mod request_ids;
+mod sequences;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,12 +18,12 @@ use tracing::warn;
 
 use crate::domain::{MessageId, Uid};
 
-/// Lines that are advanced at the same time.
+/// Sequences that are advanced at the same time.
 const AT_ONCE: usize = 1_000;
 
 pub use ids::{Ids, OpenError, Stored};
-pub use lines::Lines;
 pub use request_ids::{RequestIds, RequestIdsError};
+pub use sequences::Sequences;
 
 /// Why no number could be had.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -31,8 +31,8 @@ pub enum NumberError {
     /// Not now; nothing was taken.
     #[error("no number can be had now: {0}")]
     Unavailable(String),
-    /// This user's line has come to its end at 2^53 − 1.
-    #[error("the number line has come to its end")]
+    /// This user's sequence has come to its end at 2^53 − 1.
+    #[error("the sequence has come to its end")]
     Exhausted,
 }
 
@@ -66,21 +66,21 @@ impl Numbers {
         Section(uid.0 / self.section_size)
     }
 
-    /// The next number of each of these lines, larger than all before it (S1, I6), asked for at once and waited for at most
+    /// The next number of each of these sequences, larger than all before it (S1, I6), asked for at once and waited for at most
     /// `patience`. They stand in the order of `uids`; a user that is there twice gets two, the later one larger.
     pub async fn each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<MessageId, NumberError>> {
-        let lines: Vec<_> = uids.iter().map(|uid| seqsvr::Uid::new(uid.0)).collect();
-        let numbers = self.sequencer.next_each(&lines, patience).await;
+        let uids: Vec<_> = uids.iter().map(|uid| seqsvr::Uid::new(uid.0)).collect();
+        let numbers = self.sequencer.next_each(&uids, patience).await;
         numbers.into_iter().map(|number| MessageId::new(number?).ok_or(NumberError::Exhausted)).collect()
     }
 }
 
 impl Numbers {
-    /// Lets these lines go on above the newest rows of their inboxes: for a sequence that is behind them, because its file was lost or
+    /// Lets these sequences go on above the newest rows of their inboxes: for a sequence that is behind them, because its file was lost or
     /// is older, or another one is the source now.
     ///
     /// # Errors
-    /// When a ceiling cannot be raised now; other lines may have been advanced.
+    /// When a ceiling cannot be raised now; other sequences may have been advanced.
     pub async fn overtake(&self, newest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
         let advance =
             |&(uid, id): &(Uid, MessageId)| self.sequencer.advance(seqsvr::Uid::new(uid.0), id.get());
@@ -97,12 +97,12 @@ impl Numbers {
         Ok(())
     }
 
-    /// Counts lines that were advanced elsewhere.
-    pub fn note_overtaken(&self, lines: usize) {
-        self.overtaken.fetch_add(lines as u64, Ordering::Relaxed);
+    /// Counts sequences that were advanced elsewhere.
+    pub fn note_overtaken(&self, sequences: usize) {
+        self.overtaken.fetch_add(sequences as u64, Ordering::Relaxed);
     }
 
-    /// How many lines were found behind the rows and advanced.
+    /// How many sequences were found behind the rows and advanced.
     pub fn overtaken(&self) -> u64 {
         self.overtaken.load(Ordering::Relaxed)
     }

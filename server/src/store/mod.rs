@@ -1,6 +1,6 @@
 //! What survives a power cut: rows, acceptances, groups, accounts. Three traits, and who implements them.
 //!
-//! [`MessageStore`] holds everything that moves along number lines; the queues alone write to it.
+//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it.
 //! [`Directory`] holds accounts and sessions, [`Invites`] invitations. SQLite implements all for real, `memory` for tests; one
 //! suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
 
@@ -33,7 +33,7 @@ pub use invites::Invites;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptanceId(pub u64);
 
-/// A copy to be written: the number was taken from the receiver's line by the receiver's queue.
+/// A copy to be written: the number was taken from the receiver's sequence by the receiver's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Whose inbox.

@@ -12,7 +12,7 @@ use seqsvr::client::{Client, ClientMetrics};
 use seqsvr::{Embedded, RAISE_BUCKETS};
 
 use crate::queue::Queues;
-use crate::seq::{Lines, Numbers};
+use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
 
 /// `tidemark_queue_depth{queue}`: orders waiting in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
@@ -79,7 +79,7 @@ impl Collector for StoreHealth {
     }
 }
 
-/// `tidemark_sequence_overtaken_total`: number lines that were found behind the rows of their inboxes, and advanced.
+/// `tidemark_sequence_overtaken_total`: sequences that were found behind the rows of their inboxes, and advanced.
 pub struct Overtaken(pub Numbers);
 
 impl fmt::Debug for Overtaken {
@@ -90,25 +90,25 @@ impl fmt::Debug for Overtaken {
 
 impl Collector for Overtaken {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Number lines found behind the rows of their inboxes, and advanced";
+        let help = "Sequences found behind the rows of their inboxes, and advanced";
         counter(&mut encoder, "tidemark_sequence_overtaken", help, self.0.overtaken())
     }
 }
 
 /// The `seqsvr_…` metrics of the embedded sequence service, or those of a cluster's client.
-pub struct Sequences(pub Lines);
+pub struct SequenceMetrics(pub Sequences);
 
-impl fmt::Debug for Sequences {
+impl fmt::Debug for SequenceMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sequences")
+        f.write_str("SequenceMetrics")
     }
 }
 
-impl Collector for Sequences {
+impl Collector for SequenceMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         match &self.0 {
-            Lines::Embedded(embedded) => of_embedded(embedded, encoder),
-            Lines::Cluster(cluster) => of_cluster(cluster.client(), encoder),
+            Sequences::Embedded(embedded) => of_embedded(embedded, encoder),
+            Sequences::Cluster(cluster) => of_cluster(cluster.client(), encoder),
         }
     }
 }

@@ -7,6 +7,6 @@ mod collectors;
 mod logs;
 mod metrics;
 
-pub use collectors::{Overtaken, QueueDepths, Sequences, StoreHealth};
+pub use collectors::{Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 pub use logs::start;
 pub use metrics::Metrics;

@@ -71,7 +71,7 @@ pub fn check(path: &Path, adjacent: u32, progress: &ProgressBar) -> Result<Check
 
 /// The largest id that an installation with so many rows can have come to, generously: each number handed out for a
 /// row, a thousand skipped beside each, and 10^12 skipped by restarts and restored backups. A crafted id near the end
-/// of the line would else use up the number lines of 100,000 users for good.
+/// of the sequence would else use up the sequences of 100,000 users for good.
 fn largest_plausible(rows: u64) -> u64 {
     rows.saturating_mul(1_000).saturating_add(1_000_000_000_000).min(MessageId::MAX.get())
 }

@@ -17,7 +17,7 @@ const MOST_SECTIONS: usize = 1_000;
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// At some users of each section: what a start can afford. A line that it misses is found when it is next used.
+    /// At some users of each section: what a start can afford. A sequence that it misses is found when it is next used.
     Sample,
     /// At every user.
     All,
@@ -75,13 +75,13 @@ pub async fn overtake_rows(
 
 /// Whether it had to be done.
 async fn overtake(sequencer: &dyn Sequencer, uid: Uid, newest: MessageId) -> Result<bool, TransferError> {
-    let line = seqsvr::Uid::new(uid.0);
-    let last = sequencer.current(line).await?;
+    let uid = seqsvr::Uid::new(uid.0);
+    let last = sequencer.current(uid).await?;
     if last >= newest.get() {
         return Ok(false);
     }
     warn!(%uid, %newest, last, "the sequence is behind the rows of its section; it goes on above them");
-    sequencer.advance(line, newest.get()).await?;
+    sequencer.advance(uid, newest.get()).await?;
     Ok(true)
 }
 
@@ -118,14 +118,15 @@ mod tests {
         let ceilings = Arc::new(Memory::new());
         let options = Options { section_size: ADJACENT, ..Options::default() };
         for (look, sections) in [(Look::All, 3), (Look::Sample, 0), (Look::All, 0)] {
-            let lines = Embedded::open(ceilings.clone(), options.clone()).await.expect("opens");
-            let behind = overtake_rows(&lines, &store, &directory, ADJACENT, look).await.expect("compared");
+            let sequences = Embedded::open(ceilings.clone(), options.clone()).await.expect("opens");
+            let behind =
+                overtake_rows(&sequences, &store, &directory, ADJACENT, look).await.expect("compared");
             assert_eq!(behind, sections, "{look:?}");
-            lines.shutdown().await;
+            sequences.shutdown().await;
         }
-        let lines = Embedded::open(ceilings, options.clone()).await.expect("opens");
+        let sequences = Embedded::open(ceilings, options.clone()).await.expect("opens");
         for (uid, newest) in [(19_950, 19_999), (19_999, 19_999), (20_050, 21_099), (50_000, 50_000)] {
-            let next = lines.next(seqsvr::Uid::new(uid), 1).await.expect("granted").last;
+            let next = sequences.next(seqsvr::Uid::new(uid), 1).await.expect("granted").last;
             assert!(next > newest && next < newest + 20_000, "user {uid} got {next}");
         }
         let fresh = Embedded::open(Arc::new(Memory::new()), options).await.expect("opens");

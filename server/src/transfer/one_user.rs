@@ -164,8 +164,7 @@ impl<'a> Mover<'a> {
                 }
                 None => {
                     let number = numbers.next().and_then(MessageId::new);
-                    let message_id =
-                        number.ok_or_else(|| StoreError::corrupt("the number line has ended"))?;
+                    let message_id = number.ok_or_else(|| StoreError::corrupt("the sequence has ended"))?;
                     self.done.stored += 1;
                     rows.push(Entry { receiver: self.into, message_id, content: Arc::new(content) });
                     message_id

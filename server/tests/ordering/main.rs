@@ -1,4 +1,4 @@
-//! What must hold on every number line, whatever fails while it is written (I1 to I5, I8, I12, I13).
+//! What must hold on every sequence, whatever fails while it is written (I1 to I5, I8, I12, I13).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -137,7 +137,7 @@ pub(crate) struct Process {
 pub(crate) type Questions = Arc<Mutex<Vec<usize>>>;
 pub(crate) type Refused = Arc<Mutex<HashSet<Uid>>>;
 
-/// Number lines that note what they are asked.
+/// Sequences that note what they are asked.
 struct Listening {
     embedded: seqsvr::Embedded,
     questions: Questions,
@@ -182,7 +182,7 @@ impl Sequencer for Listening {
 }
 
 impl Process {
-    /// Lines that were found behind the rows.
+    /// Sequences that were found behind the rows.
     pub(crate) fn overtaken(&self) -> u64 {
         self.numbers.overtaken()
     }

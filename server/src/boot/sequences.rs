@@ -1,4 +1,4 @@
-//! The number lines: opened, and compared with the rows.
+//! The sequences: opened, and compared with the rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use tracing::warn;
 use super::{BootError, Storage};
 use crate::config::{Config, SequenceSource};
 use crate::domain::MessageId;
-use crate::seq::{Lines, Numbers};
+use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
 use crate::transfer::{Look, overtake_rows};
 
-/// The number lines of the installation.
-pub async fn sequencer(config: &Config) -> Result<Lines, BootError> {
+/// The sequences of the installation.
+pub async fn sequencer(config: &Config) -> Result<Sequences, BootError> {
     match config.sequence.source {
-        SequenceSource::Embedded => Ok(Lines::Embedded(embedded(config).await?)),
+        SequenceSource::Embedded => Ok(Sequences::Embedded(embedded(config).await?)),
         SequenceSource::Cluster => {
             let client = Client::new(&ClientConfig::read(Path::new(&config.sequence.client_config))?)?;
-            Ok(Lines::Cluster(Arc::new(ClusterSequencer::new(client))))
+            Ok(Sequences::Cluster(Arc::new(ClusterSequencer::new(client))))
         }
     }
 }
 
-/// The number lines in this process, with their ceilings in a file beside the database.
+/// The sequences in this process, with their ceilings in a file beside the database.
 async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     let file = config.storage.file()?.with_file_name("sequence.db");
     let sections = SqliteSections::open(&file).await?;
@@ -39,27 +39,27 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }
 
-/// The number lines, which go on above the rows: a sequence that is behind them (its file was lost or is older, or another one is
-/// the source now) is advanced. With a cluster that does not answer, each line is compared when it is used.
+/// The sequences, which go on above the rows: a sequence that is behind them (its file was lost or is older, or another one is
+/// the source now) is advanced. With a cluster that does not answer, each sequence is compared when it is used.
 pub(super) async fn compared_sequencer(
     config: &Config,
     storage: &Storage,
     messages: &dyn MessageStore,
-) -> Result<(Lines, Numbers), BootError> {
+) -> Result<(Sequences, Numbers), BootError> {
     let adjacent = config.sequence.section_size;
-    let mut lines = sequencer(config).await?;
-    let behind = overtake_rows(&*lines, messages, &*storage.directory, adjacent, Look::Sample).await;
+    let mut sequences = sequencer(config).await?;
+    let behind = overtake_rows(&*sequences, messages, &*storage.directory, adjacent, Look::Sample).await;
     let behind = behind.unwrap_or_else(|error| {
         warn!(%error, "the sequence cannot be compared with the rows now; that is done as they are written");
         0
     });
-    if behind > 0 && matches!(lines, Lines::Embedded(_)) {
-        // Opened again, every line of those sections begins at the raised ceiling.
-        lines.shutdown().await;
-        drop(lines);
-        lines = sequencer(config).await?;
+    if behind > 0 && matches!(sequences, Sequences::Embedded(_)) {
+        // Opened again, every sequence of those sections begins at the raised ceiling.
+        sequences.shutdown().await;
+        drop(sequences);
+        sequences = sequencer(config).await?;
     }
-    let numbers = Numbers::new(lines.sequencer(), adjacent);
+    let numbers = Numbers::new(sequences.sequencer(), adjacent);
     numbers.note_overtaken(behind);
-    Ok((lines, numbers))
+    Ok((sequences, numbers))
 }

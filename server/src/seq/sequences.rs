@@ -1,4 +1,4 @@
-//! Which number lines serve this server: its own, or those of a cluster. Opened once at boot; the queues and the operator's
+//! Which sequences serve this server: its own, or those of a cluster. Opened once at boot; the queues and the operator's
 //! commands see a [`Sequencer`] either way.
 
 use std::ops::Deref;
@@ -7,39 +7,39 @@ use std::sync::Arc;
 use seqsvr::client::ClusterSequencer;
 use seqsvr::{Embedded, Sequencer};
 
-/// The number lines of the installation.
+/// The sequences of the installation.
 #[derive(Clone)]
-pub enum Lines {
+pub enum Sequences {
     /// Inside this process, with their ceilings in a file beside the database.
     Embedded(Arc<Embedded>),
     /// In a seqsvr cluster; its operators look after it.
     Cluster(Arc<ClusterSequencer>),
 }
 
-impl Lines {
+impl Sequences {
     /// For those who take numbers.
     pub fn sequencer(&self) -> Arc<dyn Sequencer> {
         match self {
-            Lines::Embedded(embedded) => Arc::<Embedded>::clone(embedded),
-            Lines::Cluster(cluster) => Arc::<ClusterSequencer>::clone(cluster),
+            Sequences::Embedded(embedded) => Arc::<Embedded>::clone(embedded),
+            Sequences::Cluster(cluster) => Arc::<ClusterSequencer>::clone(cluster),
         }
     }
 
     /// Stops what runs in this process.
     pub async fn shutdown(&self) {
-        if let Lines::Embedded(embedded) = self {
+        if let Sequences::Embedded(embedded) = self {
             embedded.shutdown().await;
         }
     }
 }
 
-impl Deref for Lines {
+impl Deref for Sequences {
     type Target = dyn Sequencer;
 
     fn deref(&self) -> &Self::Target {
         match self {
-            Lines::Embedded(embedded) => &**embedded,
-            Lines::Cluster(cluster) => &**cluster,
+            Sequences::Embedded(embedded) => &**embedded,
+            Sequences::Cluster(cluster) => &**cluster,
         }
     }
 }
