@@ -115,10 +115,11 @@ impl Accounts {
         let password_hash = self.0.passwords.hash(password).await?;
         let account = NewAccount { name: name.clone(), password_hash, created_at: self.0.clock.now() };
         let uid = ids.uid().await?;
-        if !self.0.directory.create_account(uid, account).await? {
-            return Err(AccountError::NameTaken);
+        let (signed_in, session) = self.new_session(uid, name);
+        match self.0.directory.create_account(uid, account, Some(session)).await? {
+            true => Ok(signed_in),
+            false => Err(AccountError::NameTaken),
         }
-        self.begin(uid, name).await
     }
 
     /// Begins a session. An unknown name costs as much as a wrong password.
@@ -139,13 +140,20 @@ impl Accounts {
     }
 
     async fn begin(&self, uid: Uid, name: String) -> Result<SignedIn, AccountError> {
+        let (signed_in, session) = self.new_session(uid, name);
+        self.0.directory.create_session(session).await?;
+        Ok(signed_in)
+    }
+
+    /// A session that is to be kept before its token is told.
+    fn new_session(&self, uid: Uid, name: String) -> (SignedIn, Session) {
         let token = Token::random(&mut rand::rng());
         let created_at = self.0.clock.now();
         let lifetime = i64::from(self.0.session_days) * DAY_MS;
         let expires_at = Timestamp(created_at.0 + lifetime);
         let session = Session { token_hash: token.hash(), uid, created_at, expires_at };
-        self.0.directory.create_session(session).await?;
-        Ok(SignedIn { uid, name, token, lifetime_seconds: lifetime.unsigned_abs() / 1_000 })
+        let lifetime_seconds = lifetime.unsigned_abs() / 1_000;
+        (SignedIn { uid, name, token, lifetime_seconds }, session)
     }
 
     /// The session that `token` stands for, if memory has it.

@@ -14,6 +14,9 @@ use crate::domain::Uid;
 /// A burst is this many times the rate.
 const BURST: u32 = 10;
 
+/// The same where each costs the hash of a password: a class that signs up at once passes, and the server is busy for seconds only.
+const HASHED_BURST: u32 = 2;
+
 /// How long sends over WebSockets may wait for the rate of their account.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -33,8 +36,13 @@ pub(super) struct Rate {
 
 impl Rate {
     pub(super) fn new(count: u32, period: Duration) -> Rate {
+        Rate::with_burst(count, period, BURST)
+    }
+
+    /// With a burst of `periods` times the rate.
+    fn with_burst(count: u32, period: Duration, periods: u32) -> Rate {
         let interval = period.checked_div(count).unwrap_or(Duration::ZERO);
-        Rate { interval, burst: interval * count.saturating_mul(BURST) }
+        Rate { interval, burst: interval * count.saturating_mul(periods) }
     }
 
     /// Takes `n` requests out of the allowance that is whole again at `whole`. Refuses without taking anything, and
@@ -80,8 +88,12 @@ struct Seen<K> {
 
 impl<K: Hash + Eq> Buckets<K> {
     fn new(count: u32, period: Duration, capacity: usize) -> Buckets<K> {
+        Buckets::of(Rate::new(count, period), capacity)
+    }
+
+    fn of(rate: Rate, capacity: usize) -> Buckets<K> {
         let seen = Seen { young: HashMap::new(), old: HashMap::new() };
-        Buckets { rate: Rate::new(count, period), half: (capacity / 2).max(1), seen: Mutex::new(seen) }
+        Buckets { rate, half: (capacity / 2).max(1), seen: Mutex::new(seen) }
     }
 
     fn take(&self, key: K, n: u32, now: Instant) -> Result<(), Duration> {
@@ -163,9 +175,10 @@ impl Rates {
         const SECOND: Duration = Duration::from_secs(1);
         const MINUTE: Duration = Duration::from_secs(60);
         let most = limits.remembered_callers;
+        let hashed = |count| Buckets::of(Rate::with_burst(count, MINUTE, HASHED_BURST), most);
         Rates {
-            sign_ups: Buckets::new(limits.sign_ups_per_address_per_minute, MINUTE, most),
-            log_ins: Buckets::new(limits.log_ins_per_address_per_minute, MINUTE, most),
+            sign_ups: hashed(limits.sign_ups_per_address_per_minute),
+            log_ins: hashed(limits.log_ins_per_address_per_minute),
             log_ins_by_name: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
             refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, most),
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),

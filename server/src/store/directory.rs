@@ -47,8 +47,14 @@ pub struct Session {
 /// Names are compared by their lower-case form. Every change is durable when the call returns.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Makes an account under `uid`, which nobody has or had; `false` when the name is taken.
-    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError>;
+    /// Makes an account under `uid`, which nobody has or had, and its `first` session, in one transaction; `false` when the name is
+    /// taken.
+    async fn create_account(
+        &self,
+        uid: Uid,
+        account: NewAccount,
+        first: Option<Session>,
+    ) -> Result<bool, StoreError>;
 
     /// The largest uid of an account; `None` without accounts. New ones get larger uids.
     async fn largest_uid(&self) -> Result<Option<Uid>, StoreError>;

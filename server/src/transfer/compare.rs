@@ -106,7 +106,7 @@ mod tests {
         for n in (19_950..21_100).chain([50_000]) {
             let account =
                 NewAccount { name: n.to_string(), password_hash: String::new(), created_at: Timestamp(0) };
-            assert!(directory.create_account(Uid(n), account).await.expect("memory"));
+            assert!(directory.create_account(Uid(n), account, None).await.expect("memory"));
             told(&store, (Uid(n), n.into()), (Uid(7), n.into()), n.into()).await;
         }
         (store, directory)

@@ -48,7 +48,10 @@ impl World {
         for n in 0..PEOPLE {
             let account =
                 NewAccount { name: format!("p{n}"), password_hash: String::new(), created_at: Timestamp(0) };
-            assert!(directory.create_account(person(n), account).await.expect("memory"), "the name is free");
+            assert!(
+                directory.create_account(person(n), account, None).await.expect("memory"),
+                "the name is free"
+            );
         }
         World {
             rows: Arc::new(MemoryStore::new()),

@@ -153,7 +153,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
             NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
-        assert!(directory.create_account(uid, account).await.expect("memory"), "the name is free");
+        assert!(directory.create_account(uid, account, None).await.expect("memory"), "the name is free");
     }
     let sections = Arc::new(seqsvr::store::Memory::new());
     let numbers = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };

@@ -27,6 +27,16 @@ async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
     assert_eq!((found.uid, found.name.as_str(), found.disabled), (uids[0], "Ann", false));
     assert_eq!(found.password_hash, "hash of Ann");
     assert_eq!(directory.account(uids[0]).await.expect("asked"), Some(found));
+    let account = |name: &str| NewAccount {
+        name: name.to_owned(),
+        password_hash: "a hash".to_owned(),
+        created_at: Timestamp(5),
+    };
+    let first = |n, uid| Some(session(n, Uid(uid), 100));
+    assert!(directory.create_account(Uid(40), account("Cem"), first(40, 40)).await.expect("asked"), "free");
+    assert!(!directory.create_account(Uid(41), account("CEM"), first(41, 41)).await.expect("asked"), "taken");
+    let of = async |n: u8| directory.session(&[n; 32], Timestamp(50)).await.expect("asked").is_some();
+    assert!(of(40).await && !of(41).await, "both or neither");
     assert_eq!(directory.account(Uid(7)).await.expect("asked"), None);
     assert!(directory.set_password(uids[0], "other").await.expect("set"));
     assert!(!directory.set_password(Uid(7), "other").await.expect("asked"));
@@ -41,7 +51,7 @@ async fn create(directory: &dyn Directory, uid: u32, name: &str) -> bool {
         password_hash: format!("hash of {name}"),
         created_at: Timestamp(5),
     };
-    directory.create_account(Uid(uid), account).await.expect("asked")
+    directory.create_account(Uid(uid), account, None).await.expect("asked")
 }
 
 async fn finding(directory: &dyn Directory, uids: &[Uid]) {

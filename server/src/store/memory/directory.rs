@@ -45,7 +45,12 @@ impl MemoryDirectory {
 
 #[async_trait]
 impl Directory for MemoryDirectory {
-    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError> {
+    async fn create_account(
+        &self,
+        uid: Uid,
+        account: NewAccount,
+        first: Option<Session>,
+    ) -> Result<bool, StoreError> {
         let mut state = self.state();
         let key = account.name.to_lowercase();
         if state.names.contains_key(&key) {
@@ -54,6 +59,7 @@ impl Directory for MemoryDirectory {
         let NewAccount { name, password_hash, .. } = account;
         state.names.insert(key, uid);
         state.accounts.insert(uid, Account { uid, name, password_hash, disabled: false });
+        state.sessions.extend(first.map(|session| (session.token_hash, session)));
         Ok(true)
     }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
-use sqlx::{QueryBuilder, Row, Sqlite, sqlite::SqliteRow};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::Db;
 use super::db::{ReadConnection, WriteTx};
@@ -57,7 +59,12 @@ impl SqliteDirectory {
 
 #[async_trait]
 impl Directory for SqliteDirectory {
-    async fn create_account(&self, uid: Uid, account: NewAccount) -> Result<bool, StoreError> {
+    async fn create_account(
+        &self,
+        uid: Uid,
+        account: NewAccount,
+        first: Option<Session>,
+    ) -> Result<bool, StoreError> {
         let NewAccount { name, password_hash, created_at } = account;
         let mut tx = self.write().await?;
         let key = name.to_lowercase();
@@ -79,6 +86,9 @@ impl Directory for SqliteDirectory {
         .bind(created_at.0)
         .execute(&mut *tx)
         .await?;
+        if let Some(session) = &first {
+            insert_session(session).execute(&mut *tx).await?;
+        }
         tx.commit().await?;
         self.names.insert(uid, name.into());
         Ok(true)
@@ -180,13 +190,7 @@ impl Directory for SqliteDirectory {
     }
 
     async fn create_session(&self, session: Session) -> Result<(), StoreError> {
-        let insert =
-            sqlx::query("INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES (?, ?, ?, ?)")
-                .bind(session.token_hash.to_vec())
-                .bind(i64::from(session.uid.0))
-                .bind(session.created_at.0)
-                .bind(session.expires_at.0);
-        self.change(insert).await.map(drop)
+        self.change(insert_session(&session)).await.map(drop)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
@@ -244,6 +248,14 @@ fn account(row: &SqliteRow) -> Result<Account, StoreError> {
     })
 }
 
+fn insert_session(session: &Session) -> Query<'_, Sqlite, SqliteArguments> {
+    sqlx::query("INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES (?, ?, ?, ?)")
+        .bind(session.token_hash.to_vec())
+        .bind(i64::from(session.uid.0))
+        .bind(session.created_at.0)
+        .bind(session.expires_at.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,7 +285,7 @@ mod tests {
                 created_at: Timestamp(0),
             };
             let uid = Uid(10_001 + n);
-            assert!(directory.create_account(uid, account).await.expect("made"), "free");
+            assert!(directory.create_account(uid, account, None).await.expect("made"), "free");
             uids.push(uid);
         }
         uids.extend((0..1_000).map(Uid));

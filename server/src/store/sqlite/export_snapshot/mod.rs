@@ -242,7 +242,7 @@ mod tests {
 
         let before = Tables::begin(&main).await.expect("begun");
         let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
-        SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann).await.expect("made");
+        SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
         assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "an account was made");
 
         let before = Tables::begin(&main).await.expect("begun");
