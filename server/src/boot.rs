@@ -252,7 +252,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     }
 
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
-    let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_marks);
+    let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_watermarks);
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
     let parts = Parts {
         numbers: numbers.clone(),

@@ -26,5 +26,5 @@ pub use sync::InboxSync;
 pub use tokens::Token;
 
 pub use crate::notify::Wake;
-pub use crate::queue::{Mark, Pipeline, SendError};
+pub use crate::queue::{Pipeline, SendError, Watermark};
 pub use crate::seq::{Ids, NumberError};

@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::domain::{Entry, HistoryId, MessageId, RangeQuery, Uid};
 use crate::log_limit::LogLimit;
 use crate::notify::{Notifier, Wake};
-use crate::queue::{Mark, Watermarks};
+use crate::queue::{Watermark, Watermarks};
 use crate::store::{MessageStore, Page, StoreError};
 
 /// How often the log tells of devices that are ahead.
@@ -65,8 +65,8 @@ impl InboxSync {
     }
 
     /// The watermark of `uid`; loaded from storage at the first asking only.
-    pub async fn mark(&self, uid: Uid) -> Result<Mark, StoreError> {
-        self.watermarks.mark(uid).await
+    pub async fn watermark(&self, uid: Uid) -> Result<Watermark, StoreError> {
+        self.watermarks.watermark(uid).await
     }
 
     /// Wake-ups for `uid` until dropped.
@@ -75,12 +75,12 @@ impl InboxSync {
     }
 
     /// Rows after `cursor`; from memory where they all lie there.
-    pub async fn pull(&self, mark: &Mark, cursor: MessageId) -> Result<Pulled, StoreError> {
+    pub async fn pull(&self, watermark: &Watermark, cursor: MessageId) -> Result<Pulled, StoreError> {
         // Read before the rows: one that commits in between must not be skipped (I2).
-        let newest = mark.newest();
-        let page = match self.store.tail(mark.uid(), cursor, self.limits.rows) {
+        let latest = watermark.latest();
+        let page = match self.store.tail(watermark.uid(), cursor, self.limits.rows) {
             Some(page) => page,
-            None => self.store.range(mark.uid(), RangeQuery::after(cursor, self.limits.rows)).await?,
+            None => self.store.range(watermark.uid(), RangeQuery::after(cursor, self.limits.rows)).await?,
         };
         let Page { rows: mut entries, mut more } = page;
         let mut bytes = 0;
@@ -94,20 +94,20 @@ impl InboxSync {
         let synced = match entries.last() {
             Some(last) => {
                 // Visible means committed: a device that has this row must not be told that it is ahead.
-                mark.raise(last.message_id);
+                watermark.raise(last.message_id);
                 last.message_id
             }
-            None => newest,
+            None => latest,
         };
         Ok(Pulled { entries, synced, more })
     }
 
     /// A device says that it has rows beyond the newest one: proof that older files were put back without `tidemark restored`, unless the
     /// device is wrong. Logged once a minute at most, whoever says it.
-    pub fn note_ahead(&self, mark: &Mark, cursor: u64) {
+    pub fn note_ahead(&self, watermark: &Watermark, cursor: u64) {
         let Some(left_out) = self.log.pass() else { return };
         warn!(
-            uid = %mark.uid(), cursor, newest = %mark.newest(), left_out,
+            uid = %watermark.uid(), cursor, newest = %watermark.latest(), left_out,
             "a device has rows that are not here; if older files were put back, stop and run `tidemark restored`"
         );
     }

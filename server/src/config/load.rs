@@ -221,6 +221,10 @@ mod tests {
             let read = (storage.flush_rows, storage.flush_bytes, storage.flush_seconds, storage.flush_chunk);
             assert_eq!(read, (9, 2, 3, 4), "{name} over {text}");
         }
+        let file = file("[storage]\nknown_heads = 5\n[queues]\nknown_marks = 6\n");
+        let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
+        let config = Config::load(&flags, Vec::new()).expect("good");
+        assert_eq!((config.storage.known_latest_ids, config.queues.known_watermarks), (5, 6));
     }
 
     #[test]

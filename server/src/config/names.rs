@@ -10,11 +10,13 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 
 /// Keys that had another name in earlier versions: section, earlier name, name. The field of each has the earlier name as a
 /// serde alias, too, for the reader of files.
-const RENAMED: [(&str, &str, &str); 4] = [
+const RENAMED: [(&str, &str, &str); 6] = [
     ("storage", "fold_rows", "flush_rows"),
     ("storage", "fold_bytes", "flush_bytes"),
     ("storage", "fold_seconds", "flush_seconds"),
     ("storage", "fold_chunk", "flush_chunk"),
+    ("storage", "known_heads", "known_latest_ids"),
+    ("queues", "known_marks", "known_watermarks"),
 ];
 
 /// The name that `key` of `section` has today.

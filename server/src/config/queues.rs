@@ -25,7 +25,8 @@ pub struct QueuesSection {
     /// For how long the sends of a connection wait for one of them that was refused to be sent again.
     pub resend_seconds: u32,
     /// Users whose newest committed id is kept in memory beside those who are connected.
-    pub known_marks: usize,
+    #[serde(alias = "known_marks")]
+    pub known_watermarks: usize,
 }
 
 impl Default for QueuesSection {
@@ -39,7 +40,7 @@ impl Default for QueuesSection {
             number_wait_ms: 500,
             owed_bytes: 64 << 20,
             resend_seconds: 30,
-            known_marks: 1_000_000,
+            known_watermarks: 1_000_000,
         }
     }
 }
@@ -54,6 +55,6 @@ impl QueuesSection {
         within("queues", "number_wait_ms", self.number_wait_ms, 1..=60_000)?;
         within("queues", "owed_bytes", self.owed_bytes, 1..=1 << 40)?;
         within("queues", "resend_seconds", self.resend_seconds, 1..=3_600)?;
-        within("queues", "known_marks", self.known_marks, 1..=100_000_000)
+        within("queues", "known_watermarks", self.known_watermarks, 1..=100_000_000)
     }
 }

@@ -50,8 +50,9 @@ pub struct StorageSection {
     /// Rows that a flush writes in one transaction.
     #[serde(alias = "fold_chunk")]
     pub flush_chunk: usize,
-    /// Users whose newest id is kept in memory.
-    pub known_heads: usize,
+    /// Users whose latest id is kept in memory.
+    #[serde(alias = "known_heads")]
+    pub known_latest_ids: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
     /// Names of messages known to be new.
@@ -81,7 +82,7 @@ impl Default for StorageSection {
             flush_bytes: sqlite.flush_bytes,
             flush_seconds: sqlite.flush_age.as_secs() as u32,
             flush_chunk: sqlite.flush_chunk,
-            known_heads: sqlite.known_heads,
+            known_latest_ids: sqlite.known_latest_ids,
             known_groups: sqlite.known_groups,
             known_new_names: sqlite.known_new_names,
             cached_names: 100_000,
@@ -111,7 +112,7 @@ impl StorageSection {
         check("flush_rows", self.flush_rows)?;
         check("flush_bytes", self.flush_bytes)?;
         check("flush_chunk", self.flush_chunk)?;
-        check("known_heads", self.known_heads)?;
+        check("known_latest_ids", self.known_latest_ids)?;
         check("known_groups", self.known_groups)?;
         check("known_new_names", self.known_new_names)?;
         check("cached_names", self.cached_names)?;
@@ -136,7 +137,7 @@ impl StorageSection {
             flush_bytes: self.flush_bytes,
             flush_age: Duration::from_secs(self.flush_seconds.into()),
             flush_chunk: self.flush_chunk,
-            known_heads: self.known_heads,
+            known_latest_ids: self.known_latest_ids,
             known_groups: self.known_groups,
             known_new_names: self.known_new_names,
         }

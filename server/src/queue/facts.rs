@@ -20,7 +20,7 @@ enum Fact {
     Person(Uid),
     Group(GroupId),
     Row(Uid, MessageId),
-    Mark(Uid, Conversation),
+    ReadMarker(Uid, Conversation),
 }
 
 /// Facts that could not be read, and what that means for an order which needs one.
@@ -50,7 +50,7 @@ fn needs(ask: &Ask) -> impl Iterator<Item = Fact> + '_ {
             });
         }
         Order::Read { conversation, message_id } => {
-            facts.extend([Fact::Row(who, *message_id), Fact::Mark(who, *conversation)]);
+            facts.extend([Fact::Row(who, *message_id), Fact::ReadMarker(who, *conversation)]);
         }
         Order::Group { gid, action, .. } => {
             facts.extend([Fact::Group(*gid), Fact::Person(who)]);
@@ -67,14 +67,14 @@ impl Writer<'_> {
     /// Reads what the decisions of a batch rest on.
     pub(super) async fn facts(&self, asks: &[Ask]) -> (Facts, Unread) {
         let (mut names, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut rows, mut marks) = (Vec::new(), Vec::new());
+        let (mut rows, mut markers) = (Vec::new(), Vec::new());
         for fact in asks.iter().flat_map(needs) {
             match fact {
                 Fact::Sent(who, client_id) => names.push((who, client_id)),
                 Fact::Person(uid) => people.push(uid),
                 Fact::Group(gid) => groups.push(gid),
                 Fact::Row(who, id) => rows.push((who, id)),
-                Fact::Mark(who, conversation) => marks.push((who, conversation)),
+                Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
             }
         }
         people.sort_unstable();
@@ -114,11 +114,11 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
             }
         }
-        let read = all_or_each(&marks, |marks| store.read_markers(marks)).await;
-        for (&(who, conversation), mark) in marks.iter().zip(read) {
-            match mark {
-                Ok(mark) => drop(facts.read_to.insert((who, conversation), mark)),
-                Err(error) => self.unread(&mut unread, Fact::Mark(who, conversation), &error),
+        let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;
+        for (&(who, conversation), marker) in markers.iter().zip(read) {
+            match marker {
+                Ok(marker) => drop(facts.read_to.insert((who, conversation), marker)),
+                Err(error) => self.unread(&mut unread, Fact::ReadMarker(who, conversation), &error),
             }
         }
         (facts, unread)

@@ -35,7 +35,7 @@ use pipeline::Place;
 
 pub use error::SendError;
 pub use pipeline::Pipeline;
-pub use watermark::{Mark, Watermarks};
+pub use watermark::{Watermark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Decides what an order comes to: an answer, or a write. Pure: facts in, decisions out.
 //!
 //! Called by the writer for each batch, in the order of acceptance. It sees its own earlier decisions of the batch
-//! (a group that was just changed, a mark that was just moved, a `client_id` that was just used).
+//! (a group that was just changed, a read marker that was just moved, a `client_id` that was just used).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Facts {
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// Conversations of the rows that read markers name, where those exist and may be marked.
     pub(super) rows: HashMap<(Uid, MessageId), Conversation>,
-    /// Read marks as they stand.
+    /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
 }
 
@@ -137,12 +137,12 @@ impl Planner {
         if self.facts.rows.get(&(who, message_id)) != Some(&conversation) {
             return Err(SendError::NotInConversation);
         }
-        let mark = self.facts.read_to.entry((who, conversation)).or_default();
-        if message_id <= *mark {
-            let known = Accepted { message_id: *mark, sent_at: self.now, repeated: true };
+        let marker = self.facts.read_to.entry((who, conversation)).or_default();
+        if message_id <= *marker {
+            let known = Accepted { message_id: *marker, sent_at: self.now, repeated: true };
             return Ok(Decision::Answer(Ok(known)));
         }
-        *mark = message_id;
+        *marker = message_id;
         let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());

@@ -1,6 +1,6 @@
-//! Watermarks: the newest *committed* id of each user, in memory (I2, S2).
+//! Watermarks: the latest *committed* id of each user, in memory (I2, S2).
 //!
-//! Owns the table of marks. A mark is loaded from the store when first needed, by one load for all who wait, and
+//! Owns the table of watermarks. A watermark is loaded from the store when first needed, by one load for all who wait, and
 //! after that moves only up: by the queues when a commit is durable, or by a reader that saw a newer row.
 //! An up-to-date heartbeat is one atomic read (I8).
 
@@ -17,35 +17,35 @@ use crate::store::{MessageStore, StoreError};
 
 #[derive(Debug)]
 struct Slot {
-    newest: AtomicU64,
+    latest: AtomicU64,
     loaded: OnceCell<()>,
 }
 
 /// A handle on one user's watermark; a cheap clone that stays current.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct Watermark {
     uid: Uid,
     slot: Arc<Slot>,
 }
 
-impl Mark {
-    /// Whose line.
+impl Watermark {
+    /// Whose inbox.
     pub fn uid(&self) -> Uid {
         self.uid
     }
 
-    /// The newest committed id; [`MessageId::ZERO`] in an empty inbox.
-    pub fn newest(&self) -> MessageId {
-        MessageId::new(self.slot.newest.load(Ordering::Acquire)).unwrap_or(MessageId::MAX)
+    /// The latest committed id; [`MessageId::ZERO`] in an empty inbox.
+    pub fn latest(&self) -> MessageId {
+        MessageId::new(self.slot.latest.load(Ordering::Acquire)).unwrap_or(MessageId::MAX)
     }
 
     /// A committed row with this id was seen.
     pub fn raise(&self, seen: MessageId) {
-        self.slot.newest.fetch_max(seen.get(), Ordering::AcqRel);
+        self.slot.latest.fetch_max(seen.get(), Ordering::AcqRel);
     }
 }
 
-/// Keeps what a [`Mark`] points to: a second slot of the same user would not hear what is published to the first.
+/// Keeps what a [`Watermark`] points to: a second slot of the same user would not hear what is published to the first.
 #[derive(Clone, Debug)]
 struct KeepUsed;
 
@@ -58,7 +58,7 @@ impl Lifecycle<Uid, Arc<Slot>> for KeepUsed {
     }
 }
 
-/// All marks in memory.
+/// All watermarks in memory.
 #[derive(Clone)]
 pub struct Watermarks {
     store: Arc<dyn MessageStore>,
@@ -66,36 +66,37 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Marks of `store`, at most about `most` of them unless more are in use.
+    /// Watermarks of `store`, at most about `most` of them unless more are in use.
     pub fn new(store: Arc<dyn MessageStore>, most: usize) -> Watermarks {
         let weight = u64::try_from(most).unwrap_or(u64::MAX);
         let slots = Cache::with(most, weight, UnitWeighter, DefaultHashBuilder::default(), KeepUsed);
         Watermarks { store, slots: Arc::new(slots) }
     }
 
-    /// The mark of `uid`, loaded. Many who ask at once share one load.
-    pub async fn mark(&self, uid: Uid) -> Result<Mark, StoreError> {
-        let mark = Mark { uid, slot: self.slot(uid) };
-        mark.slot
+    /// The watermark of `uid`, loaded. Many who ask at once share one load.
+    pub async fn watermark(&self, uid: Uid) -> Result<Watermark, StoreError> {
+        let watermark = Watermark { uid, slot: self.slot(uid) };
+        watermark
+            .slot
             .loaded
             .get_or_try_init(|| async {
                 // Raising takes the maximum: what a queue published during a slow load stays.
-                mark.raise(self.store.watermark(uid).await?);
+                watermark.raise(self.store.watermark(uid).await?);
                 Ok::<(), StoreError>(())
             })
             .await?;
-        Ok(mark)
+        Ok(watermark)
     }
 
     /// A row of `uid` with this id is durable and visible.
     pub fn publish(&self, uid: Uid, id: MessageId) {
         let slot = self.slot(uid);
-        slot.newest.fetch_max(id.get(), Ordering::AcqRel);
-        // The newest committed id needs no loading any more. Failing to set means a load is under way or done.
+        slot.latest.fetch_max(id.get(), Ordering::AcqRel);
+        // The latest committed id needs no loading any more. Failing to set means a load is under way or done.
         let _ = slot.loaded.set(());
     }
 
-    /// Reads the newest ids of `uids` again, after a commit of unknown outcome.
+    /// Reads the latest ids of `uids` again, after a commit of unknown outcome.
     pub async fn reload(&self, uids: &[Uid]) -> Result<(), StoreError> {
         let newest = self.store.newest(uids).await?;
         uids.iter().zip(newest).for_each(|(uid, newest)| self.publish(*uid, newest));
@@ -104,7 +105,7 @@ impl Watermarks {
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {
         let new =
-            || Ok::<_, Infallible>(Arc::new(Slot { newest: AtomicU64::new(0), loaded: OnceCell::new() }));
+            || Ok::<_, Infallible>(Arc::new(Slot { latest: AtomicU64::new(0), loaded: OnceCell::new() }));
         let Ok(slot) = self.slots.get_or_insert_with(&uid, new);
         slot
     }
@@ -120,29 +121,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_mark_in_use_stays_current_while_others_are_forgotten() {
+    async fn a_watermark_in_use_stays_current_while_others_are_forgotten() {
         const MOST: u32 = 100;
         let watermarks = Watermarks::new(Arc::new(MemoryStore::new()), MOST as usize);
-        let used = watermarks.mark(Uid(1)).await.expect("memory");
+        let used = watermarks.watermark(Uid(1)).await.expect("memory");
         for uid in 2..2 + 10 * MOST {
-            watermarks.mark(Uid(uid)).await.expect("memory");
+            watermarks.watermark(Uid(uid)).await.expect("memory");
         }
         assert!(watermarks.slots.len() <= 2 * MOST as usize, "{} are known", watermarks.slots.len());
 
         watermarks.publish(Uid(1), id(9));
-        assert_eq!(used.newest(), id(9));
+        assert_eq!(used.latest(), id(9));
     }
 
     #[tokio::test]
-    async fn more_marks_may_be_in_use_than_are_kept_otherwise() {
+    async fn more_watermarks_may_be_in_use_than_are_kept_otherwise() {
         let watermarks = Watermarks::new(Arc::new(MemoryStore::new()), 1);
         let mut used = Vec::new();
         for uid in 1..=1_000 {
-            used.push(watermarks.mark(Uid(uid)).await.expect("memory"));
+            used.push(watermarks.watermark(Uid(uid)).await.expect("memory"));
         }
-        for mark in &used {
-            watermarks.publish(mark.uid(), id(3));
+        for watermark in &used {
+            watermarks.publish(watermark.uid(), id(3));
         }
-        assert!(used.iter().all(|mark| mark.newest() == id(3)));
+        assert!(used.iter().all(|watermark| watermark.latest() == id(3)));
     }
 }

@@ -258,9 +258,9 @@ impl Writer<'_> {
                 let records = store.sent(&[(content.sender, client_id)]).await;
                 records.ok().and_then(|mut records| records.pop().flatten()).map(|sent| sent.message_id)
             }
-            (None, Some(mark)) => {
+            (None, Some(marker)) => {
                 let stands = store.read_to(content.sender, content.target).await;
-                stands.ok().filter(|stands| *stands >= mark)
+                stands.ok().filter(|stands| *stands >= marker)
             }
             (None, None) => None,
         };

@@ -123,15 +123,15 @@ struct Mover<'a> {
     /// Whether a conversation or a person exists here.
     known: HashMap<Conversation, bool>,
     /// How far the user has read here.
-    marks: HashMap<Conversation, MessageId>,
+    markers: HashMap<Conversation, MessageId>,
     done: Appended,
 }
 
 impl<'a> Mover<'a> {
     fn new(to: Installation<'a>, from: Uid, into: Uid) -> Mover<'a> {
         let (ids, moved) = (HashMap::new(), HashMap::new());
-        let (known, marks) = (HashMap::new(), HashMap::new());
-        Mover { to, from, into, ids, moved, known, marks, done: Appended::default() }
+        let (known, markers) = (HashMap::new(), HashMap::new());
+        Mover { to, from, into, ids, moved, known, markers, done: Appended::default() }
     }
 
     async fn rows(&mut self, entries: Vec<Entry>) -> Result<(), TransferError> {
@@ -155,7 +155,7 @@ impl<'a> Mover<'a> {
         let mut rows = Vec::with_capacity(fitting.len());
         for (old, content) in fitting {
             let copy = content.client_id.and_then(|_| there.next().flatten());
-            let Some(content) = self.with_mark(content).await? else { continue };
+            let Some(content) = self.with_marker(content).await? else { continue };
             let conversation = content.conversation(self.into);
             let message_id = match copy {
                 Some(message_id) => {
@@ -208,8 +208,8 @@ impl<'a> Mover<'a> {
     }
 
     /// A read marker with the new id of the row that it names, or of the last one before it; `None` when it leads no
-    /// further than the mark that is there. Other rows as they are.
-    async fn with_mark(&mut self, content: Content) -> Result<Option<Content>, StoreError> {
+    /// further than the marker that is there. Other rows as they are.
+    async fn with_marker(&mut self, content: Content) -> Result<Option<Content>, StoreError> {
         let (Kind::ReadMarker, Some(old)) = (content.kind, content.body.read_to()) else {
             return Ok(Some(content));
         };
@@ -218,12 +218,12 @@ impl<'a> Mover<'a> {
         let before = moved.partition_point(|(id, _)| *id <= old);
         // Copies that were there keep their places, so the new ids need not grow with the old ones.
         let new = moved[..before].iter().map(|(_, new)| *new).max().unwrap_or_default();
-        let mark = match self.marks.get(&conversation) {
-            Some(mark) => *mark,
+        let marker = match self.markers.get(&conversation) {
+            Some(marker) => *marker,
             None => self.to.store.read_to(self.into, conversation).await?,
         };
-        self.marks.insert(conversation, mark.max(new));
-        if new <= mark {
+        self.markers.insert(conversation, marker.max(new));
+        if new <= marker {
             self.done.already += 1;
             return Ok(None);
         }

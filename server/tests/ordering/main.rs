@@ -30,7 +30,7 @@ async fn a_stalled_commit_holds_back_what_comes_after_it() {
         let second = tokio::spawn(process.messages.submit(ann, to(bob, 2, "second")));
         process.idle().await;
         assert!(world.inbox(bob).await.is_empty(), "nothing may be visible behind a commit under way");
-        assert_eq!(process.sync.mark(bob).await.expect("memory").newest(), MessageId::ZERO);
+        assert_eq!(process.sync.watermark(bob).await.expect("memory").latest(), MessageId::ZERO);
         process.store.release();
         assert!(first.await.expect("runs").is_ok() && second.await.expect("runs").is_ok());
         process.queues.stop().await;
@@ -164,7 +164,7 @@ async fn a_panicking_writer_is_replaced_and_other_queues_notice_nothing() {
         let inbox = world.inbox(even).await;
         assert_eq!(said(&inbox), [name(1), name(3)]);
         assert_eq!(inbox[0].message_id, taken_over);
-        assert_eq!(process.sync.mark(even).await.expect("memory").newest(), inbox[1].message_id);
+        assert_eq!(process.sync.watermark(even).await.expect("memory").latest(), inbox[1].message_id);
     }
 }
 
@@ -322,18 +322,18 @@ async fn an_up_to_date_heartbeat_touches_no_storage() {
     let process = world.start(options(4)).await;
     let (ann, bob) = (person(0), person(1));
     process.insist(ann, to(bob, 1, "hi")).await;
-    process.sync.mark(bob).await.expect("memory");
+    process.sync.watermark(bob).await.expect("memory");
     let asked = process.store.asked();
     for _ in 0..1_000 {
-        let mark = process.sync.mark(bob).await.expect("from memory");
-        assert!(mark.newest() > MessageId::ZERO);
+        let watermark = process.sync.watermark(bob).await.expect("from memory");
+        assert!(watermark.latest() > MessageId::ZERO);
     }
     assert_eq!(process.store.asked(), asked);
     // The first heartbeat after a start loads the watermark, once for all who ask.
     let restarted = world.start(options(4)).await;
     let asked = restarted.store.asked();
-    let (first, second) = tokio::join!(restarted.sync.mark(bob), restarted.sync.mark(bob));
-    assert_eq!(first.expect("memory").newest(), second.expect("memory").newest());
+    let (first, second) = tokio::join!(restarted.sync.watermark(bob), restarted.sync.watermark(bob));
+    assert_eq!(first.expect("memory").latest(), second.expect("memory").latest());
     assert_eq!(restarted.store.asked() - asked, 1);
 }
 

@@ -195,10 +195,10 @@ impl Process {
         let sync = self.sync.clone();
         tokio::spawn(async move {
             let wake = sync.watch(uid);
-            let mark = sync.mark(uid).await.expect("memory");
+            let watermark = sync.watermark(uid).await.expect("memory");
             let (mut cursor, mut seen) = (MessageId::ZERO, Vec::new());
             while seen.len() < rows {
-                let pulled = sync.pull(&mark, cursor).await.expect("memory");
+                let pulled = sync.pull(&watermark, cursor).await.expect("memory");
                 seen.extend(pulled.entries.iter().map(|entry| entry.message_id));
                 cursor = pulled.synced.max(cursor);
                 if pulled.entries.is_empty() {

@@ -35,7 +35,7 @@ pub(in crate::http) async fn me(
     Session(session): Session,
 ) -> Result<Response, Problem> {
     let name = accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
-    let seq = sync.mark(session.uid).await?.newest().get();
+    let seq = sync.watermark(session.uid).await?.latest().get();
     Ok(json(StatusCode::OK, &Me { uid: session.uid.0, name, seq, history: sync.history().to_string() }))
 }
 

@@ -108,7 +108,7 @@ pub(in crate::http) async fn seq(
     State(sync): State<InboxSync>,
     Session(session): Session,
 ) -> Result<Response, Problem> {
-    let seq = sync.mark(session.uid).await?.newest().get();
+    let seq = sync.watermark(session.uid).await?.latest().get();
     Ok(json(StatusCode::OK, &Seq { seq, history: sync.history().to_string() }))
 }
 

@@ -71,7 +71,7 @@ pub(super) async fn open(
             Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", detail)
         })?),
     };
-    let mark = state.sync.mark(live.uid).await?;
+    let watermark = state.sync.watermark(live.uid).await?;
     let limits = &state.settings.limits;
     let rate = Rate::new(limits.frames_per_connection_per_second, Duration::from_secs(1));
     let most = limits.frame_bytes.saturating_mul(HARD_LIMIT);
@@ -85,7 +85,7 @@ pub(super) async fn open(
     Ok(handshake.complete(async move |stream| {
         let stream = Metered::new(stream, rate);
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(options)).await;
-        let session = Box::new(Session::new(state, live, mark, network));
+        let session = Box::new(Session::new(state, live, watermark, network));
         if session::run(&mut socket, session).await.is_unread() {
             linger(socket.get_mut().inner()).await;
         }

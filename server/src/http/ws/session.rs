@@ -19,7 +19,7 @@ use super::frame::{self, BadFrame, ClientFrame};
 use super::meter::Flood;
 use super::pace::Pace;
 use crate::app::messages::Draft;
-use crate::app::{LiveSession, Mark, Pipeline, Wake};
+use crate::app::{LiveSession, Pipeline, Wake, Watermark};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
@@ -39,7 +39,7 @@ type Answer = Pin<Box<dyn Future<Output = Option<Utf8Bytes>> + Send>>;
 pub(super) struct Session {
     state: HttpState,
     live: Arc<LiveSession>,
-    mark: Mark,
+    watermark: Watermark,
     wake: Wake,
     history: HistoryId,
     /// What the device has; nothing is known before its first heartbeat.
@@ -61,8 +61,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A connection of `live`, whose line stands at `mark`, from `network`.
-    pub(super) fn new(state: HttpState, live: Arc<LiveSession>, mark: Mark, network: Origin) -> Session {
+    /// A connection of `live`, whose inbox stands at `watermark`, from `network`.
+    pub(super) fn new(
+        state: HttpState,
+        live: Arc<LiveSession>,
+        watermark: Watermark,
+        network: Origin,
+    ) -> Session {
         let heard = Instant::now();
         let limits = &state.settings.limits;
         let history = state.sync.history();
@@ -72,14 +77,14 @@ impl Session {
             unacknowledged: false,
             pipeline: state.messages.pipeline(),
             answers: FuturesUnordered::new(),
-            alive: (mark.newest(), frame::alive(mark.newest(), history)),
+            alive: (watermark.latest(), frame::alive(watermark.latest(), history)),
             heard,
             pace: Pace::new(limits, heard),
             network,
             leaving: None,
             state,
             live,
-            mark,
+            watermark,
             history,
         }
     }
@@ -151,7 +156,7 @@ impl Session {
         let mut silence = pin!(sleep_until(self.heard + patience));
         let most = self.state.settings.limits.sends_in_flight;
         let seconds = self.state.settings.server.heartbeat_seconds;
-        let welcome = frame::welcome(self.uid(), self.mark.newest(), self.history, seconds);
+        let welcome = frame::welcome(self.uid(), self.watermark.latest(), self.history, seconds);
         self.say(socket, welcome).await?;
         loop {
             self.flush(socket, patience).await?;
@@ -251,19 +256,19 @@ impl Session {
 
     /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
     async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
-        let newest = self.mark.newest();
-        let cursor = MessageId::new(seq).map_or(newest, |seq| seq.min(newest));
-        if seq > newest.get() {
+        let latest = self.watermark.latest();
+        let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
+        if seq > latest.get() {
             self.state.metrics.cursors_ahead.inc();
-            self.state.sync.note_ahead(&self.mark, seq);
+            self.state.sync.note_ahead(&self.watermark, seq);
         }
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
-        if cursor < newest {
+        if cursor < latest {
             return self.catch_up(socket, cursor).await;
         }
         self.state.metrics.heartbeats_alive.inc();
-        if self.alive.0 != newest {
-            self.alive = (newest, frame::alive(newest, self.history));
+        if self.alive.0 != latest {
+            self.alive = (latest, frame::alive(latest, self.history));
         }
         let alive = self.alive.1.clone();
         self.say(socket, alive).await
@@ -275,7 +280,7 @@ impl Session {
             sleep(wait).await;
         }
         let charge = self.room(socket, cursor).await?;
-        match self.state.sync.pull(&self.mark, cursor).await {
+        match self.state.sync.pull(&self.watermark, cursor).await {
             Ok(pulled) if pulled.entries.is_empty() => {
                 self.state.metrics.heartbeats_alive.inc();
                 self.say(socket, frame::alive(pulled.synced, self.history)).await
@@ -291,14 +296,14 @@ impl Session {
     /// Sends, unasked, what is newer than the cursor.
     async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
         match self.cursor {
-            Some(cursor) if cursor < self.mark.newest() => self.push(socket, cursor).await,
+            Some(cursor) if cursor < self.watermark.latest() => self.push(socket, cursor).await,
             _ => Continue(()),
         }
     }
 
     async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
         let charge = self.room(socket, cursor).await?;
-        let Ok(pulled) = self.state.sync.pull(&self.mark, cursor).await else {
+        let Ok(pulled) = self.state.sync.pull(&self.watermark, cursor).await else {
             // Nobody asked; the next heartbeat will, and is told.
             return Continue(());
         };
@@ -317,7 +322,7 @@ impl Session {
             self.send_off(socket).await?;
         }
         let limits = &self.state.settings.limits;
-        let rows = self.mark.newest().get().saturating_sub(cursor.get());
+        let rows = self.watermark.latest().get().saturating_sub(cursor.get());
         let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(limits.entries_rows);
         // A character has up to six bytes in JSON. One row goes whatever it weighs.
         let row = limits.text_characters.saturating_mul(6) + ROW_BYTES;

@@ -101,14 +101,14 @@ impl World {
         let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
         let (state, live) = state(store.clone(), config).await;
         let messages = state.messages.clone();
-        let mark = state.sync.mark(BOB).await.expect("memory");
+        let watermark = state.sync.watermark(BOB).await.expect("memory");
         let network = Origin::of(std::net::Ipv4Addr::LOCALHOST.into());
         let (client, incoming) = unbounded_channel();
         let (outgoing, server) = unbounded_channel();
         let blocked = Arc::new(AtomicBool::new(false));
         let mut pipe = Pipe { incoming, outgoing, blocked: blocked.clone() };
         let session = tokio::spawn(async move {
-            run(&mut pipe, Box::new(Session::new(state, live, mark, network))).await;
+            run(&mut pipe, Box::new(Session::new(state, live, watermark, network))).await;
         });
         World { store, messages, said: 0, client, server, blocked, session }
     }

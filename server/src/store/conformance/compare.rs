@@ -78,8 +78,8 @@ async fn same_conversations(
     let with_users = universe.uids.iter().map(|other| Conversation::User(*other));
     let in_groups = universe.gids.iter().map(|gid| Conversation::Group(*gid));
     for conversation in with_users.chain(in_groups) {
-        let marks = (left.read_to(uid, conversation).await, right.read_to(uid, conversation).await);
-        assert_eq!(marks.0.expect("read"), marks.1.expect("read"), "{uid} in {conversation}");
+        let markers = (left.read_to(uid, conversation).await, right.read_to(uid, conversation).await);
+        assert_eq!(markers.0.expect("read"), markers.1.expect("read"), "{uid} in {conversation}");
         for (before, limit) in [(None, 2), (None, 1_000), (Some(id(universe.newest / 2)), 2)] {
             let pages = (
                 left.conversation(uid, conversation, before, limit).await,

@@ -23,7 +23,7 @@ pub enum Move {
     /// The copies of some acceptance are delivered, to so many of those who are owed one.
     Deliver(u8, u8),
     /// A read marker.
-    Mark(u8, u8, u8),
+    ReadMarker(u8, u8, u8),
     /// The same message once more, under new numbers.
     Repeat(u8),
     /// A message whose number is not larger.
@@ -105,9 +105,9 @@ impl History {
                 let rows = some.map(|to| member_row(to.uid, self.next(to.uid), to.epoch.0)).collect();
                 Some(Write::Deliver(Deliver { acceptance, content, rows }))
             }
-            Move::Mark(owner, other, read_to) => {
+            Move::ReadMarker(owner, other, read_to) => {
                 let (owner, other) = (user(u32::from(owner)), user(u32::from(other)));
-                let content = mark(owner, Conversation::User(other), u64::from(read_to));
+                let content = read_marker(owner, Conversation::User(other), u64::from(read_to));
                 let row = row(owner, self.next(owner));
                 Some(Write::Accept(accept(content, vec![row], vec![])))
             }

@@ -50,8 +50,8 @@ macro_rules! message_store_conformance {
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;
             reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,
-                a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_mark,
-                conversations_come_newest_first, a_conversation_is_read_downwards, a_mark_only_grows,
+                a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_read_marker,
+                conversations_come_newest_first, a_conversation_is_read_downwards, a_read_marker_only_grows,
                 inboxes_are_apart, the_history_stays;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,
@@ -104,7 +104,7 @@ pub fn said(sender: Uid, target: Conversation, name: u128, text: &str) -> Arc<Co
 }
 
 /// "`owner` has read `conversation` up to `read_to`".
-pub fn mark(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<Content> {
+pub fn read_marker(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<Content> {
     Arc::new(Content {
         kind: Kind::ReadMarker,
         sender: owner,

@@ -1,4 +1,4 @@
-//! Ranges, tails, conversations and marks.
+//! Ranges, tails, conversations and read markers.
 
 use super::*;
 use crate::domain::{Bound, Direction};
@@ -85,12 +85,12 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
 }
 
 /// Own messages and read markers are not unread.
-pub async fn unread_counts_others_messages_beyond_the_mark(store: &dyn MessageStore) {
+pub async fn unread_counts_others_messages_beyond_the_read_marker(store: &dyn MessageStore) {
     ten_messages(store).await;
     told(store, (BOB, 101), (ANN, 101), 50).await;
     let unread = async || store.conversations(BOB, 10).await.expect("read")[0].clone();
     assert_eq!((unread().await.unread, unread().await.read_to), (10, MessageId::ZERO));
-    let marker = accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
+    let marker = accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
     accepted(store, marker).await;
     let summary = unread().await;
     assert_eq!((summary.unread, summary.read_to), (3, id(70)));
@@ -118,7 +118,7 @@ pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
 pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
     ten_messages(store).await;
     told(store, (CAT, 1), (BOB, 101), 60).await;
-    accepted(store, accept(mark(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![])).await;
+    accepted(store, accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![])).await;
     let read = async |before: Option<u64>, limit| {
         let page = store.conversation(BOB, WITH_ANN, before.map(id), limit).await.expect("read");
         (numbers(&page), page.more)
@@ -130,11 +130,11 @@ pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
     assert_eq!(read(Some(0), 3).await, (vec![], false));
 }
 
-/// A late, smaller mark changes nothing.
-pub async fn a_mark_only_grows(store: &dyn MessageStore) {
+/// A late, smaller read marker changes nothing.
+pub async fn a_read_marker_only_grows(store: &dyn MessageStore) {
     ten_messages(store).await;
     for (n, read_to) in [(101, 70), (102, 30)] {
-        accepted(store, accept(mark(BOB, WITH_ANN, read_to), vec![row(BOB, n)], vec![])).await;
+        accepted(store, accept(read_marker(BOB, WITH_ANN, read_to), vec![row(BOB, n)], vec![])).await;
     }
     assert_eq!(store.read_to(BOB, WITH_ANN).await.expect("read"), id(70));
     assert_eq!(store.read_to(ANN, Conversation::User(BOB)).await.expect("read"), MessageId::ZERO);

@@ -210,7 +210,7 @@ impl Committer {
             }
             self.show(judged.applied);
         }
-        self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
+        self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.shared.condition.committed();
         self.trial_at = None;
         for (reply, done) in replies.into_iter().zip(judged.done) {
@@ -262,11 +262,11 @@ impl Committer {
             self.ledger.needs(write, &mut needs);
         }
         let view = self.shared.memory.view();
-        let mut heads = Vec::new();
-        for uid in needs.heads {
+        let mut latest_ids = Vec::new();
+        for uid in needs.latest_ids {
             match view.newest(uid) {
-                Some(newest) => self.ledger.learn_head(uid, newest),
-                None => heads.push(uid),
+                Some(newest) => self.ledger.learn_latest_id(uid, newest),
+                None => latest_ids.push(uid),
             }
         }
         let mut names = Vec::new();
@@ -277,10 +277,10 @@ impl Committer {
                 names.push(name);
             }
         }
-        if !heads.is_empty() {
-            let stored = lookup::heads(self.shared.db.service(), heads.iter().copied()).await?;
-            for uid in heads {
-                self.ledger.learn_head(uid, stored.get(&uid).copied().unwrap_or_default());
+        if !latest_ids.is_empty() {
+            let stored = lookup::latest_ids(self.shared.db.service(), latest_ids.iter().copied()).await?;
+            for uid in latest_ids {
+                self.ledger.learn_latest_id(uid, stored.get(&uid).copied().unwrap_or_default());
             }
         }
         if !names.is_empty() {

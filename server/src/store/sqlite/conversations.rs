@@ -10,7 +10,7 @@ use super::read::Reader;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId};
 use crate::store::{StoreError, Summary};
 
-/// Newest row that is not a read marker, and mark.
+/// Newest row that is not a read marker, and how far it is read.
 #[derive(Clone, Copy, Default)]
 struct Line {
     last: MessageId,
@@ -44,7 +44,7 @@ impl Reader<'_> {
                         lines.entry(content.conversation(self.uid)).or_default().last = *message_id;
                     }
                 }
-                for (conversation, read_to) in &inbox.marks {
+                for (conversation, read_to) in &inbox.read_markers {
                     let line = lines.entry(*conversation).or_default();
                     line.read_to = line.read_to.max(*read_to);
                 }
@@ -96,8 +96,9 @@ impl Reader<'_> {
         }
         newest.extend(self.entries(&missing).await?.into_iter().map(|entry| (entry.message_id, entry)));
 
-        let marks: Vec<_> = lines.iter().map(|(conversation, line)| (*conversation, line.read_to)).collect();
-        let stored = self.unread(&marks, Summary::MOST_UNREAD).await?;
+        let markers: Vec<_> =
+            lines.iter().map(|(conversation, line)| (*conversation, line.read_to)).collect();
+        let stored = self.unread(&markers, Summary::MOST_UNREAD).await?;
         let mut summaries = Vec::with_capacity(lines.len());
         for ((conversation, line), stored) in lines.iter().zip(stored) {
             let last = newest.remove(&line.last);

@@ -14,7 +14,7 @@ impl Shared {
         if missing.is_empty() {
             return Ok(recent.into_iter().flatten().collect());
         }
-        let stored = lookup::heads(self.db.service(), missing).await?;
+        let stored = lookup::latest_ids(self.db.service(), missing).await?;
         let newest = |(uid, recent): (&Uid, Option<MessageId>)| {
             recent.or_else(|| stored.get(uid).copied()).unwrap_or_default()
         };
@@ -49,10 +49,10 @@ impl Shared {
         if of.is_empty() {
             return Ok(Vec::new());
         }
-        // Memory holds the marks of some time only, so the tables are always asked.
+        // Memory holds the read markers of some time only, so the tables are always asked.
         let view = self.memory.view();
         let stored = lookup::read_markers(self.db.service(), of).await?;
-        let recent = |(uid, conversation): &(Uid, Conversation)| view.mark(*uid, *conversation);
+        let recent = |(uid, conversation): &(Uid, Conversation)| view.read_marker(*uid, *conversation);
         Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
     }
 }

@@ -184,7 +184,7 @@ impl Flush {
                     entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
                 }
                 if from == 0 {
-                    conversations.extend(inbox.marks.iter().map(|&(conversation, read_to)| {
+                    conversations.extend(inbox.read_markers.iter().map(|&(conversation, read_to)| {
                         ConversationRow {
                             key: key.clone(),
                             owner: receiver,

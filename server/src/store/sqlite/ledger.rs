@@ -53,7 +53,7 @@ pub(super) struct Known {
 /// What must be learnt before a batch can be judged.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    pub(super) heads: HashSet<Uid>,
+    pub(super) latest_ids: HashSet<Uid>,
     pub(super) names: HashSet<(Uid, ClientId)>,
     pub(super) groups: HashSet<GroupId>,
 }
@@ -70,18 +70,18 @@ const ROOMY: usize = 65_536;
 #[derive(Default)]
 pub(super) struct Ledger {
     /// Of this batch; between two batches they are among the remembered ones.
-    heads: HashMap<Uid, MessageId>,
+    latest_ids: HashMap<Uid, MessageId>,
     taken: HashSet<(Uid, ClientId)>,
     open: BTreeMap<AcceptanceId, Open>,
     accepted: AcceptanceId,
-    /// Of this batch, like `heads`.
+    /// Of this batch, like `latest_ids`.
     groups: HashMap<GroupId, Known>,
     remembered: Option<Remembered>,
 }
 
 /// What earlier batches knew, as far as there is room: what was used least goes first.
 struct Remembered {
-    heads: Cache<Uid, MessageId>,
+    latest_ids: Cache<Uid, MessageId>,
     groups: Cache<GroupId, Known>,
 }
 
@@ -126,12 +126,12 @@ impl Ledger {
             },
         };
         for uid in rows.iter().map(|row| row.receiver) {
-            if self.heads.contains_key(&uid) {
+            if self.latest_ids.contains_key(&uid) {
                 continue;
             }
-            match self.remembered.as_ref().and_then(|remembered| remembered.heads.get(&uid)) {
-                Some(newest) => _ = self.heads.insert(uid, *newest),
-                None => _ = needs.heads.insert(uid),
+            match self.remembered.as_ref().and_then(|remembered| remembered.latest_ids.get(&uid)) {
+                Some(newest) => _ = self.latest_ids.insert(uid, *newest),
+                None => _ = needs.latest_ids.insert(uid),
             }
         }
         if let Conversation::Group(gid) = target
@@ -145,8 +145,8 @@ impl Ledger {
     }
 
     /// Learns the newest id of a user.
-    pub(super) fn learn_head(&mut self, uid: Uid, newest: MessageId) {
-        self.heads.insert(uid, newest);
+    pub(super) fn learn_latest_id(&mut self, uid: Uid, newest: MessageId) {
+        self.latest_ids.insert(uid, newest);
     }
 
     /// Learns that a name is taken.
@@ -166,21 +166,21 @@ impl Ledger {
 
     /// Ends a batch: names are in memory now; newest ids and groups are remembered, so many of each. What is forgotten is learnt
     /// again when it is needed.
-    pub(super) fn settle(&mut self, most_heads: usize, most_groups: usize) {
+    pub(super) fn settle(&mut self, most_latest_ids: usize, most_groups: usize) {
         self.taken.clear();
         let remembered = self.remembered.get_or_insert_with(|| Remembered {
-            heads: Cache::new(most_heads.max(1)),
+            latest_ids: Cache::new(most_latest_ids.max(1)),
             groups: Cache::new(most_groups.max(1)),
         });
-        for (uid, newest) in self.heads.drain() {
-            remembered.heads.insert(uid, newest);
+        for (uid, newest) in self.latest_ids.drain() {
+            remembered.latest_ids.insert(uid, newest);
         }
         for (gid, known) in self.groups.drain() {
             remembered.groups.insert(gid, known);
         }
-        if self.heads.capacity() > ROOMY {
+        if self.latest_ids.capacity() > ROOMY {
             // A replay has a batch of everybody.
-            self.heads = HashMap::new();
+            self.latest_ids = HashMap::new();
         }
     }
 
@@ -207,7 +207,7 @@ impl Ledger {
                 Write::Deliver(_) => continue,
             };
             for row in rows {
-                if let Some(&newest) = self.heads.get(&row.receiver)
+                if let Some(&newest) = self.latest_ids.get(&row.receiver)
                     && row.message_id <= newest
                 {
                     behind.insert(row.receiver, newest);
@@ -289,7 +289,7 @@ impl Ledger {
     fn stored(&self, rows: &[Row], copied: &[Copied]) -> Result<Vec<(Uid, MessageId)>, Done> {
         let mut stored = Vec::with_capacity(rows.len());
         for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
-            let newest = self.heads.get(&row.receiver).copied().unwrap_or_default();
+            let newest = self.latest_ids.get(&row.receiver).copied().unwrap_or_default();
             if row.message_id <= newest {
                 return Err(Done::Rejected(format!(
                     "id {} is not larger than the newest of user {}",
@@ -360,7 +360,7 @@ impl Ledger {
         let mut applied = Vec::with_capacity(rows.len());
         let mut closed = None;
         for &(uid, id) in rows {
-            let before = self.heads.insert(uid, id);
+            let before = self.latest_ids.insert(uid, id);
             let base = before.unwrap_or_else(|| MessageId::new(id.get() - 1).unwrap_or_default());
             if base >= id {
                 return Err(Contradiction(format!("id {id} follows {base} for user {uid}")));

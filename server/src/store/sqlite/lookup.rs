@@ -22,7 +22,7 @@ use crate::store::{Sent, StoreError};
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
 /// The newest ids of these users; those without rows are absent.
-pub(super) async fn heads(
+pub(super) async fn latest_ids(
     executor: impl SqliteExecutor<'_>,
     uids: impl IntoIterator<Item = Uid>,
 ) -> Result<HashMap<Uid, MessageId>, StoreError> {
@@ -35,13 +35,13 @@ pub(super) async fn heads(
     .bind(json!(keys).to_string())
     .fetch_all(executor)
     .await?;
-    let mut heads = HashMap::with_capacity(rows.len());
+    let mut latest_ids = HashMap::with_capacity(rows.len());
     for row in rows {
         if let Some(newest) = row.try_get::<Option<i64>, _>(1)? {
-            heads.insert(uid(&row, 0)?, message_id(newest)?);
+            latest_ids.insert(uid(&row, 0)?, message_id(newest)?);
         }
     }
-    Ok(heads)
+    Ok(latest_ids)
 }
 
 /// These rows of these inboxes, as far as they are there.
@@ -81,11 +81,11 @@ pub(super) async fn read_markers(
     .bind(json!(keys).to_string())
     .fetch_all(executor)
     .await?;
-    let mark = |row: &SqliteRow| match row.try_get::<Option<i64>, _>(0)? {
+    let marker = |row: &SqliteRow| match row.try_get::<Option<i64>, _>(0)? {
         Some(read_to) => message_id(read_to),
         None => Ok(MessageId::ZERO),
     };
-    rows.iter().map(mark).collect()
+    rows.iter().map(marker).collect()
 }
 
 /// The idempotency records under these names; names that are free are absent.

@@ -39,7 +39,7 @@ pub(super) struct Inbox {
     /// By id.
     pub(super) rows: Vec<(MessageId, Arc<Content>)>,
     /// The largest read markers among the rows, by conversation.
-    pub(super) marks: Vec<(Conversation, MessageId)>,
+    pub(super) read_markers: Vec<(Conversation, MessageId)>,
 }
 
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl Memtable {
         if group.is_some() || closed.is_some() {
             self.change_group(group, closed);
         }
-        let mark = match content.kind {
+        let marker = match content.kind {
             Kind::ReadMarker => content.body.read_to(),
             Kind::Message | Kind::Membership => None,
         };
@@ -102,8 +102,8 @@ impl Memtable {
                 inbox.base = base;
             }
             inbox.rows.push((message_id, content.clone()));
-            if let Some(mark) = mark {
-                inbox.mark(content.conversation(receiver), mark);
+            if let Some(marker) = marker {
+                inbox.note_read_marker(content.conversation(receiver), marker);
             }
         }
     }
@@ -183,10 +183,10 @@ impl Memtable {
 }
 
 impl Inbox {
-    fn mark(&mut self, conversation: Conversation, read_to: MessageId) {
-        match self.marks.iter_mut().find(|(known, _)| *known == conversation) {
+    fn note_read_marker(&mut self, conversation: Conversation, read_to: MessageId) {
+        match self.read_markers.iter_mut().find(|(known, _)| *known == conversation) {
             Some((_, last)) => *last = read_to.max(*last),
-            None => self.marks.push((conversation, read_to)),
+            None => self.read_markers.push((conversation, read_to)),
         }
     }
 }

@@ -82,10 +82,10 @@ impl MemtableView {
         Some(Page::filled(rows, limit))
     }
 
-    /// The largest mark in memory for this conversation.
-    pub(super) fn mark(&self, uid: Uid, conversation: Conversation) -> Option<MessageId> {
+    /// The largest read marker in memory for this conversation.
+    pub(super) fn read_marker(&self, uid: Uid, conversation: Conversation) -> Option<MessageId> {
         let of = |inbox: &super::memtable::Inbox| {
-            inbox.marks.iter().find(|(known, _)| *known == conversation).map(|(_, read_to)| *read_to)
+            inbox.read_markers.iter().find(|(known, _)| *known == conversation).map(|(_, read_to)| *read_to)
         };
         self.memtables.iter().filter_map(|memtable| memtable.inbox(uid, of).flatten()).max()
     }

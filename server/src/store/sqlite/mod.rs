@@ -113,7 +113,7 @@ impl SqliteStore {
         let history = named_history(&db, new_history).await?;
         let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
         let (mut ledger, memtable) = replay::replay(&db, &mut journal, flushed).await?;
-        ledger.settle(options.known_heads, options.known_groups);
+        ledger.settle(options.known_latest_ids, options.known_groups);
 
         let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
         let set_aside: i64 =

@@ -39,7 +39,7 @@ pub struct SqliteOptions {
     /// Rows that a flush writes in one transaction; other writers of the main database wait for no more.
     pub flush_chunk: usize,
     /// Users whose newest id the committer remembers.
-    pub known_heads: usize,
+    pub known_latest_ids: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
     /// Names of messages known to be new: asked for, and not yet accepted.
@@ -64,7 +64,7 @@ impl Default for SqliteOptions {
             flush_bytes: 64 << 20,
             flush_age: Duration::from_secs(15),
             flush_chunk: 4_000,
-            known_heads: 1_000_000,
+            known_latest_ids: 1_000_000,
             known_groups: 10_000,
             known_new_names: 65_536,
         }

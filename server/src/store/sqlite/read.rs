@@ -36,8 +36,8 @@ impl<'a> Reader<'a> {
         match self.view.newest(self.uid) {
             Some(newest) => Ok(newest),
             None => {
-                let heads = lookup::heads(&mut *self.db.reader().await?, [self.uid]).await?;
-                Ok(heads.get(&self.uid).copied().unwrap_or_default())
+                let latest_ids = lookup::latest_ids(&mut *self.db.reader().await?, [self.uid]).await?;
+                Ok(latest_ids.get(&self.uid).copied().unwrap_or_default())
             }
         }
     }
@@ -150,13 +150,14 @@ impl<'a> Reader<'a> {
         rows.iter().map(|row| lookup::entry(self.uid, row)).collect()
     }
 
-    /// How many unread rows the tables hold beyond each mark, counted up to `most`.
+    /// How many unread rows the tables hold beyond each read marker, counted up to `most`.
     pub(super) async fn unread(
         &self,
-        marks: &[(Conversation, MessageId)],
+        markers: &[(Conversation, MessageId)],
         most: u32,
     ) -> Result<Vec<u32>, StoreError> {
-        let marks: Vec<_> = marks.iter().map(|(name, mark)| json!([name.to_string(), mark.get()])).collect();
+        let markers: Vec<_> =
+            markers.iter().map(|(name, marker)| json!([name.to_string(), marker.get()])).collect();
         let rows = sqlx::query(
             "SELECT (SELECT count(*) FROM
                 (SELECT 1 FROM entries INDEXED BY entries_by_conversation
@@ -171,7 +172,7 @@ impl<'a> Reader<'a> {
         .bind(Kind::Message.code())
         .bind(self.uid.0)
         .bind(most)
-        .bind(json!(marks).to_string())
+        .bind(json!(markers).to_string())
         .fetch_all(&mut *self.db.reader().await?)
         .await?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()

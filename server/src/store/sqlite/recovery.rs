@@ -77,7 +77,7 @@ impl Committer {
         }
         let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, flushed).await?;
         self.ledger = ledger;
-        self.ledger.settle(self.shared.options.known_heads, self.shared.options.known_groups);
+        self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.flusher.resume(flushed);
         self.shared.forget_new_names();
         self.shared.memory.replace(memtable);

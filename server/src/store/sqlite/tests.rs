@@ -29,7 +29,7 @@ fn flushing() -> SqliteOptions {
     SqliteOptions {
         flush_rows: 1,
         flush_chunk: 1,
-        known_heads: 0,
+        known_latest_ids: 0,
         known_groups: 0,
         known_new_names: 0,
         ..SqliteOptions::default()
@@ -99,7 +99,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         6 => (byte(), byte()).prop_map(|(from, gid)| Move::Speak(from, gid)),
         4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
         9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
-        3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::Mark(owner, other, to)),
+        3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::ReadMarker(owner, other, to)),
         1 => byte().prop_map(Move::Repeat),
         1 => byte().prop_map(Move::Backwards),
     ];

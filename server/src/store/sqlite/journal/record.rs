@@ -267,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::conformance::{id, mark, said};
+    use crate::store::conformance::{id, read_marker, said};
 
     /// A blob with a good header and this content.
     fn sealed(content: &[u8]) -> Vec<u8> {
@@ -329,7 +329,7 @@ mod tests {
         let mut all: Vec<Effect> = steps
             .map(|step| accepted(4, said(ann, Conversation::Group(gid), 2, "hé"), change(step)))
             .to_vec();
-        all.push(accepted(1, mark(ann, Conversation::User(bob), 41), None));
+        all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
         let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
         all.push(Effect::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
         all

@@ -210,7 +210,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
 #[tokio::test]
 async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = SqliteOptions { known_heads: 100, known_groups: 4, known_new_names: 4, ..unflushed() };
+    let options = SqliteOptions { known_latest_ids: 100, known_groups: 4, known_new_names: 4, ..unflushed() };
     let store = open(directory.path(), options).await;
     let often = Uid(1);
     for n in 1..=400 {
@@ -220,12 +220,12 @@ async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     store.close().await;
     let mut ledger = ledger::Ledger::default();
     for n in 1..=400 {
-        ledger.learn_head(often, id(n));
-        ledger.learn_head(Uid(1_000 + n as u32), id(1));
+        ledger.learn_latest_id(often, id(n));
+        ledger.learn_latest_id(Uid(1_000 + n as u32), id(1));
         ledger.settle(100, 4);
         let mut needs = ledger::Needs::default();
         let content = said(often, Conversation::User(often), 1, "hi");
         ledger.needs(&Write::Accept(accept(content, vec![row(often, n + 1)], vec![])), &mut needs);
-        assert!(needs.heads.is_empty(), "forgotten after {n}, although it is used all the time");
+        assert!(needs.latest_ids.is_empty(), "forgotten after {n}, although it is used all the time");
     }
 }
