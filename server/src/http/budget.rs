@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::timeout;
 
 use super::error::Problem;
-use super::limits::Origin;
+use super::limits::ClientNetwork;
 
 /// Bytes that one permit stands for.
 const UNIT: usize = 1_024;
@@ -31,14 +31,14 @@ struct Inner {
     /// Permits of one network.
     most: u32,
     /// The networks that hold or await something.
-    networks: Mutex<HashMap<Origin, Arc<Semaphore>>>,
+    networks: Mutex<HashMap<ClientNetwork, Arc<Semaphore>>>,
 }
 
 /// Bytes that are taken from the budget until this is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     inner: Arc<Inner>,
-    network: Origin,
+    network: ClientNetwork,
     /// `None` only while it is dropped.
     permits: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
 }
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Waits until `bytes` are there for `network`. More than a network may hold counts as all that it may hold.
-    pub(super) async fn take(&self, network: Origin, bytes: usize) -> Charge {
+    pub(super) async fn take(&self, network: ClientNetwork, bytes: usize) -> Charge {
         let inner = Arc::clone(&self.0);
         let wanted = permits(bytes).min(inner.most);
         // Dropped early, when the caller gives up waiting, it forgets the network.
@@ -67,17 +67,17 @@ impl Budget {
     }
 
     /// The same for a request, which is refused when the room is not there soon.
-    pub(super) async fn take_soon(&self, network: Origin, bytes: usize) -> Result<Charge, Problem> {
+    pub(super) async fn take_soon(&self, network: ClientNetwork, bytes: usize) -> Result<Charge, Problem> {
         timeout(PATIENCE, self.take(network, bytes)).await.map_err(|_| busy())
     }
 }
 
 impl Inner {
-    fn networks(&self) -> MutexGuard<'_, HashMap<Origin, Arc<Semaphore>>> {
+    fn networks(&self) -> MutexGuard<'_, HashMap<ClientNetwork, Arc<Semaphore>>> {
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn semaphore(&self, network: Origin) -> Arc<Semaphore> {
+    fn semaphore(&self, network: ClientNetwork) -> Arc<Semaphore> {
         let mut networks = self.networks();
         Arc::clone(networks.entry(network).or_insert_with(|| Arc::new(Semaphore::new(self.most as usize))))
     }
@@ -147,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn network(n: u8) -> Origin {
-        Origin::of(IpAddr::from([10, 0, 0, n]))
+    fn network(n: u8) -> ClientNetwork {
+        ClientNetwork::of(IpAddr::from([10, 0, 0, n]))
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use super::error::Problem;
-use super::limits::Origin;
+use super::limits::ClientNetwork;
 use super::listen::Peer;
 use super::object;
 use super::origin::{self, Source};
@@ -110,7 +110,7 @@ impl<T: DeserializeOwned> FromRequest<HttpState> for Json<T> {
             true => {
                 let caller = request.extract_parts_with_state::<Caller, _>(state).await;
                 let Ok(caller) = caller;
-                Some(state.budget.take_soon(Origin::of(caller.address), length).await?)
+                Some(state.budget.take_soon(ClientNetwork::of(caller.address), length).await?)
             }
             false => None,
         };

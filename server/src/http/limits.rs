@@ -144,16 +144,16 @@ impl<K: Hash + Eq> Buckets<K> {
 
 /// An address as far as it stands for one caller: an IPv6 customer has a whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Origin(IpAddr);
+pub(super) struct ClientNetwork(IpAddr);
 
-impl Origin {
-    pub(super) fn of(address: IpAddr) -> Origin {
+impl ClientNetwork {
+    pub(super) fn of(address: IpAddr) -> ClientNetwork {
         match address.to_canonical() {
             IpAddr::V6(v6) => {
                 let network = u128::from(v6) & !u128::from(u64::MAX);
-                Origin(IpAddr::V6(Ipv6Addr::from(network)))
+                ClientNetwork(IpAddr::V6(Ipv6Addr::from(network)))
             }
-            v4 => Origin(v4),
+            v4 => ClientNetwork(v4),
         }
     }
 }
@@ -161,10 +161,10 @@ impl Origin {
 /// All rates of the HTTP layer; HTTP and WebSocket sends share theirs.
 #[derive(Debug)]
 pub(super) struct Rates {
-    sign_ups: Buckets<Origin>,
-    log_ins: Buckets<Origin>,
+    sign_ups: Buckets<ClientNetwork>,
+    log_ins: Buckets<ClientNetwork>,
     log_ins_by_name: Buckets<String>,
-    refusals: Buckets<Origin>,
+    refusals: Buckets<ClientNetwork>,
     sends: Buckets<Uid>,
     /// In KiB.
     reads: Buckets<Uid>,
@@ -188,13 +188,13 @@ impl Rates {
 
     /// Whether a sign-up from `address` may go on.
     pub(super) fn sign_up(&self, address: IpAddr) -> Result<(), Problem> {
-        self.sign_ups.take(Origin::of(address), 1, now()).map_err(Problem::rate_limited)
+        self.sign_ups.take(ClientNetwork::of(address), 1, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether an attempt to log in may go on.
     pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<(), Problem> {
         let now = now();
-        self.log_ins.take(Origin::of(address), 1, now).map_err(Problem::rate_limited)?;
+        self.log_ins.take(ClientNetwork::of(address), 1, now).map_err(Problem::rate_limited)?;
         // No account has a longer name, and memory is bounded by the number of names alone.
         let name = name.trim().chars().take(64).collect::<String>().to_lowercase();
         self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)
@@ -202,13 +202,13 @@ impl Rates {
 
     /// A request from `address` was refused, or its token is unknown. Says how long to wait with the answer.
     pub(super) fn refused(&self, address: IpAddr) -> Duration {
-        let refused = self.refusals.spend_within(Origin::of(address), LONGEST_WAIT, now());
+        let refused = self.refusals.spend_within(ClientNetwork::of(address), LONGEST_WAIT, now());
         refused.unwrap_or_else(|owed| owed.min(LONGEST_WAIT))
     }
 
     /// How long `address` is to wait because its requests were refused.
     pub(super) fn refusals_owed(&self, address: IpAddr) -> Duration {
-        self.refusals.owed(&Origin::of(address), now()).min(LONGEST_WAIT)
+        self.refusals.owed(&ClientNetwork::of(address), now()).min(LONGEST_WAIT)
     }
 
     /// Takes one message or other change of `uid` that came over a WebSocket, and says for how long its connection is then not to
@@ -314,9 +314,9 @@ mod tests {
 
     #[test]
     fn one_network_of_ipv6_is_one_caller() {
-        let origin = |text: &str| Origin::of(text.parse().expect("an address"));
-        assert_eq!(origin("2001:db8::1"), origin("2001:db8::ffff:1"));
-        assert_ne!(origin("2001:db8::1"), origin("2001:db8:0:1::1"));
-        assert_eq!(origin("::ffff:10.0.0.1"), origin("10.0.0.1"));
+        let network = |text: &str| ClientNetwork::of(text.parse().expect("an address"));
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:1"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_eq!(network("::ffff:10.0.0.1"), network("10.0.0.1"));
     }
 }

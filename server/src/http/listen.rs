@@ -10,7 +10,7 @@ use axum::extract::connect_info::Connected;
 use seqsvr::net::Attended;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::limits::Origin;
+use super::limits::ClientNetwork;
 use super::proxy;
 use crate::config::Cidr;
 
@@ -34,7 +34,7 @@ struct Room {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    by_address: HashMap<Origin, usize>,
+    by_address: HashMap<ClientNetwork, usize>,
 }
 
 /// One open connection; dropping it frees the seat.
@@ -42,7 +42,7 @@ struct Taken {
 pub(super) struct Seat {
     seats: Seats,
     /// Whether it counts among all, and for which address.
-    counted: (bool, Option<Origin>),
+    counted: (bool, Option<ClientNetwork>),
 }
 
 impl Seats {
@@ -60,24 +60,24 @@ impl Seats {
         if taken.all >= self.0.most {
             return None;
         }
-        let origin = address.map(Origin::of);
-        taken.count(origin, self.0.most_per_address)?;
+        let network = address.map(ClientNetwork::of);
+        taken.count(network, self.0.most_per_address)?;
         taken.all += 1;
-        Some(Seat { seats: self.clone(), counted: (true, origin) })
+        Some(Seat { seats: self.clone(), counted: (true, network) })
     }
 
     /// A seat among those of `address`, for a connection that came through a proxy and is counted among all already.
     pub(super) fn take_behind_proxy(&self, address: IpAddr) -> Option<Seat> {
-        let origin = Some(Origin::of(address));
-        self.taken().count(origin, self.0.most_per_address)?;
-        Some(Seat { seats: self.clone(), counted: (false, origin) })
+        let network = Some(ClientNetwork::of(address));
+        self.taken().count(network, self.0.most_per_address)?;
+        Some(Seat { seats: self.clone(), counted: (false, network) })
     }
 }
 
 impl Taken {
-    fn count(&mut self, origin: Option<Origin>, most: usize) -> Option<()> {
-        let Some(origin) = origin else { return Some(()) };
-        let of_address = self.by_address.entry(origin).or_default();
+    fn count(&mut self, network: Option<ClientNetwork>, most: usize) -> Option<()> {
+        let Some(network) = network else { return Some(()) };
+        let of_address = self.by_address.entry(network).or_default();
         if *of_address >= most {
             return None;
         }
@@ -89,9 +89,10 @@ impl Taken {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut taken = self.seats.taken();
-        let (among_all, origin) = self.counted;
+        let (among_all, network) = self.counted;
         taken.all -= usize::from(among_all);
-        if let Some(Entry::Occupied(mut of_address)) = origin.map(|origin| taken.by_address.entry(origin)) {
+        if let Some(Entry::Occupied(mut of_address)) = network.map(|network| taken.by_address.entry(network))
+        {
             *of_address.get_mut() -= 1;
             if *of_address.get() == 0 {
                 of_address.remove();

@@ -10,7 +10,7 @@ use super::json_text;
 use crate::domain::Uid;
 use crate::http::budget::{Budget, Charge};
 use crate::http::error::Problem;
-use crate::http::limits::{Origin, Rates};
+use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::proxy::Caller;
 use crate::http::state::HttpState;
 
@@ -50,7 +50,7 @@ impl Reads {
         let Reads { rates, budget } = self;
         rates.may_read(uid).map_err(Problem::rate_limited)?;
         let bytes = rows.saturating_mul(USUAL_ROW).min(LARGEST_PAGE);
-        let charge = budget.take_soon(Origin::of(caller.address), bytes).await?;
+        let charge = budget.take_soon(ClientNetwork::of(caller.address), bytes).await?;
         Ok(Reading { uid, rates, charge })
     }
 }

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::error::Problem;
 use super::extract::{Params, session};
-use super::limits::{Origin, Rate};
+use super::limits::{ClientNetwork, Rate};
 use super::origin::Source;
 use super::proxy::Caller;
 use super::state::HttpState;
@@ -80,7 +80,7 @@ pub(super) async fn open(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(most))
         .max_frame_size(Some(most));
-    let network = Origin::of(caller.address);
+    let network = ClientNetwork::of(caller.address);
     let open = state.sockets.open.token();
     Ok(handshake.complete(async move |stream| {
         let stream = Metered::new(stream, rate);

@@ -23,7 +23,7 @@ use crate::app::{LiveSession, Pipeline, Wake, Watermark};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
-use crate::http::limits::Origin;
+use crate::http::limits::ClientNetwork;
 use crate::http::state::HttpState;
 use crate::http::wire::ROW_BYTES;
 
@@ -55,7 +55,7 @@ pub(super) struct Session {
     heard: Instant,
     pace: Pace,
     /// Whose share of the memory for rows this connection uses.
-    network: Origin,
+    network: ClientNetwork,
     /// The rows that were put on their way and may not have left.
     leaving: Option<Charge>,
 }
@@ -66,7 +66,7 @@ impl Session {
         state: HttpState,
         live: Arc<LiveSession>,
         watermark: Watermark,
-        network: Origin,
+        network: ClientNetwork,
     ) -> Session {
         let heard = Instant::now();
         let limits = &state.settings.limits;

@@ -28,7 +28,7 @@ use crate::app::{
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
 use crate::http::budget::Budget;
-use crate::http::limits::{Origin, Rates};
+use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::listen::Seats;
 use crate::http::state::{AppState, HttpState, Settings, Sockets};
 use crate::notify::{Local, Notifier};
@@ -102,7 +102,7 @@ impl World {
         let (state, live) = state(store.clone(), config).await;
         let messages = state.messages.clone();
         let watermark = state.sync.watermark(BOB).await.expect("memory");
-        let network = Origin::of(std::net::Ipv4Addr::LOCALHOST.into());
+        let network = ClientNetwork::of(std::net::Ipv4Addr::LOCALHOST.into());
         let (client, incoming) = unbounded_channel();
         let (outgoing, server) = unbounded_channel();
         let blocked = Arc::new(AtomicBool::new(false));
