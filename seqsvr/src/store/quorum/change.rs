@@ -85,6 +85,8 @@ impl Quorum {
         if let Some(taken_in) = &what.configuration {
             self.follow(Arc::clone(taken_in));
         }
+        // A change that cannot reach W of the old members would seal the others, who then answer nobody.
+        self.serving().await?;
         let newcomer = Member { id: what.id, name: what.name.clone(), addr: new.to_owned() };
         self.reconfigure(|current| replacement(current, old, &what, &newcomer)).await
     }
@@ -115,27 +117,30 @@ impl Quorum {
         Err(Unchanged::Unavailable("others change the stores at the same time".to_owned()))
     }
 
-    /// W stores answer, and each that does understands configurations of this version.
-    pub(super) async fn understood(&self) -> Result<(), Unchanged> {
+    /// What the members of the configuration in force say of themselves; as many as it needs answer, and serve.
+    async fn serving(&self) -> Result<Vec<Description>, Unchanged> {
         self.described(usize::MAX).await;
         let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
         let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
         let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
-        let mut answered = 0;
-        for answer in join_all(links.iter().map(ask)).await {
-            match answer {
-                Ok(Ok(Answer::Described(Description { name, form: ..FORM, .. }))) => {
-                    return Err(Unchanged::Earlier(name));
-                }
-                Ok(Ok(_)) => answered += 1,
-                _ => {}
-            }
-        }
-        if answered < current.write {
-            let line = format!("{answered} of {} needed stores answer", current.write);
+        let serving = join_all(links.iter().map(ask)).await.into_iter().filter_map(|answer| match answer {
+            Ok(Ok(Answer::Described(what))) if what.phase == Phase::Serving => Some(what),
+            _ => None,
+        });
+        let serving: Vec<_> = serving.collect();
+        if serving.len() < current.write {
+            let line = format!("{} of {} needed stores answer", serving.len(), current.write);
             return Err(Unchanged::Unavailable(line));
         }
-        Ok(())
+        Ok(serving)
+    }
+
+    /// As many stores as needed serve, and each of them understands configurations of this version.
+    pub(super) async fn understood(&self) -> Result<(), Unchanged> {
+        match self.serving().await?.into_iter().find(|what| what.form < FORM) {
+            Some(earlier) => Err(Unchanged::Earlier(earlier.name)),
+            None => Ok(()),
+        }
     }
 
     /// Makes the changes, one after the other, that `next` asks for of the configuration in force, until it asks for none.

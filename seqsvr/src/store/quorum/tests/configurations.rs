@@ -16,12 +16,13 @@ fn terms() -> Terms {
 struct Stage {
     folder: TempDir,
     replicas: JoinSet<()>,
+    handles: Vec<AbortHandle>,
     addrs: Vec<String>,
 }
 
 async fn stage() -> Stage {
     let folder = tempfile::tempdir().unwrap();
-    let mut stage = Stage { folder, replicas: JoinSet::new(), addrs: Vec::new() };
+    let mut stage = Stage { folder, replicas: JoinSet::new(), handles: Vec::new(), addrs: Vec::new() };
     for name in ["s1", "s2", "s3"] {
         stage.start(name, Start::InitWithoutPeers).await;
     }
@@ -34,7 +35,8 @@ impl Stage {
         let directory = self.folder.path().join(name);
         let replica = Replica::open(config(name, &directory), how).await.unwrap();
         self.addrs.push(replica.address().unwrap());
-        self.replicas.spawn(async { replica.serve(std::future::pending()).await.unwrap() });
+        let served = async { replica.serve(std::future::pending()).await.unwrap() };
+        self.handles.push(self.replicas.spawn(served));
     }
 
     /// A role whose file lists the first three.
@@ -137,6 +139,23 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
 }
 
 /// Whoever changed the stores ended after each step: nothing is served by halves, and the same change completes it.
+#[tokio::test]
+async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
+    let mut stage = stage().await;
+    let role = stage.role();
+    role.agree(&terms()).await.unwrap();
+    for index in [1, 2] {
+        stage.handles[index].abort();
+        assert!(stage.replicas.join_next().await.expect("it ran").unwrap_err().is_cancelled());
+    }
+    let refused = role.replace("s3", &stage.addrs[3]).await.unwrap_err().to_string();
+    assert!(refused.contains("1 of 2 needed stores answer"), "{refused}");
+    let Ok(Answer::Described(left)) = stage.remote(0).ask(Question::Describe).await else {
+        panic!("it answers")
+    };
+    assert!(!left.sealed);
+}
+
 #[tokio::test]
 async fn a_change_that_was_cut_off_is_completed_by_the_next() {
     for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
