@@ -136,7 +136,8 @@ impl Replacer {
             Task::Lease(lease) => {
                 let settled =
                     life.shortening.is_some_and(|(number, at)| number == known.number && cx.now >= at);
-                let next = known.toward_lease(*lease).ok().flatten().or_else(|| known.settled().filter(|_| settled));
+                let next =
+                    known.toward_lease(*lease).ok().flatten().or_else(|| known.settled().filter(|_| settled));
                 return self.carry(cx, Arc::clone(&known), next.map_or(known, Arc::new));
             }
             Task::Replace { old, new } => (*old, new.clone()),
