@@ -131,8 +131,8 @@ async fn forwarded_headers_are_believed_from_trusted_proxies_only() {
     };
     let seen = statuses(&open).await;
     assert_eq!(
-        (&seen[..10], &seen[10..]),
-        (&[201; 10][..], &[429; 2][..]),
+        (&seen[..2], &seen[2..]),
+        (&[201; 2][..], &[429; 10][..]),
         "all of one address, whatever they claim"
     );
     let behind = TestApp::start_with(|config| {

@@ -26,7 +26,7 @@ async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
 #[tokio::test]
 async fn log_ins_are_limited_by_address() {
     let app = TestApp::start_with(|config| config.limits.log_ins_per_address_per_minute = 1).await;
-    for n in 0..10 {
+    for n in 0..2 {
         let body = json!({"name": format!("nobody {n}"), "password": "guess guess"});
         app.post_as_nobody("/api/v1/sessions", body).await.refused(401);
     }
