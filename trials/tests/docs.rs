@@ -65,9 +65,9 @@ fn shown(script: &str) -> Vec<String> {
 /// Runs the script and finds what it shows in what it writes. Says how many answers were found.
 async fn paste(script: &str, before: &str, folder: &Path) -> usize {
     let path = programs();
-    let line = format!("PATH='{}':$PATH\n{before}\n{script}", path.display());
+    let pasted = format!("PATH='{}':$PATH\n{before}\n{script}", path.display());
     let mut shell = Command::new("bash");
-    shell.args(["-euo", "pipefail", "-c", &line]).current_dir(folder);
+    shell.args(["-euo", "pipefail", "-c", &pasted]).current_dir(folder);
     shell.stdin(Stdio::null()).kill_on_drop(true);
     let ended = timeout(PATIENCE, shell.output()).await.expect("it ends").expect("bash starts");
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));

@@ -196,7 +196,7 @@ pub struct Description {
     pub configuration: Option<Arc<Configuration>>,
     /// That is being changed.
     pub sealed: bool,
-    /// The newest form of configurations that it understands: [`FORM`] in this version, 0 in the first that had any.
+    /// The newest form of configurations that it understands: `FORM` in this version, 0 in the first that had any.
     pub form: u32,
 }
 

@@ -46,14 +46,14 @@ pub async fn overtake_rows(
         let accounts = directory.accounts(after, page).await?;
         let Some(section) = accounts.first().map(|account| section_of(account.uid)) else { break };
         let same = accounts.iter().map(|account| account.uid).filter(|uid| section_of(*uid) == section);
-        let mut last = after;
-        for uid in same {
-            let newest = store.watermark(uid).await?;
+        let same: Vec<Uid> = same.collect();
+        // In one query: a start waits for it.
+        for (uid, newest) in same.iter().copied().zip(store.newest(&same).await?) {
             if largest.is_none_or(|(_, known)| newest > known) {
                 largest = Some((uid, newest));
             }
-            last = uid;
         }
+        let last = same.last().copied().unwrap_or(after);
         // The section goes on when the whole page was of it, and all are looked at.
         let goes_on = look == Look::All
             && accounts.len() == page

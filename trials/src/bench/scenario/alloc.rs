@@ -85,21 +85,22 @@ fn beside_a_walk(context: &Context, measure: impl FnOnce() -> Sample) -> Sample 
 
 /// Takes one number.
 #[inline]
-fn take(sequencer: &Embedded, uid: Uid) {
-    if let Err(error) = sequencer.try_next(uid, 1) {
-        take_later(sequencer, uid, error);
+fn take(sequencer: &Embedded, uid: Uid) -> u64 {
+    match sequencer.try_next(uid, 1) {
+        Ok(granted) => granted.last,
+        Err(error) => take_later(sequencer, uid, error),
     }
 }
 
 /// A window that is not raised yet is waited for, as a caller would.
 #[cold]
 #[inline(never)]
-fn take_later(sequencer: &Embedded, uid: Uid, mut error: TryNextError) {
+fn take_later(sequencer: &Embedded, uid: Uid, mut error: TryNextError) -> u64 {
     loop {
         assert_eq!(error, TryNextError::WouldWait, "numbers must not run out");
         thread::yield_now();
         match sequencer.try_next(uid, 1) {
-            Ok(_) => return,
+            Ok(granted) => return granted.last,
             Err(again) => error = again,
         }
     }
