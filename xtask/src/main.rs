@@ -24,7 +24,7 @@ enum Task {
     /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree; as root on Debian it
     /// installs the programs that the tests need
     Test {
-        /// Only what is quick: format, the page's modules, lints, the tests inside the crates
+        /// Only what is quick: format, the page's modules, lints, the tests inside the crates but the simulation
         #[arg(long)]
         quick: bool,
     },
@@ -93,7 +93,9 @@ fn test() -> Result<(), Failure> {
 fn test_quickly() -> Result<(), Failure> {
     let mut stages = Stages::begin();
     before_the_build(&mut stages)?;
-    stages.run("tests inside the crates", || everything(&["test", "--lib", "--bins"], &[]))
+    stages.run("tests inside the crates, without the simulation", || {
+        everything(&["test", "--lib", "--bins"], &["--", "--skip", "sim::"])
+    })
 }
 
 fn before_the_build(stages: &mut Stages) -> Result<(), Failure> {
