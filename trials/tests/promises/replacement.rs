@@ -57,15 +57,21 @@ async fn takes_numbers(client: &Client) {
     eventually("numbers are served", async || client.next(Uid::new(42), 1).await.ok()).await;
 }
 
+/// A cluster whose configuration is stored, and callers that take numbers from it.
+async fn under_load(folder: &Path) -> (Cluster, Client, Load) {
+    let cluster = Cluster::start(&program("seqsvr"), folder, &shape(2, 1)).await.unwrap();
+    let load = Load::begin(&[cluster.client().unwrap(), cluster.client().unwrap()], 3);
+    let client = cluster.client().unwrap();
+    takes_numbers(&client).await;
+    configured(folder).await;
+    (cluster, client, load)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_store_is_replaced_while_callers_take_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(2, 1)).await.unwrap();
-    let client = cluster.client().unwrap();
-    let load = Load::begin(&[cluster.client().unwrap(), cluster.client().unwrap()], 3);
+    let (mut cluster, client, load) = under_load(folder.path()).await;
     let arbiter = folder.path().join("arbiter1.toml");
-    takes_numbers(&client).await;
-    configured(folder.path()).await;
 
     cluster.stores[2].kill().await.unwrap();
     let fourth = join(folder.path(), "store4").await;
@@ -104,12 +110,8 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_hands() {
     let folder = tempfile::tempdir().unwrap();
-    let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(2, 1)).await.unwrap();
-    let client = cluster.client().unwrap();
-    let load = Load::begin(&[cluster.client().unwrap(), cluster.client().unwrap()], 3);
+    let (mut cluster, client, load) = under_load(folder.path()).await;
     let arbiter = folder.path().join("arbiter1.toml");
-    takes_numbers(&client).await;
-    configured(folder.path()).await;
 
     // A shorter one, and while it is being settled an owner is paused, past its lease: its sections are taken over.
     let words = ["store", "lease", "600", "--json"];
