@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tidemark_client::Http;
+use tidemark_test_support::ports::free_port;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
@@ -67,6 +68,8 @@ impl Server {
         binary: &Path,
         data: &Path,
     ) -> Result<Server> {
+        // It comes back to this port after a kill, so no connection may take it meanwhile.
+        let port = if port == 0 { free_port() } else { port };
         let log = std::fs::File::options().create(true).append(true).open(data.join("trial.log"))?;
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(data);

@@ -3,11 +3,11 @@
 //! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may stand before it.
 //! Each `…` in it stands for anything. Other comments are for people.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -108,8 +108,7 @@ async fn the_api_page_works_when_pasted() {
 #[tokio::test]
 async fn the_issuers_page_works_when_pasted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = || TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let [calls, metrics] = [free(), free()].map(|port| port.local_addr().expect("bound").port().to_string());
+    let [calls, metrics] = [free_port(), free_port()];
     // All blocks but the one that builds: the built programs are in the path.
     let built = blocks("docs/ISSUER.md", "cargo build");
     let script = blocks("docs/ISSUER.md", "").replace(&built, "");

@@ -2,9 +2,11 @@
 //! its own. Every member listens twice: in plain text, and with TLS for callers who show a certificate.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidemark_test_support::ports::free_port;
 
 use super::papers::{self, Papers};
 use super::{Hanging, folder, until_ready};
@@ -36,14 +38,10 @@ pub(crate) fn fresh_prefix() -> String {
 
 impl Cluster {
     fn start() -> Self {
-        // Held until all are known, so that no two are the same.
-        let held: Vec<_> = (0..9).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let urls = |of: usize, scheme: &str| {
-            let three = held.iter().skip(of).step_by(3).map(|one| one.local_addr().expect("it is bound"));
-            three.map(|addr| format!("{scheme}://{addr}")).collect::<Vec<_>>()
+        let urls = |scheme: &str| {
+            (0..3).map(|_| format!("{scheme}://127.0.0.1:{}", free_port())).collect::<Vec<_>>()
         };
-        let (endpoints, tls_endpoints, peers) = (urls(0, "http"), urls(1, "https"), urls(2, "http"));
-        drop(held);
+        let (endpoints, tls_endpoints, peers) = (urls("http"), urls("https"), urls("http"));
         let folders = endpoints.iter().map(|_| folder("etcd")).collect::<Vec<_>>();
         // Goes with the first member's data.
         let papers = papers::issue(&folders[0]);

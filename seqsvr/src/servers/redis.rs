@@ -1,10 +1,10 @@
 //! A Redis of one test's own (Debian `redis-server`), on a free port of the loopback, since tests kill it.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Value};
+use tidemark_test_support::ports::free_port;
 
 use super::{Hanging, folder, until_ready};
 
@@ -17,8 +17,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts an empty server that only writes when it is told to SAVE.
     pub(crate) fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let port = free.expect("a free port").port();
+        let port = free_port();
         let line = format!(
             "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --repl-diskless-sync-delay 0"
         );

@@ -12,6 +12,7 @@ use seqsvr::replica::{Answer, Question};
 use seqsvr::store::quorum::Link;
 use seqsvr::store::{Ceiling, Layout, Owner};
 use seqsvr::{Epoch, SectionId};
+use tidemark_test_support::ports::free_port;
 use tokio::sync::watch;
 
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
@@ -147,10 +148,9 @@ async fn a_lost_replica_comes_back_with_what_the_others_have() {
     assert_eq!(claim(&link, 9, owner(3)).await, [to(1, 1_000), to(2, 2_000)]);
 }
 
-/// Ports that are free now, for replicas that must know one another before any of them runs.
+/// Ports for replicas that must know one another before any of them runs.
 fn ports<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    held.map(|one| one.local_addr().expect("it is bound").port())
+    [(); N].map(|()| free_port())
 }
 
 /// A replica that listens on the first of `ports`, beside the others.

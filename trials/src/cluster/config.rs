@@ -2,17 +2,17 @@
 //! beforehand, since the processes name each other and come back to the same address after a restart.
 
 use std::fs;
-use std::net::TcpListener;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use seqsvr::store::{EtcdConfig, Stores, StoresConfig};
+use tidemark_test_support::ports::free_port;
 
 use super::etcd::EtcdMember;
 use super::links::Link;
 use super::member::{Member, Role};
 use super::shape::{Keeper, Papers, Shape, Timing};
-use crate::{Failure, Result};
+use crate::Result;
 
 const CLUSTER: &str = "trial";
 
@@ -27,7 +27,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn write(binary: &Path, folder: &Path, shape: &Shape) -> Result<Plan> {
-        let writer = Writer::new(binary, folder, shape)?;
+        let writer = Writer::new(binary, folder, shape);
         let mut wires = Wires { wired: shape.wired, links: Vec::new() };
         let mut plan = Plan {
             stores: Vec::new(),
@@ -84,12 +84,9 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(binary: &'a Path, folder: &'a Path, shape: &'a Shape) -> Result<Self> {
-        let mut ports =
-            free_ports(2 * shape.allocators + 2 * shape.sets.len() * (shape.stores + shape.arbiters))?;
-        let mut named = |word: &str, count: usize, before: usize| -> Result<Vec<Place>> {
-            let mut port = || ports.pop().ok_or_else(|| Failure::new("a port is missing"));
-            let place = |index| Ok((format!("{word}{index}"), format!("127.0.0.1:{}", port()?)));
+    fn new(binary: &'a Path, folder: &'a Path, shape: &'a Shape) -> Self {
+        let named = |word: &str, count: usize, before: usize| -> Vec<Place> {
+            let place = |index| (format!("{word}{index}"), format!("127.0.0.1:{}", free_port()));
             (before + 1..=before + count).map(place).collect()
         };
         let store = if shape.keeper == Keeper::Etcd { "etcd" } else { "store" };
@@ -99,16 +96,16 @@ impl<'a> Writer<'a> {
             sets.push(SetPlaces {
                 number: *number,
                 uids: uids.clone(),
-                stores: named(store, shape.stores, stores)?,
-                peers: named("peer", shape.stores, stores)?,
-                arbiters: named("arbiter", shape.arbiters, arbiters)?,
-                arbiter_metrics: named("metrics", shape.arbiters, arbiters)?,
+                stores: named(store, shape.stores, stores),
+                peers: named("peer", shape.stores, stores),
+                arbiters: named("arbiter", shape.arbiters, arbiters),
+                arbiter_metrics: named("metrics", shape.arbiters, arbiters),
             });
         }
         let (allocators, metrics) =
-            (named("alloc", shape.allocators, 0)?, named("metrics", shape.allocators, 0)?);
+            (named("alloc", shape.allocators, 0), named("metrics", shape.allocators, 0));
         let patience = (shape.timing.lease / 4).as_millis();
-        Ok(Self { binary, folder, shape, sets, allocators, metrics, patience })
+        Self { binary, folder, shape, sets, allocators, metrics, patience }
     }
 
     fn stores(&self, set: &SetPlaces) -> Result<Vec<Member>> {
@@ -292,25 +289,4 @@ pub(super) fn open_stores(members: &[Member]) -> Result<Stores> {
         etcd,
     };
     Ok(config.open(CLUSTER, 0)?)
-}
-
-/// Below the ports that the system gives to connections: while a process is away, one of them could take its place.
-const PORTS: Range<u16> = 10_000..32_000;
-
-/// All are held until the last is found, so that they differ.
-fn free_ports(count: usize) -> Result<Vec<u16>> {
-    let mut held: Vec<(u16, TcpListener)> = Vec::new();
-    for _ in 0..100 * count {
-        if held.len() == count {
-            break;
-        }
-        let port = rand::random_range(PORTS);
-        held.extend(TcpListener::bind(("127.0.0.1", port)).ok().map(|listener| (port, listener)));
-    }
-    let ports: Vec<u16> = held.iter().map(|(port, _)| *port).collect();
-    if ports.len() == count {
-        Ok(ports)
-    } else {
-        Err(Failure::new(format!("there are no {count} free ports")))
-    }
 }

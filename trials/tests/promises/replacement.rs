@@ -1,11 +1,11 @@
 //! A store that is gone is replaced by a new one while callers take numbers; and roles that do not belong together are told so.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use seqsvr::Uid;
 use seqsvr::client::Client;
+use tidemark_test_support::ports::free_port;
 use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::Cluster;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -23,7 +23,7 @@ struct Store {
 
 /// The file of a store called `name` in the place of `store3`.
 fn file_of(folder: &Path, name: &str) -> (PathBuf, String) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let text = std::fs::read_to_string(folder.join("store3.toml")).unwrap();
     let listen = text.lines().find(|line| line.starts_with("listen")).unwrap();
     let text = text.replace(listen, &format!("listen = \"127.0.0.1:{port}\"")).replace("store3", name);

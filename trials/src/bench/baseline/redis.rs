@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use tidemark_test_support::ports::free_port;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -31,7 +32,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// Starts `redis-server` with its files in `folder`.
     pub(crate) async fn start(folder: &Path, keeps: Keeps) -> Result<Redis> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port();
         let appending = match keeps {
             Keeps::Everything => "yes",
             Keeps::Nothing => "no",

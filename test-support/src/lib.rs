@@ -1,0 +1,3 @@
+//! What the tests and measurements of several crates need. No service depends on it.
+
+pub mod ports;
