@@ -252,6 +252,11 @@ impl Arbiter {
         matches!(self.role, Role::Acting(_)).then_some(self.own)
     }
 
+    /// How long the others wait for a sign of it.
+    pub(crate) fn takeover(&self) -> Duration {
+        self.rules.takeover
+    }
+
     /// The reign, while it acts.
     pub(crate) fn reign(&self) -> Option<&Reign> {
         match &self.role {

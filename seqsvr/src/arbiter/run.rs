@@ -158,7 +158,8 @@ impl Shell {
                 Event::Written { version: table.version, outcome }
             }),
             Action::Acting { term } => {
-                Box::pin(async move { Event::Acted { outcome: tables.acting(term).await } })
+                let takeover = self.arbiter.takeover();
+                Box::pin(async move { Event::Acted { outcome: tables.acting(term, takeover).await } })
             }
             Action::Probe { node, addr } => self.prober.probe(node, &addr),
             Action::Answer { id, outcome } => {

@@ -20,8 +20,8 @@ use super::v3::lease_client::LeaseClient;
 use super::v3::watch_client::WatchClient;
 use super::v3::watch_request::RequestUnion;
 use super::v3::{
-    KeyValue, LeaseGrantRequest, LeaseRevokeRequest, RangeRequest, RangeResponse, TxnRequest, TxnResponse,
-    WatchCreateRequest, WatchRequest, WatchResponse,
+    KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RangeRequest, RangeResponse,
+    TxnRequest, TxnResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
 use crate::rpc::text;
 
@@ -62,6 +62,8 @@ pub(crate) struct Cell {
     /// The revision of the last change; 0: the key is not there.
     pub(crate) revision: i64,
     pub(crate) value: Vec<u8>,
+    /// The lease with which the key ends; 0: none.
+    pub(crate) lease: i64,
 }
 
 impl Cell {
@@ -73,7 +75,7 @@ impl Cell {
 
 impl From<&KeyValue> for Cell {
     fn from(stored: &KeyValue) -> Self {
-        Self { revision: stored.mod_revision, value: stored.value.clone() }
+        Self { revision: stored.mod_revision, value: stored.value.clone(), lease: stored.lease }
     }
 }
 
@@ -159,6 +161,17 @@ impl Members {
             LeaseClient::new(connection).lease_grant(LeaseGrantRequest { ttl: seconds }).await
         };
         Ok(self.ask(grant).await?.id)
+    }
+
+    /// Renews a lease, and answers whether it still was one. Unlike a change of a key that makes no revision.
+    pub(crate) async fn keep_alive(&self, id: i64) -> Result<bool, EtcdError> {
+        let keep = |connection| async move {
+            let request = futures_util::stream::iter([LeaseKeepAliveRequest { id }]);
+            let mut answers = LeaseClient::new(connection).lease_keep_alive(request).await?.into_inner();
+            let answer = answers.message().await?;
+            answer.map(Response::new).ok_or_else(|| Status::unavailable("no answer about the lease"))
+        };
+        Ok(self.ask(keep).await?.ttl > 0)
     }
 
     /// Ends a lease, and with it the keys that hang on it.

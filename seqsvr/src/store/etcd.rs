@@ -5,7 +5,7 @@
 //! ```text
 //!  PREFIX/configuration   lease, layout, uids
 //!  PREFIX/layout     section size and step             PREFIX/term       the largest promised term
-//!  PREFIX/hands      who owns which sections           PREFIX/acting     put anew while its arbiter acts
+//!  PREFIX/hands      who owns which sections           PREFIX/acting     under a lease of its arbiter
 //!  PREFIX/c SECTION  the ceiling of a section          PREFIX/t/table    the table        ⎫ watched
 //!                                                      PREFIX/t/released put by a release ⎭
 //! ```
@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::StoreError;
 use crate::etcd::{EtcdConfig, EtcdError, Members};
 
+mod acting;
 mod agreement;
 mod keys;
 mod sections;
@@ -31,7 +32,9 @@ pub struct EtcdStore {
     keys: Keys,
     /// What was last seen of the sections: saves a raise the question, and is checked by each transaction.
     seen: Mutex<sections::Seen>,
-    heard: Mutex<tables::Heard>,
+    heard: Mutex<acting::Heard>,
+    /// The lease under which this process tells that it acts.
+    lease: Mutex<Option<i64>>,
     /// This role was found to be configured as what is stored says.
     agreed: AtomicBool,
 }
@@ -49,6 +52,7 @@ impl EtcdStore {
             keys: Keys::new(prefix),
             seen: Mutex::default(),
             heard: Mutex::default(),
+            lease: Mutex::default(),
             agreed: AtomicBool::new(false),
         })
     }

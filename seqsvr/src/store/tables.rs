@@ -48,12 +48,12 @@ pub trait TableStore: Send + Sync {
     async fn write(&self, table: &Arc<Table>) -> Result<(), WriteError>;
 
     /// Tells the stores that the arbiter of `term` is alive, and answers the largest promised term that was seen. No promise
-    /// about safety hangs on it.
+    /// about safety hangs on it. `takeover` is how long others wait for a sign; this is called several times in it.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unavailable`].
-    async fn acting(&self, term: u64) -> Result<u64, StoreError>;
+    async fn acting(&self, term: u64, takeover: Duration) -> Result<u64, StoreError>;
 
     /// The uids of the Set, as the newest stored configuration says of which this one has heard. `None`: of none.
     fn uids(&self) -> Option<RangeInclusive<u32>> {

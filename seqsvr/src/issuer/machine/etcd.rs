@@ -77,7 +77,7 @@ impl From<EtcdError> for RegistryError {
 impl Registry for EtcdRegistry {
     async fn rows(&self) -> Result<Vec<Row>, RegistryError> {
         let (mut live, mut rows) = (BTreeSet::new(), Vec::new());
-        for KeyValue { key, value, mod_revision } in self.stored().await? {
+        for KeyValue { key, value, mod_revision, .. } in self.stored().await? {
             let key = String::from_utf8_lossy(&key);
             let foreign = || RegistryError(format!("{key} is not what this program writes"));
             let (kind, machine) =

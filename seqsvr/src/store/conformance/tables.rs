@@ -15,7 +15,7 @@ use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 const LONG: Duration = Duration::from_secs(20);
 
 /// A table of one node that has everything.
-fn table(term: u64, version: u64) -> Arc<Table> {
+pub(in crate::store) fn table(term: u64, version: u64) -> Arc<Table> {
     let version = Epoch { term, version };
     let node = |name: &str| Node {
         name: name.to_owned(),
@@ -184,12 +184,12 @@ pub(in crate::store) async fn a_read_without_a_change_ends_after_its_wait(
 pub(in crate::store) async fn the_arbiter_that_acts_is_heard_of(store: &(impl TableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
-    assert_eq!(store.acting(3).await.unwrap(), 3);
+    assert_eq!(store.acting(3, LONG).await.unwrap(), 3);
     let reading = read(store).await;
     assert_eq!(reading.promised, 3);
     assert!(reading.acting.is_some_and(|ago| ago < LONG), "{:?}", reading.acting);
     store.promise(5).await.unwrap();
-    assert_eq!(store.acting(3).await.unwrap(), 5, "the one that was replaced is told");
+    assert_eq!(store.acting(3, LONG).await.unwrap(), 5, "the one that was replaced is told");
 }
 
 /// One test for each rule; `fresh` is an async function that returns an empty store and what must outlive it.

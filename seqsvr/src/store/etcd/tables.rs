@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use super::agreement::bounds;
 use super::{EtcdStore, keys, lock};
-use crate::clock::{self, Moment};
+use crate::clock;
 use crate::etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
-use crate::etcd::{Cell, EtcdError, found, get, holds, prefix_end, put, unchanged};
+use crate::etcd::{Cell, EtcdError, prefix_end, put, unchanged};
 use crate::routing::Table;
 use crate::store::StoreError;
 use crate::store::configuration::Bounds;
@@ -19,13 +19,6 @@ use crate::store::tables::{Mark, Reading, TableStore, WriteError};
 
 /// How often a change is tried anew because other arbiters changed the same meanwhile.
 const TRIES: usize = 10;
-
-/// When this process first saw the newest sign of life of the arbiter: etcd itself tells no ages.
-#[derive(Debug, Default)]
-pub(super) struct Heard {
-    revision: i64,
-    at: Moment,
-}
 
 /// All keys that a reading is made of, at one moment.
 struct State {
@@ -37,6 +30,8 @@ struct State {
     woken: i64,
     /// The revision of the last sign of life of the promised term's arbiter; 0: none.
     alive: i64,
+    /// That arbiter has told of itself under a lease, which is not over.
+    leased: bool,
     /// What the reading is good for; `None`: nothing is stored.
     bounds: Option<Bounds>,
     /// The revision of the moment that all this is of.
@@ -99,17 +94,8 @@ impl TableStore for EtcdStore {
         Err(contended())
     }
 
-    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
-        let transaction = TxnRequest {
-            compare: vec![holds(self.keys.term.as_str(), term.to_be_bytes())],
-            success: vec![put(self.keys.acting.as_str(), term.to_be_bytes())],
-            failure: vec![get(self.keys.term.as_str())],
-        };
-        let done = self.members.transact(&transaction).await?;
-        match done.responses.first() {
-            Some(other) if !done.succeeded => found(other).value().map_or(Ok(0), keys::number),
-            _ => Ok(term),
-        }
+    async fn acting(&self, term: u64, takeover: Duration) -> Result<u64, StoreError> {
+        self.act(term, takeover).await
     }
 
     async fn survey(&self) -> Vec<StoreHealth> {
@@ -151,7 +137,8 @@ impl EtcdStore {
         if wrote {
             alive = alive.max(table.revision);
         }
-        if number(acting)? == promised {
+        let told = number(acting)? == promised;
+        if told {
             alive = alive.max(acting.revision);
         }
         Ok(State {
@@ -159,6 +146,7 @@ impl EtcdStore {
             table_revision: table.revision,
             promised,
             term_revision: term.revision,
+            leased: told && acting.lease != 0,
             woken: table.revision.max(released.revision),
             alive,
             bounds: configuration.value().map(keys::terms).transpose()?.map(bounds),
@@ -175,15 +163,12 @@ impl EtcdStore {
     }
 
     fn reading(&self, state: &State) -> Reading {
-        let mut heard = lock(&self.heard);
-        if state.alive > heard.revision {
-            *heard = Heard { revision: state.alive, at: clock::now() };
-        }
+        let silent = lock(&self.heard).note(clock::now(), state.alive, state.leased);
         Reading {
             table: state.table.clone(),
             mark: Mark(vec![state.woken.cast_unsigned()]),
             promised: state.promised,
-            acting: (state.alive > 0).then(|| clock::now().since(heard.at)),
+            acting: (state.alive > 0).then_some(silent),
             bounds: state.bounds.clone(),
         }
     }

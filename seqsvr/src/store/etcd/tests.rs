@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::*;
+use crate::etcd::v3::{RangeRequest, TxnRequest};
+use crate::etcd::{holds, prefix_end, put};
 use crate::servers::etcd::{endpoints, fresh_prefix, tls};
 use crate::servers::papers::{self, Papers};
 use crate::store::StoresConfig;
@@ -151,4 +153,80 @@ async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_say
     assert!(line.contains("set section_size"), "{line}");
     let line = role().agree(&Terms { uids: 0..=99_999, ..terms }).await.unwrap_err().to_string();
     assert!(line.contains("has the uids 0..=999999, but the table has 0..=99999"), "{line}");
+}
+
+/// The keys of the Set with the revision of their last change: equal where nothing was put or removed in between.
+async fn revisions(store: &EtcdStore, prefix: &str) -> Vec<(Vec<u8>, i64)> {
+    let key = prefix.as_bytes().to_vec();
+    let range = RangeRequest { range_end: prefix_end(&key), key, ..RangeRequest::default() };
+    let stored = store.members.range(&range).await.unwrap().kvs;
+    stored.into_iter().map(|one| (one.key, one.mod_revision)).collect()
+}
+
+async fn silent(store: &EtcdStore) -> Duration {
+    store.read(&Mark::default(), Duration::ZERO).await.unwrap().acting.unwrap()
+}
+
+const TAKEOVER: Duration = Duration::from_secs(2);
+
+#[tokio::test]
+async fn an_arbiter_that_acts_leaves_no_revisions_behind() {
+    let prefix = fresh_prefix() + "/";
+    let arbiter = open(endpoints(), prefix.trim_end_matches('/'), PATIENCE);
+    arbiter.promise(3).await.unwrap();
+    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    let before = revisions(&arbiter, &prefix).await;
+    assert_eq!(before.len(), 2, "the term and the sign: {before:?}");
+    for _ in 0..100 {
+        assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    }
+    assert_eq!(revisions(&arbiter, &prefix).await, before);
+}
+
+#[tokio::test]
+async fn a_lease_that_is_over_tells_of_the_silence_and_the_arbiter_takes_another() {
+    let prefix = fresh_prefix();
+    let (arbiter, other) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
+    arbiter.promise(3).await.unwrap();
+    arbiter.acting(3, TAKEOVER).await.unwrap();
+    assert_eq!(silent(&other).await, Duration::ZERO);
+    let lease = lock(&arbiter.lease).unwrap();
+    arbiter.members.revoke(lease).await.unwrap();
+    assert!(silent(&other).await >= TAKEOVER);
+    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert_ne!(lock(&arbiter.lease).unwrap(), lease);
+    assert_eq!(silent(&other).await, Duration::ZERO);
+}
+
+/// What the version before put while it acted: the key without a lease.
+async fn act_as_before(store: &EtcdStore, term: u64) {
+    let success = vec![put(store.keys.acting.as_str(), term.to_be_bytes())];
+    let compare = vec![holds(store.keys.term.as_str(), term.to_be_bytes())];
+    let transaction = TxnRequest { compare, success, failure: vec![] };
+    assert!(store.members.transact(&transaction).await.unwrap().succeeded);
+}
+
+#[tokio::test]
+async fn an_arbiter_of_the_version_before_replaces_one_that_leases_and_is_heard_of() {
+    let prefix = fresh_prefix();
+    let (leasing, before) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
+    leasing.promise(3).await.unwrap();
+    leasing.acting(3, TAKEOVER).await.unwrap();
+    let lease = lock(&leasing.lease).unwrap();
+    before.promise(7).await.unwrap();
+    act_as_before(&before, 7).await;
+    assert_eq!(leasing.acting(3, TAKEOVER).await.unwrap(), 7, "the one that was replaced is told");
+    let refused = leasing.write(&crate::store::conformance::tables::table(3, 1)).await;
+    assert!(matches!(refused, Err(crate::store::tables::WriteError::Outranked(7))), "{refused:?}");
+    // With the lease of the one no sign of the other ends.
+    leasing.members.revoke(lease).await.unwrap();
+    let heard = lock(&leasing.heard).at;
+    assert!(silent(&leasing).await < TAKEOVER);
+    act_as_before(&before, 7).await;
+    silent(&leasing).await;
+    assert!(lock(&leasing.heard).at > heard, "each put is a sign");
+    // And back again.
+    leasing.promise(11).await.unwrap();
+    assert_eq!(leasing.acting(11, TAKEOVER).await.unwrap(), 11);
+    assert_eq!(before.acting(7, TAKEOVER).await.unwrap(), 11);
 }

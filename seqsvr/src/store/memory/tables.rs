@@ -77,7 +77,7 @@ impl TableStore for Memory {
         Ok(())
     }
 
-    async fn acting(&self, term: u64) -> Result<u64, StoreError> {
+    async fn acting(&self, term: u64, _takeover: Duration) -> Result<u64, StoreError> {
         let state = &mut self.lock().tables;
         if term == state.promised {
             state.acting = Some(clock::now());
