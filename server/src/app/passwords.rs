@@ -31,6 +31,8 @@ pub struct PasswordOptions {
 #[error("too many people are logging in at once; try again in a second")]
 pub struct Busy;
 
+const CHECKED: &str = "the configuration and the length of the password were checked";
+
 /// What one hash after the other is computed in.
 type Memory = Vec<Block>;
 
@@ -47,7 +49,7 @@ pub(super) struct Passwords {
 }
 
 impl Passwords {
-    /// A hasher. The work of one hash is done here, once.
+    /// A hasher.
     ///
     /// # Panics
     /// When `options` are outside argon2's own limits, which the configuration has checked, or the system has no thread
@@ -56,7 +58,7 @@ impl Passwords {
         let params =
             Params::new(options.memory_kib, options.passes, 1, None).expect("checked by the configuration");
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let decoy = hash(&argon2, "nobody has this password", &mut Memory::new()).into();
+        let decoy = decoy(&argon2).into();
         let (line, waiting) = sync_channel(options.waiting);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..options.threads {
@@ -115,17 +117,33 @@ fn work_off(waiting: &Mutex<Receiver<Work>>) {
 
 /// The hash of `password` under a new salt, in PHC form.
 fn hash(argon2: &Argon2<'static>, password: &str, memory: &mut Memory) -> String {
-    const CHECKED: &str = "the configuration and the length of the password were checked";
-    let mut salt = [0; Salt::RECOMMENDED_LENGTH];
-    rand::rng().fill_bytes(&mut salt);
+    let salt: [u8; Salt::RECOMMENDED_LENGTH] = drawn();
     let mut out = [0; Params::DEFAULT_OUTPUT_LEN];
     compute(argon2, password, &salt, &mut out, memory).expect(CHECKED);
+    in_phc_form(argon2, &salt, &out)
+}
+
+/// A hash that no known password has. To check a password against it is the same work as against a computed one; it is drawn,
+/// because a start would wait for the computation.
+fn decoy(argon2: &Argon2<'static>) -> String {
+    let salt: [u8; Salt::RECOMMENDED_LENGTH] = drawn();
+    let out: [u8; Params::DEFAULT_OUTPUT_LEN] = drawn();
+    in_phc_form(argon2, &salt, &out)
+}
+
+fn drawn<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    rand::rng().fill_bytes(&mut bytes);
+    bytes
+}
+
+fn in_phc_form(argon2: &Argon2<'static>, salt: &[u8], out: &[u8]) -> String {
     let hash = PasswordHash {
         algorithm: Algorithm::Argon2id.ident(),
         version: Some(Version::V0x13.into()),
         params: ParamsString::try_from(argon2.params()).expect(CHECKED),
-        salt: Some(Salt::new(&salt).expect(CHECKED)),
-        hash: Some(Output::new(&out).expect(CHECKED)),
+        salt: Some(Salt::new(salt).expect(CHECKED)),
+        hash: Some(Output::new(out).expect(CHECKED)),
     };
     hash.to_string()
 }
@@ -175,6 +193,22 @@ mod tests {
         assert_eq!(matches("correct horsf", Some(stored)).await, Ok(false));
         assert_eq!(matches("nobody has this password", None).await, Ok(false));
         assert_eq!(matches("anything", Some("no hash".into())).await, Ok(false));
+    }
+
+    #[test]
+    fn a_decoy_is_checked_with_the_work_of_a_computed_hash_and_matches_nothing() {
+        let params = Params::new(64, 2, 1, None).expect("in range");
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let mut memory = Memory::new();
+        let (decoy, computed) = (decoy(&argon2), hash(&argon2, "correct horse", &mut memory));
+        let cost = |stored: &str| {
+            let stored = PasswordHash::new(stored).expect("a hash");
+            let lengths = (stored.salt.map(|salt| salt.len()), stored.hash.map(|hash| hash.len()));
+            (stored.algorithm, stored.version, stored.params.clone(), lengths)
+        };
+        assert_eq!(cost(&decoy), cost(&computed));
+        // `None` would be an answer without the work.
+        assert_eq!(verify(&decoy, "correct horse", &mut memory), Some(false));
     }
 
     #[test]
