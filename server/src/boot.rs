@@ -14,6 +14,7 @@ use seqsvr::client::ClientConfigError;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio::try_join;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
@@ -245,7 +246,11 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let history = messages.history().await?;
     info!(%history, "the rows are there");
 
-    let (sequences, numbers) = compared_sequencer(config, &storage, &*messages).await?;
+    // Side by side: neither needs the other.
+    let ((sequences, numbers), ids) = try_join!(
+        compared_sequencer(config, &storage, &messages),
+        numbers_of_all_else(config, &storage, &*messages),
+    )?;
     match &sequences {
         Sequences::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the sequences are served"),
         Sequences::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
@@ -269,7 +274,6 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let limits = &config.limits;
     let pull = PullLimits { rows: limits.entries_rows, bytes: limits.entries_bytes };
     let directory = &storage.directory;
-    let ids = numbers_of_all_else(config, &storage, &*messages).await?;
     let request_ids = RequestIds::open(config.server.machine_id).await?;
     let new_request_id = Arc::new(move || request_ids.next().to_string());
     let groups =

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use seqsvr::Embedded;
 use seqsvr::client::{Client, ClientConfig, ClusterSequencer};
 use seqsvr::store::sqlite::SqliteSections;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use super::{BootError, Storage};
 use crate::config::{Config, SequenceSource};
 use crate::domain::MessageId;
 use crate::seq::{Numbers, Sequences};
-use crate::store::MessageStore;
-use crate::transfer::{Look, overtake_rows};
+use crate::store::{MessageStore, StoreError};
+use crate::transfer::{Look, newest_rows, overtake_rows};
 
 /// The sequences of the installation.
 pub async fn sequencer(config: &Config) -> Result<Sequences, BootError> {
@@ -44,11 +45,19 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
 pub(super) async fn compared_sequencer(
     config: &Config,
     storage: &Storage,
-    messages: &dyn MessageStore,
+    messages: &Arc<dyn MessageStore>,
 ) -> Result<(Sequences, Numbers), BootError> {
     let adjacent = config.sequence.section_size;
+    let (rows, accounts) = (Arc::clone(messages), Arc::clone(&storage.directory));
+    // Read while the ceilings are loaded, which takes as long.
+    let newest = async move { newest_rows(&*rows, &*accounts, adjacent, Look::Sample).await };
+    let newest = AbortOnDropHandle::new(tokio::spawn(newest));
     let mut sequences = sequencer(config).await?;
-    let behind = overtake_rows(&*sequences, messages, &*storage.directory, adjacent, Look::Sample).await;
+    let behind = match newest.await {
+        Ok(Ok(newest)) => overtake_rows(&*sequences, &newest).await,
+        Ok(Err(unread)) => Err(unread),
+        Err(died) => Err(StoreError::unavailable(died).into()),
+    };
     let behind = behind.unwrap_or_else(|error| {
         warn!(%error, "the sequence cannot be compared with the rows now; that is done as they are written");
         0

@@ -53,6 +53,7 @@ async fn raise(
     numbers: &dyn Sequencer,
 ) -> Result<usize, transfer::TransferError> {
     let adjacent = config.sequence.section_size;
-    transfer::overtake_rows(numbers, messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+    let newest = transfer::newest_rows(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+    transfer::overtake_rows(numbers, &newest).await?;
     transfer::raise_all(numbers, adjacent).await
 }

@@ -23,24 +23,22 @@ pub enum Look {
     All,
 }
 
-/// Compares the newest rows of inboxes with the sequence, whose sections have `adjacent` users, and lets it go on above them where
-/// it is behind. Says in how many sections it was.
+/// The newest row of each section of `adjacent` users that has any, as far as `look` goes.
 ///
 /// # Errors
-/// When rows cannot be read, or the sequence does not answer.
-pub async fn overtake_rows(
-    sequencer: &dyn Sequencer,
+/// When rows cannot be read.
+pub async fn newest_rows(
     store: &dyn MessageStore,
     directory: &dyn Directory,
     adjacent: u32,
     look: Look,
-) -> Result<usize, TransferError> {
+) -> Result<Vec<(Uid, MessageId)>, TransferError> {
     let (page, most) = match look {
         Look::Sample => (SAMPLE, MOST_SECTIONS),
         Look::All => (PAGE, usize::MAX),
     };
     let section_of = |uid: Uid| uid.0 / adjacent.max(1);
-    let (mut after, mut sections, mut behind) = (Uid(0), 0, 0);
+    let (mut after, mut sections, mut rows) = (Uid(0), 0, Vec::new());
     let mut largest: Option<(Uid, MessageId)> = None;
     while sections < most {
         let accounts = directory.accounts(after, page).await?;
@@ -63,12 +61,25 @@ pub async fn overtake_rows(
             continue;
         }
         sections += 1;
-        if let Some((uid, newest)) = largest.take() {
-            behind += usize::from(overtake(sequencer, uid, newest).await?);
-        }
+        rows.extend(largest.take());
         let end = u64::from(section + 1) * u64::from(adjacent.max(1)) - 1;
         let Ok(end) = u32::try_from(end) else { break };
         after = Uid(end);
+    }
+    Ok(rows)
+}
+
+/// Compares the [`newest_rows`] with the sequence, and lets it go on above them where it is behind. Says in how many sections it was.
+///
+/// # Errors
+/// When the sequence does not answer.
+pub async fn overtake_rows(
+    sequencer: &dyn Sequencer,
+    newest: &[(Uid, MessageId)],
+) -> Result<usize, TransferError> {
+    let mut behind = 0;
+    for &(uid, newest) in newest {
+        behind += usize::from(overtake(sequencer, uid, newest).await?);
     }
     Ok(behind)
 }
@@ -119,8 +130,8 @@ mod tests {
         let options = Options { section_size: ADJACENT, ..Options::default() };
         for (look, sections) in [(Look::All, 3), (Look::Sample, 0), (Look::All, 0)] {
             let sequences = Embedded::open(ceilings.clone(), options.clone()).await.expect("opens");
-            let behind =
-                overtake_rows(&sequences, &store, &directory, ADJACENT, look).await.expect("compared");
+            let newest = newest_rows(&store, &directory, ADJACENT, look).await.expect("read");
+            let behind = overtake_rows(&sequences, &newest).await.expect("compared");
             assert_eq!(behind, sections, "{look:?}");
             sequences.shutdown().await;
         }
@@ -130,7 +141,7 @@ mod tests {
             assert!(next > newest && next < newest + 20_000, "user {uid} got {next}");
         }
         let fresh = Embedded::open(Arc::new(Memory::new()), options).await.expect("opens");
-        let behind = overtake_rows(&fresh, &store, &directory, ADJACENT, Look::Sample).await;
-        assert_eq!(behind.expect("compared"), 3);
+        let newest = newest_rows(&store, &directory, ADJACENT, Look::Sample).await.expect("read");
+        assert_eq!(overtake_rows(&fresh, &newest).await.expect("compared"), 3);
     }
 }

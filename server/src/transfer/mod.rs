@@ -16,7 +16,7 @@ mod record;
 mod restored;
 
 pub use check::{Checked, check};
-pub use compare::{Look, overtake_rows};
+pub use compare::{Look, newest_rows, overtake_rows};
 pub use error::TransferError;
 pub use export::{Begin, export};
 pub use import::{begin, import};
