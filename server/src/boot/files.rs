@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{BootError, directory_of, issued};
 use crate::config::{Config, SequenceSource};
-use crate::store::sqlite::stamp::{self, Found, Mark, Stamp};
+use crate::store::sqlite::stamp::{self, Found, Mark, Opened, Stamp};
 use crate::store::sqlite::{Db, Identity, private};
 
 const JOURNAL: &str = "journal";
@@ -171,22 +171,25 @@ pub(super) async fn check_and_stamp(
     token: Uuid,
     new_installation: Uuid,
 ) -> Result<(), BootError> {
+    let (_, key) = issued::issuer_files(config)?;
+    let files = beside(config)?;
+    // Side by side, here and below: a start waits for the slowest file and not for their sum.
+    let open = |Beside { path, .. }: &Beside| {
+        let path = path.clone();
+        tokio::task::spawn_blocking(move || Opened::open(path))
+    };
+    let opening: Vec<_> = files.iter().map(open).collect();
+    let mut opened = Vec::with_capacity(files.len());
+    for (Beside { path, .. }, file) in files.iter().zip(opening) {
+        opened.push(file.await.unwrap_or_else(|panic| Opened::unread(path.clone(), panic)));
+    }
     let known = Identity::read(db).await?;
     if known.restoring && rule == Rule::Strict {
         return Err(BadFile { path: config.storage.file()?, wrong: Wrong::NotRestored }.into());
     }
-    let (_, key) = issued::issuer_files(config)?;
-    let files = beside(config)?;
-    let mut found = Vec::new();
-    for Beside { role, path } in &files {
-        let looked_at = path.clone();
-        let there = tokio::task::spawn_blocking(move || stamp::read(&looked_at)).await;
-        let there = there.unwrap_or_else(|panic| Found::Unreadable(panic.to_string()));
-        found.push((*role, path, there));
-    }
     let key_there = fs::read_to_string(&key).ok().filter(|secret| !secret.trim().is_empty());
-    for (role, path, there) in &found {
-        if let Err(wrong) = judge(&known, role, there) {
+    for (Beside { role, path }, file) in files.iter().zip(&opened) {
+        if let Err(wrong) = judge(&known, role, file.found()) {
             allow(rule, role, path, wrong)?;
         }
     }
@@ -199,15 +202,12 @@ pub(super) async fn check_and_stamp(
     // A start that did not come to its end has marked some files already, and is gone on with.
     let mark = known.next.unwrap_or(Mark { start: last + 1, token });
     Identity::begin(db, installation, mark, rule == Rule::Restored).await?;
-    // Side by side: a start waits for the slowest sync and not for their sum.
-    let writes: Vec<_> = files
-        .iter()
-        .map(|Beside { role, path }| {
-            let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
-            let (to, stamp) = (path.clone(), Stamp { role: (*role).to_owned(), installation, mark });
-            tokio::task::spawn_blocking(move || stamp::write(&to, &stamp, page_size))
-        })
-        .collect();
+    let write = |(Beside { role, .. }, file): (&Beside, Opened)| {
+        let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
+        let stamp = Stamp { role: (*role).to_owned(), installation, mark };
+        tokio::task::spawn_blocking(move || file.stamp(&stamp, page_size))
+    };
+    let writes: Vec<_> = files.iter().zip(opened).map(write).collect();
     let mut stamped = Ok(());
     for (Beside { path, .. }, written) in files.iter().zip(writes) {
         let written = written.await.unwrap_or_else(|panic| Err(panic.to_string()));

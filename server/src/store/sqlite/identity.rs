@@ -41,20 +41,20 @@ pub struct Identity {
 impl Identity {
     /// Reads it.
     pub async fn read(db: &Db) -> Result<Identity, StoreError> {
-        let text = async |key| meta::text(db.readers(), key).await;
-        let installation = match text(INSTALLATION).await? {
-            Some(text) => Some(parsed(text.parse(), INSTALLATION)?),
-            None => None,
-        };
-        let files = text(FILES).await?.unwrap_or_default();
+        let mut facts = meta::all(db.readers()).await?;
+        let mut text = |key| facts.remove(key);
+        let installation = text(INSTALLATION).map(|text| parsed(text.parse(), INSTALLATION)).transpose()?;
+        let flushed =
+            text(meta::FLUSHED).map(|text| parsed(text.parse::<u64>(), meta::FLUSHED)).transpose()?;
+        let files = text(FILES).unwrap_or_default();
         Ok(Identity {
             installation,
-            current: mark(text(CURRENT).await?)?,
-            next: mark(text(NEXT).await?)?,
+            current: mark(text(CURRENT))?,
+            next: mark(text(NEXT))?,
             files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
-            key: text(KEY).await?,
-            flushed: meta::number(db.readers(), meta::FLUSHED).await? > 0,
-            restoring: text(RESTORING).await?.is_some(),
+            key: text(KEY),
+            flushed: flushed.is_some_and(|through| through > 0),
+            restoring: text(RESTORING).is_some(),
         })
     }
 

@@ -1,5 +1,7 @@
 //! The installation's own facts in the main database, by key.
 
+use std::collections::HashMap;
+
 use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::domain::HistoryId;
@@ -16,6 +18,13 @@ const HISTORY: &str = "history";
 const IMPORT: &str = "import";
 /// How many of that file's records are stored.
 pub(super) const IMPORTED: &str = "imported";
+
+/// All of them, in one query: a start needs most.
+pub(super) async fn all(executor: impl SqliteExecutor<'_>) -> Result<HashMap<String, String>, StoreError> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("SELECT key, value FROM meta").fetch_all(executor).await?;
+    Ok(rows.into_iter().collect())
+}
 
 /// The number under `key`; 0 when there is none.
 pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Result<u64, StoreError> {

@@ -2,11 +2,11 @@
 //!
 //! Each start gives all files of an installation a new stamp, and the main database remembers it (`identity`). So a file that was put
 //! back from another moment, or comes from another installation, is told from the one that belongs there. Blocking; nobody else has
-//! the files open meanwhile.
+//! the files open meanwhile. Each is opened once, and its log is in it before it is stamped.
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -106,20 +106,77 @@ pub fn look(path: &Path) -> Option<Found> {
     None
 }
 
-/// What is at `path`.
-pub fn read(path: &Path) -> Found {
-    look(path).unwrap_or_else(|| {
-        stamped(path).unwrap_or_else(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Found::Busy,
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Found::Damaged(error.to_string()),
-            _ => Found::Unreadable(error.to_string()),
-        })
-    })
+/// A file that was looked at. A database is held open until it is stamped or given up.
+pub struct Opened {
+    path: PathBuf,
+    connection: Option<Connection>,
+    found: Found,
 }
 
-fn stamped(path: &Path) -> rusqlite::Result<Found> {
+impl Opened {
+    /// Opens what is at `path`, if it is a database. What a process that was killed left in its log is moved into it: whether a
+    /// sync of that process had failed cannot be known (I3).
+    pub fn open(path: PathBuf) -> Opened {
+        if let Some(found) = look(&path) {
+            return Opened { path, connection: None, found };
+        }
+        match connect(&path).and_then(|connection| {
+            let found = stamped(&connection)?;
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
+            Ok((connection, found))
+        }) {
+            Ok((connection, found)) => Opened { path, connection: Some(connection), found },
+            Err(error) => {
+                let found = match error.sqlite_error_code() {
+                    Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Found::Busy,
+                    Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                        Found::Damaged(error.to_string())
+                    }
+                    _ => Found::Unreadable(error.to_string()),
+                };
+                Opened { path, connection: None, found }
+            }
+        }
+    }
+
+    /// A file that nothing is known of.
+    pub fn unread(path: PathBuf, why: impl ToString) -> Opened {
+        Opened { path, connection: None, found: Found::Unreadable(why.to_string()) }
+    }
+
+    /// What it is.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Stamps it, durably, and closes it. It is made if it is not there; then its pages have `page_size` bytes.
+    ///
+    /// # Errors
+    /// What SQLite or the system says, in one line.
+    pub fn stamp(self, stamp: &Stamp, page_size: Option<u32>) -> Result<(), String> {
+        let connection = match self.connection {
+            Some(connection) => Ok(connection),
+            None => {
+                private::make_file(&self.path).map_err(|error| error.to_string())?;
+                connect(&self.path)
+            }
+        };
+        connection.and_then(|connection| write(&connection, stamp, page_size)).map_err(|error| {
+            match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy) => "another process uses it; stop that one".to_owned(),
+                _ => error.to_string(),
+            }
+        })
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
     let table = "SELECT count(*) FROM sqlite_master WHERE name = 'tidemark_file'";
     if connection.query_row(table, (), |row| row.get::<_, i64>(0))? == 0 {
         return Ok(Found::Unstamped);
@@ -144,21 +201,7 @@ fn stamped(path: &Path) -> rusqlite::Result<Found> {
     Ok(Found::Stamped(Stamp { role, installation: uuid(installation)?, mark }))
 }
 
-/// Stamps the database at `path`, durably, which is made if it is not there; then its pages have `page_size` bytes.
-///
-/// # Errors
-/// What SQLite or the system says, in one line.
-pub fn write(path: &Path, stamp: &Stamp, page_size: Option<u32>) -> Result<(), String> {
-    private::make_file(path).map_err(|error| error.to_string())?;
-    stamp_with(path, stamp, page_size).map_err(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy) => "another process uses it; stop that one".to_owned(),
-        _ => error.to_string(),
-    })
-}
-
-fn stamp_with(path: &Path, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::Result<()> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection.busy_timeout(BUSY)?;
+fn write(connection: &Connection, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::Result<()> {
     // Who opens the file next reads the log, too. To move it into the file here would take two more syncs a file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if let Some(size) = page_size {
@@ -179,4 +222,42 @@ fn stamp_with(path: &Path, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::R
         ],
     )?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(path: &Path) -> u64 {
+        std::fs::metadata(path).map_or(0, |found| found.len())
+    }
+
+    #[test]
+    fn what_a_killed_process_left_in_the_log_is_in_the_file_before_it_is_stamped() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (path, log) = (place.path().join("ids.db"), place.path().join("ids.db-wal"));
+        let connection = Connection::open(&path).expect("opened");
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).expect("set");
+        let rows = "PRAGMA journal_mode = WAL; CREATE TABLE kept (n); INSERT INTO kept VALUES (7);";
+        connection.execute_batch(rows).expect("stored");
+        drop(connection);
+        assert!(length(&log) > 0);
+
+        let opened = Opened::open(path.clone());
+        assert_eq!((opened.found(), length(&log)), (&Found::Unstamped, 0));
+        // Refused for the sake of another file: the process ends, and so does one that is killed here.
+        drop(opened);
+        let mark = Mark { start: 1, token: Uuid::from_u128(1) };
+        let stamp = Stamp { role: "ids".to_owned(), installation: Uuid::from_u128(2), mark };
+        let opened = Opened::open(path.clone());
+        assert_eq!(opened.found(), &Found::Unstamped);
+        opened.stamp(&stamp, None).expect("stamped");
+        assert!(length(&log) > 0, "the next to open it reads the log");
+
+        std::fs::remove_file(place.path().join("ids.db-shm")).expect("a power cut keeps no shared memory");
+        assert_eq!(Opened::open(path.clone()).found(), &Found::Stamped(stamp));
+        let kept =
+            Connection::open(&path).expect("opened").query_row("SELECT n FROM kept", (), |row| row.get(0));
+        assert_eq!(kept, Ok(7));
+    }
 }
