@@ -291,9 +291,15 @@ impl Shell {
         let NodeRules { layout, lease, .. } = self.settings.rules;
         let lease_is_set = self.settings.lease_is_set;
         let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
+        // Only who takes over from another waits for that one's release.
+        let takes_over = !self.core.waiting().is_empty();
         self.work.spawn(async move {
             let read = async {
-                let reading = fitting(stores.tables.read(&mark, wait).await?, set, layout.section_size)?;
+                let reading = match takes_over {
+                    true => stores.tables.read(&mark, wait).await?,
+                    false => stores.tables.read_table(&mark, wait).await?,
+                };
+                let reading = fitting(reading, set, layout.section_size)?;
                 // Nothing is served by a table before it is known that all go by the same lease.
                 if let Some(table) = &reading.table {
                     let terms = Terms { lease, lease_is_set, layout, uids: table.uids.clone() };

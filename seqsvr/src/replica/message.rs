@@ -51,6 +51,8 @@ pub enum Question {
         revision: u64,
         /// How long the answer may be held back.
         wait: Duration,
+        /// Whether a release ends the wait; else only another table does.
+        releases: bool,
     },
     /// The arbiter of this term is alive. Not durable.
     Acting {

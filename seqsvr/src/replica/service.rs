@@ -7,6 +7,7 @@ use tonic::{Request, Response, Status};
 use super::identity::Identity;
 use super::message::{Answer, Description, Phase, Question};
 use super::writer::Asker;
+use crate::ids::Epoch;
 use crate::rpc::v1;
 use crate::store::Address;
 use v1::store_reply::Reply;
@@ -32,6 +33,10 @@ impl v1::store_server::Store for Service {
             ));
         }
         let request = request.ok_or_else(|| Status::invalid_argument("the request is empty"))?;
+        let known = match &request {
+            v1::store_request::Request::Read(read) => read.known.map(Epoch::from),
+            _ => None,
+        };
         let question =
             Question::try_from(request).map_err(|error| Status::invalid_argument(error.to_string()))?;
         if let Question::Write(table) = &question
@@ -62,8 +67,20 @@ impl v1::store_server::Store for Service {
                 let what = Description { name, ..what };
                 Ok(Response::new(v1::StoreReply { reply: Some(Reply::Describe((&what).into())) }))
             }
-            Ok(answer) => Ok(Response::new(v1::StoreReply { reply: Some((&answer).into()) })),
+            Ok(answer) => Ok(Response::new(v1::StoreReply { reply: Some(unlike(known, answer)) })),
             Err(why) => refused(why.to_string()),
         }
+    }
+}
+
+/// The reply, without a table that the caller has.
+fn unlike(known: Option<Epoch>, answer: Answer) -> Reply {
+    match answer {
+        Answer::Table { revision, table: Some(table), promised, acting } if known == Some(table.version) => {
+            let reply = Reply::from(&Answer::Table { revision, table: None, promised, acting });
+            let Reply::Read(read) = reply else { return reply };
+            Reply::Read(v1::ReadReply { same_table: true, ..read })
+        }
+        answer => (&answer).into(),
     }
 }

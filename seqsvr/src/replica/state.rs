@@ -152,7 +152,7 @@ impl State {
             Question::Release { owner, sections } => self.release(*owner, sections),
             Question::Promise { term } => self.promise(now, *term),
             Question::Write(table) => self.write(now, table),
-            Question::Read { revision, wait } if *revision == self.revision && !wait.is_zero() => {
+            Question::Read { revision, wait, .. } if *revision == self.revision && !wait.is_zero() => {
                 Decision { answer: None, change: None }
             }
             Question::Read { .. } => self.read(now).into(),

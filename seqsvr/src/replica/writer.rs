@@ -61,11 +61,28 @@ enum Order {
     Stop,
 }
 
+/// What readers wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct News {
+    /// [`State::revision`].
+    revision: u64,
+    /// The last one with another table, as far as this process knows.
+    table: u64,
+}
+
+impl News {
+    /// Whether there is something for who knows `revision`: anything, or no releases.
+    fn wakes(&self, revision: u64, releases: bool) -> bool {
+        // A smaller one is that of another replica in this one's place.
+        self.revision != revision && (releases || self.table > revision || self.revision < revision)
+    }
+}
+
 /// Asks the writer. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Asker {
     queue: mpsc::Sender<Order>,
-    revision: watch::Receiver<u64>,
+    news: watch::Receiver<News>,
     waiters: Arc<Semaphore>,
     limits: Limits,
     stopping: CancellationToken,
@@ -90,17 +107,17 @@ impl Writer {
         metrics: Metrics,
     ) -> (Self, Asker) {
         let (queue, questions) = mpsc::channel(limits.queue);
-        let (revision, changes) = watch::channel(state.revision());
+        let (news, changes) = watch::channel(News { revision: state.revision(), table: state.revision() });
         let (ending, ended) = oneshot::channel();
         let waiters = Arc::new(Semaphore::new(limits.waiters));
         let counted = metrics.clone();
         let thread = thread::spawn(move || {
             let _ending: oneshot::Sender<()> = ending;
             let mut writing =
-                Writing { state, files, revision, noted: Moment::default(), metrics: counted, limits };
+                Writing { state, files, news, noted: Moment::default(), metrics: counted, limits };
             writing.run(questions)
         });
-        let asker = Asker { queue: queue.clone(), revision: changes, waiters, limits, stopping, metrics };
+        let asker = Asker { queue: queue.clone(), news: changes, waiters, limits, stopping, metrics };
         (Self { queue, thread, ended: Some(ended) }, asker)
     }
 
@@ -135,25 +152,25 @@ impl Asker {
 
     /// The answer, once it is durable. A read may be held back for its wait.
     pub(super) async fn call(&self, to: Option<Address>, question: Question) -> Result<Answer, Unanswered> {
-        let Question::Read { revision, wait } = question else {
+        let Question::Read { revision, wait, releases } = question else {
             return self.once(to, question).await?.ok_or(Unanswered::Stopped);
         };
         let wait = wait.min(self.limits.longest_wait);
-        if let Some(answer) = self.once(to, Question::Read { revision, wait }).await? {
+        if let Some(answer) = self.once(to, Question::Read { revision, wait, releases }).await? {
             return Ok(answer);
         }
         let Ok(_waits) = self.waiters.try_acquire() else {
             return Err(Unanswered::Waiters(self.limits.waiters));
         };
         let _counted = self.metrics.waits();
-        let mut changes = self.revision.clone();
-        let changed = timeout(wait, changes.wait_for(|now| *now != revision));
+        let mut news = self.news.clone();
+        let changed = timeout(wait, news.wait_for(|news| news.wakes(revision, releases)));
         tokio::select! {
             // Whether it changed, the time is up, or the writer has ended: the next question finds out.
             _ = changed => {}
             () = self.stopping.cancelled() => return Err(Unanswered::Stopped),
         }
-        let read = Question::Read { revision, wait: Duration::ZERO };
+        let read = Question::Read { revision, wait: Duration::ZERO, releases };
         self.once(to, read).await?.ok_or(Unanswered::Stopped)
     }
 
@@ -171,7 +188,7 @@ impl Asker {
 struct Writing {
     state: State,
     files: Files,
-    revision: watch::Sender<u64>,
+    news: watch::Sender<News>,
     noted: Moment,
     metrics: Metrics,
     limits: Limits,
@@ -221,7 +238,12 @@ impl Writing {
                 self.noted = now;
             }
             let revision = self.state.revision();
-            self.revision.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+            let another = changes.iter().any(|change| matches!(change, Change::Write(_) | Change::Whole(_)));
+            self.news.send_if_modified(|news| {
+                let table = if another { revision } else { news.table };
+                let newer = News { revision, table };
+                std::mem::replace(news, newer) != newer
+            });
         }
         for (to, answer) in answers {
             // Who asked may be gone.

@@ -187,7 +187,7 @@ impl Replica {
     fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(life) = &mut self.life else { return };
         let Some((from, id, to)) = life.held.remove(&number) else { return };
-        let question = Question::Read { revision: 0, wait: Duration::ZERO };
+        let question = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
         if let Some(answer) = life.state.call(cx.now, to, &question).answer {
             life.leaving.push((self.disk.written(), from, id, answer));
         }

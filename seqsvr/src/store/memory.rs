@@ -19,8 +19,16 @@ mod tables;
 #[derive(Debug)]
 pub struct Memory {
     state: Mutex<State>,
-    /// Grows with each change of the table and each release; from 1, since 0 is what a reader starts with.
-    revision: watch::Sender<u64>,
+    news: watch::Sender<News>,
+}
+
+/// What readers wait for; from 1, since 0 is what a reader starts with.
+#[derive(Debug)]
+struct News {
+    /// Grows with each change of the table and each release.
+    revision: u64,
+    /// Which of them the last change of the table was.
+    table: u64,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +41,7 @@ struct State {
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { state: Mutex::default(), revision: watch::Sender::new(1) }
+        Self { state: Mutex::default(), news: watch::Sender::new(News { revision: 1, table: 1 }) }
     }
 }
 
@@ -41,10 +49,6 @@ impl Memory {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    fn changed(&self) {
-        self.revision.send_modify(|revision| *revision += 1);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -93,7 +97,7 @@ impl SectionStore for Memory {
 
     async fn release(&self, sections: &Ranges, owner: Owner) -> Result<(), StoreError> {
         if self.lock().claims.release(sections, owner) {
-            self.changed();
+            self.news.send_modify(|news| news.revision += 1);
         }
         Ok(())
     }

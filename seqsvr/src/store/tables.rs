@@ -32,6 +32,13 @@ pub trait TableStore: Send + Sync {
     /// [`StoreError::Unavailable`], also when a newer table is half written and cannot be completed.
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError>;
 
+    /// As [`read`](Self::read), for who waits for no release: one alone need not end the wait.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError>;
+
     /// Asks to be the arbiter of `term`, and answers with the newest table that may count.
     ///
     /// # Errors

@@ -89,11 +89,11 @@ async fn a_stop_ends_held_back_reads_and_the_next_start_goes_on() {
     let link = replica.link();
     claim(&link, 9, owner(1)).await;
     let Ok(Answer::Table { revision, .. }) =
-        link.ask(Question::Read { revision: 0, wait: Duration::ZERO }).await
+        link.ask(Question::Read { revision: 0, wait: Duration::ZERO, releases: true }).await
     else {
         panic!("a read is answered")
     };
-    let held = link.ask(Question::Read { revision, wait: Duration::from_secs(10) });
+    let held = link.ask(Question::Read { revision, wait: Duration::from_secs(10), releases: true });
     let stop = async { tokio::task::spawn_blocking(move || replica.stop()).await.unwrap() };
     let (_, status) = tokio::join!(held, stop);
     assert!(status.success());

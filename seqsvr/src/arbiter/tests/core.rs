@@ -90,12 +90,13 @@ impl World {
         let down = || WriteError::Unknown("down".to_owned());
         match action {
             Action::Read { .. } => {
-                let outcome = match self.ask(&Question::Read { revision: 0, wait: Duration::ZERO }) {
-                    Some(Answer::Table { revision, table, promised, acting }) => {
-                        Ok(Reading { table, mark: Mark(vec![revision]), promised, acting, bounds: None })
-                    }
-                    _ => Err(StoreError::Unavailable("down".into())),
-                };
+                let outcome =
+                    match self.ask(&Question::Read { revision: 0, wait: Duration::ZERO, releases: true }) {
+                        Some(Answer::Table { revision, table, promised, acting }) => {
+                            Ok(Reading { table, mark: Mark(vec![revision]), promised, acting, bounds: None })
+                        }
+                        _ => Err(StoreError::Unavailable("down".into())),
+                    };
                 self.tell(index, Event::Read { outcome });
             }
             Action::Promise { term } => {

@@ -178,7 +178,7 @@ fn a_read_is_held_back_until_the_table_or_a_release_changes() {
     for change in
         [Question::Write(table(1, 1)), Question::Release { owner: owner(1, 1), sections: vec![range(3, 3)] }]
     {
-        let read = Question::Read { revision: known, wait };
+        let read = Question::Read { revision: known, wait, releases: true };
         assert_eq!(state.ask(NOW, &read).answer, None);
         ask(&mut state, change);
         let Answer::Table { revision, table: read_table, .. } = ask(&mut state, read) else { panic!() };
@@ -186,7 +186,7 @@ fn a_read_is_held_back_until_the_table_or_a_release_changes() {
         assert!(revision > known);
         known = revision;
     }
-    let read = Question::Read { revision: known, wait: Duration::ZERO };
+    let read = Question::Read { revision: known, wait: Duration::ZERO, releases: true };
     assert!(matches!(ask(&mut state, read), Answer::Table { .. }), "no wait is answered at once");
 }
 
@@ -194,7 +194,7 @@ fn a_read_is_held_back_until_the_table_or_a_release_changes() {
 fn the_acting_arbiter_is_the_one_of_the_promised_term() {
     let mut state = fresh();
     let acting = |state: &mut State, later: u64| {
-        let read = Question::Read { revision: 0, wait: Duration::ZERO };
+        let read = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
         match state.ask(NOW + Duration::from_millis(later), &read).answer {
             Some(Answer::Table { acting, .. }) => acting,
             other => panic!("{other:?}"),
@@ -245,7 +245,7 @@ fn questions() -> impl Strategy<Value = Question> {
         1 => (1u64..5).prop_map(|term| Question::Promise { term }),
         1 => (1u64..5, 1u64..4).prop_map(|(term, version)| Question::Write(table(term, version))),
         1 => (1u64..5).prop_map(|term| Question::Acting { term }),
-        1 => Just(Question::Read { revision: 0, wait: Duration::ZERO }),
+        1 => Just(Question::Read { revision: 0, wait: Duration::ZERO, releases: true }),
     ]
 }
 

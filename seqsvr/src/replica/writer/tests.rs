@@ -1,6 +1,7 @@
 //! The writer over real files: what waits, what is shared, and what happens when the disk fails.
 
 use std::ops::RangeInclusive;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -51,7 +52,7 @@ fn table(version: u64) -> Arc<Table> {
 }
 
 async fn revision(asker: &Asker) -> u64 {
-    match asker.ask(Question::Read { revision: 0, wait: Duration::ZERO }).await {
+    match asker.ask(Question::Read { revision: 0, wait: Duration::ZERO, releases: true }).await {
         Ok(Answer::Table { revision, .. }) => revision,
         other => panic!("{other:?}"),
     }
@@ -79,7 +80,8 @@ async fn a_held_back_read_is_woken_by_a_table_and_by_a_release() {
     for change in [Question::Write(table(1)), Question::Release { owner: OWNER, sections: vec![sections()] }]
     {
         let known = revision(&asker).await;
-        let reading = asker.ask(Question::Read { revision: known, wait: Duration::from_secs(60) });
+        let reading =
+            asker.ask(Question::Read { revision: known, wait: Duration::from_secs(60), releases: true });
         let (read, changed) = tokio::join!(reading, asker.ask(change));
         changed.unwrap();
         let Ok(Answer::Table { revision, table: read, .. }) = read else { panic!("{read:?}") };
@@ -90,10 +92,32 @@ async fn a_held_back_read_is_woken_by_a_table_and_by_a_release() {
 }
 
 #[tokio::test]
+async fn a_release_wakes_nobody_who_waits_for_the_table_alone() {
+    let (_at, writer, asker) = started(false).await;
+    let known = revision(&asker).await;
+    let wait = Duration::from_secs(60);
+    let mut reading = pin!(asker.ask(Question::Read { revision: known, wait, releases: false }));
+    let release = async {
+        asker.ask(Question::Release { owner: OWNER, sections: vec![sections()] }).await.unwrap();
+        // If the release had woken the reader, its question would have been answered before this one.
+        assert!(revision(&asker).await > known);
+    };
+    tokio::select! {
+        biased;
+        read = &mut reading => panic!("nothing new for it: {read:?}"),
+        () = release => {}
+    }
+    let (read, written) = tokio::join!(reading, asker.ask(Question::Write(table(1))));
+    written.unwrap();
+    assert!(matches!(read, Ok(Answer::Table { table: Some(read), .. }) if read == table(1)));
+    writer.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_held_back_read_is_answered_after_its_wait() {
     let (_at, writer, asker) = started(false).await;
     let revision = revision(&asker).await;
-    let read = asker.ask(Question::Read { revision, wait: Duration::from_millis(10) }).await;
+    let read = asker.ask(Question::Read { revision, wait: Duration::from_millis(10), releases: true }).await;
     assert!(matches!(read, Ok(Answer::Table { revision: now, .. }) if now == revision), "{read:?}");
     writer.stop().await.unwrap();
 }
@@ -102,7 +126,7 @@ async fn a_held_back_read_is_answered_after_its_wait() {
 async fn more_readers_than_may_wait_are_refused() {
     let (_at, writer, asker) = started(false).await;
     let revision = revision(&asker).await;
-    let read = || asker.ask(Question::Read { revision, wait: Duration::from_secs(60) });
+    let read = || asker.ask(Question::Read { revision, wait: Duration::from_secs(60), releases: true });
     let third = async {
         while asker.waiters.available_permits() > 0 {
             tokio::task::yield_now().await;
@@ -120,7 +144,7 @@ async fn after_a_failed_write_nothing_is_answered_any_more() {
     let (_at, mut writer, asker) = started(true).await;
     assert_eq!(asker.ask(raise(0, 10)).await, Err(Unanswered::Stopped));
     writer.ended().await;
-    let read = Question::Read { revision: 0, wait: Duration::ZERO };
+    let read = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
     assert_eq!(
         asker.ask(read).await,
         Err(Unanswered::Stopped),

@@ -45,6 +45,7 @@ impl From<&Answer> for Reply {
                     table: wire_table(table),
                     promised_term: *promised,
                     acting_ms_ago: acting.as_ref().map(ms),
+                    same_table: false,
                 })
             }
             Answer::Acting(term) => Reply::Acting(v1::ActingReply { term: *term }),

@@ -32,9 +32,10 @@ impl From<&Question> for Request {
             }),
             Question::Promise { term } => Request::Promise(v1::PromiseRequest { term: *term }),
             Question::Write(table) => Request::WriteTable(table.as_ref().into()),
-            Question::Read { revision, wait } => {
+            Question::Read { revision, wait, releases } => {
                 let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-                Request::Read(v1::ReadRequest { revision: *revision, wait_ms })
+                let table_only = !releases;
+                Request::Read(v1::ReadRequest { revision: *revision, wait_ms, known: None, table_only })
             }
             Question::Acting { term } => Request::Acting(v1::ActingRequest { term: *term }),
             Question::Copy => Request::Copy(v1::CopyRequest {}),
@@ -73,9 +74,11 @@ impl TryFrom<Request> for Question {
             }
             Request::Promise(promise) => Question::Promise { term: promise.term },
             Request::WriteTable(table) => Question::Write(Arc::new(Table::try_from(table)?)),
-            Request::Read(read) => {
-                Question::Read { revision: read.revision, wait: Duration::from_millis(read.wait_ms.into()) }
-            }
+            Request::Read(read) => Question::Read {
+                revision: read.revision,
+                wait: Duration::from_millis(read.wait_ms.into()),
+                releases: !read.table_only,
+            },
             Request::Acting(acting) => Question::Acting { term: acting.term },
             Request::Copy(v1::CopyRequest {}) => Question::Copy,
             Request::Describe(v1::DescribeRequest {}) => Question::Describe,

@@ -181,6 +181,16 @@ pub(in crate::store) async fn a_read_without_a_change_ends_after_its_wait(
     assert_eq!((reading.table, reading.mark), (Some(table(3, 1)), mark));
 }
 
+pub(in crate::store) async fn a_new_table_wakes_who_waits_for_nothing_else(
+    store: &(impl TableStore + SectionStore),
+) {
+    let mark = settled(store).await;
+    store.promise(3).await.unwrap();
+    let change = async { store.write(&table(3, 1)).await.unwrap() };
+    let (reading, ()) = tokio::join!(store.read_table(&mark, LONG), change);
+    assert_eq!(reading.unwrap().table, Some(table(3, 1)));
+}
+
 pub(in crate::store) async fn the_arbiter_that_acts_is_heard_of(store: &(impl TableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
@@ -213,6 +223,7 @@ macro_rules! conformance_of_tables {
             an_older_table_is_refused
             a_new_table_wakes_a_waiting_read
             a_release_wakes_a_waiting_read
+            a_new_table_wakes_who_waits_for_nothing_else
             a_read_without_a_change_ends_after_its_wait
             the_arbiter_that_acts_is_heard_of
         }

@@ -41,15 +41,13 @@ struct State {
 #[async_trait]
 impl TableStore for EtcdStore {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
-        let state = self.state().await?;
-        if known.0 != [state.woken.cast_unsigned()] || wait.is_zero() {
-            return Ok(self.reading(&state));
-        }
-        if timeout(wait, self.change_after(state.at)).await.is_ok() {
-            return Ok(self.reading(&self.state().await?));
-        }
-        // What counted when the question was asked is an answer to it.
-        Ok(self.reading(&state))
+        let watched = self.keys.watched.clone().into_bytes();
+        let range_end = prefix_end(&watched);
+        self.read_until(known, wait, watched, range_end).await
+    }
+
+    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        self.read_until(known, wait, self.keys.table.clone().into_bytes(), Vec::new()).await
     }
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
@@ -146,9 +144,9 @@ impl EtcdStore {
             table_revision: table.revision,
             promised,
             term_revision: term.revision,
-            leased: told && acting.lease != 0,
             woken: table.revision.max(released.revision),
             alive,
+            leased: told && acting.lease != 0,
             bounds: configuration.value().map(keys::terms).transpose()?.map(bounds),
             at,
         })
@@ -173,12 +171,29 @@ impl EtcdStore {
         }
     }
 
-    /// Ends with the first change after `revision` that wakes readers; never when the member that is asked falls silent.
-    async fn change_after(&self, revision: i64) {
-        let key = self.keys.watched.clone().into_bytes();
-        let range_end = prefix_end(&key);
-        let watch = self.members.watch(WatchCreateRequest { key, range_end, start_revision: revision + 1 });
-        let Ok(mut changes) = watch.await else { return std::future::pending().await };
+    /// A read whose wait ends with a change of these keys.
+    async fn read_until(
+        &self,
+        known: &Mark,
+        wait: Duration,
+        key: Vec<u8>,
+        range_end: Vec<u8>,
+    ) -> Result<Reading, StoreError> {
+        let state = self.state().await?;
+        if known.0 != [state.woken.cast_unsigned()] || wait.is_zero() {
+            return Ok(self.reading(&state));
+        }
+        let watched = WatchCreateRequest { key, range_end, start_revision: state.at + 1 };
+        if timeout(wait, self.change(watched)).await.is_ok() {
+            return Ok(self.reading(&self.state().await?));
+        }
+        // What counted when the question was asked is an answer to it.
+        Ok(self.reading(&state))
+    }
+
+    /// Ends with the first change of what is watched; never when the member that is asked falls silent.
+    async fn change(&self, watched: WatchCreateRequest) {
+        let Ok(mut changes) = self.members.watch(watched).await else { return std::future::pending().await };
         loop {
             match changes.message().await {
                 Ok(Some(change)) if change.canceled || !change.events.is_empty() => return,

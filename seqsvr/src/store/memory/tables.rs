@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::Memory;
+use super::{Memory, News};
 use crate::clock::{self, Moment};
 use crate::routing::Table;
 use crate::store::StoreError;
@@ -39,18 +39,12 @@ impl State {
 #[async_trait]
 impl TableStore for Memory {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
-        let mut revision = self.revision.subscribe();
-        let differs = |revision: &u64| known.0 != [*revision];
-        // A wait that ends without a change is answered with what there is.
-        let _ = tokio::time::timeout(wait, revision.wait_for(differs)).await;
-        let state = &self.lock().tables;
-        Ok(Reading {
-            table: state.table.clone(),
-            mark: Mark(vec![*self.revision.borrow()]),
-            promised: state.promised,
-            acting: state.acting.map(|heard| clock::now().since(heard)),
-            bounds: None,
-        })
+        Ok(self.read_after(wait, |news| known.0 != [news.revision]).await)
+    }
+
+    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        let seen = known.0.first().copied().unwrap_or_default();
+        Ok(self.read_after(wait, |news| seen < news.table).await)
     }
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {
@@ -73,7 +67,7 @@ impl TableStore for Memory {
             }
             _ => state.table = Some(Arc::clone(table)),
         }
-        self.changed();
+        self.news.send_modify(|news| *news = News { revision: news.revision + 1, table: news.revision + 1 });
         Ok(())
     }
 
@@ -83,5 +77,21 @@ impl TableStore for Memory {
             state.acting = Some(clock::now());
         }
         Ok(state.promised)
+    }
+}
+
+impl Memory {
+    /// A wait that ends without a change is answered with what there is.
+    async fn read_after(&self, wait: Duration, woken: impl FnMut(&News) -> bool) -> Reading {
+        let mut news = self.news.subscribe();
+        let _ = tokio::time::timeout(wait, news.wait_for(woken)).await;
+        let state = &self.lock().tables;
+        Reading {
+            table: state.table.clone(),
+            mark: Mark(vec![self.news.borrow().revision]),
+            promised: state.promised,
+            acting: state.acting.map(|heard| clock::now().since(heard)),
+            bounds: None,
+        }
     }
 }

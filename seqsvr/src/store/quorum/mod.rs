@@ -126,6 +126,12 @@ impl Quorum {
         (outcome, voters)
     }
 
+    async fn reading(&self, round: impl FnOnce(Sizes) -> ReadRound) -> Result<Reading, StoreError> {
+        let (outcome, voters) = self.run_in(round).await;
+        let bounds = voters.configuration.as_ref().map(|one| one.bounds());
+        outcome.map(|reading| Reading { bounds, ..reading })
+    }
+
     async fn carry_out<R: Round>(
         &self,
         mut round: Timed<R>,
@@ -234,10 +240,13 @@ impl SectionStore for Quorum {
 impl TableStore for Quorum {
     async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
-        let (outcome, voters) =
-            self.run_in(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await;
-        let bounds = voters.configuration.as_ref().map(|one| one.bounds());
-        outcome.map(|reading| Reading { bounds, ..reading })
+        self.reading(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await
+    }
+
+    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+        let wait = waiting(wait, self.patience);
+        let round = |sizes| ReadRound::new(known, wait, sizes, Flaws::default()).of_the_table_only();
+        self.reading(round).await
     }
 
     async fn promise(&self, term: u64) -> Result<Option<Arc<Table>>, WriteError> {

@@ -1,7 +1,7 @@
 //! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question that nobody waits for any
 //! more is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall behind for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +12,7 @@ use tonic::transport::Channel;
 
 use super::Link;
 use crate::replica::{Answer, Question};
+use crate::routing::Table;
 use crate::rpc::security::{Call, Pass, SecurityError};
 use crate::rpc::store::LARGEST_ANSWER;
 use crate::rpc::v1::store_client::StoreClient;
@@ -28,6 +29,8 @@ pub struct Remote {
     set: u32,
     patience: Duration,
     room: Arc<Semaphore>,
+    /// The newest table that the replica answered: it need not come again.
+    known: Mutex<Option<Arc<Table>>>,
 }
 
 impl Remote {
@@ -48,7 +51,7 @@ impl Remote {
         let client =
             StoreClient::with_interceptor(channel, call.pass()).max_decoding_message_size(LARGEST_ANSWER);
         let room = Arc::new(Semaphore::new(IN_FLIGHT));
-        Ok(Self { client, cluster: cluster.to_owned(), set, patience, room })
+        Ok(Self { client, cluster: cluster.to_owned(), set, patience, room, known: Mutex::default() })
     }
 }
 
@@ -70,7 +73,13 @@ impl Remote {
         };
         let wait = if let Question::Read { wait, .. } = question { wait } else { Duration::ZERO };
         let allowed = wait + self.patience;
-        let request = Some(store_request::Request::from(&question));
+        let known = self.known().clone();
+        let mut request = store_request::Request::from(&question);
+        if let store_request::Request::Read(read) = &mut request {
+            // A replica keeps one table of each version: a term is promised once, and an arbiter writes no version twice.
+            read.known = known.as_ref().map(|table| table.version.into());
+        }
+        let request = Some(request);
         let address = to.map(v1::Address::from);
         let request = StoreRequest { cluster: self.cluster.clone(), set: self.set, address, request };
         let mut client = self.client.clone();
@@ -84,8 +93,30 @@ impl Remote {
         let reply = reply.map_err(|status| status.message().to_owned())?.into_inner();
         match reply.reply {
             Some(store_reply::Reply::Refused(why)) => Err(why),
+            Some(store_reply::Reply::Read(read)) => self.table(read, known),
             Some(reply) => Answer::try_from(reply).map_err(|error| error.to_string()),
             None => Err("the answer is empty".to_owned()),
         }
+    }
+
+    /// What a replica answered to a read that named `known`.
+    fn table(&self, read: v1::ReadReply, known: Option<Arc<Table>>) -> Result<Answer, String> {
+        let same = read.same_table;
+        let answer = Answer::try_from(store_reply::Reply::Read(read)).map_err(|error| error.to_string())?;
+        let Answer::Table { revision, table, promised, acting } = answer else {
+            unreachable!("a reply to a read becomes one")
+        };
+        let table = match (same, table) {
+            (false, table) => table,
+            (true, None) => Some(known.ok_or("the answer leaves out a table that was not named")?),
+            (true, Some(_)) => return Err("the answer leaves out a table, and has one".to_owned()),
+        };
+        self.known().clone_from(&table);
+        Ok(Answer::Table { revision, table, promised, acting })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Arc<Table>>> {
+        // Only ever replaced as a whole.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

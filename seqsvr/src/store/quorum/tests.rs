@@ -209,3 +209,4 @@ fn of_two_bids_for_one_term_at_most_one_gets_enough_promises() {
 
 mod configurations;
 mod coordinators;
+mod unchanged;

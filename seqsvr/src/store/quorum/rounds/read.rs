@@ -31,6 +31,7 @@ struct Replica {
 pub(crate) struct ReadRound {
     mark: Mark,
     wait: Duration,
+    releases: bool,
     sizes: Sizes,
     flaws: Flaws,
     open: Open,
@@ -45,7 +46,13 @@ impl ReadRound {
         let mut mark = mark.clone();
         mark.0.resize(sizes.n(), 0);
         let replicas = vec![Replica::default(); sizes.n()];
-        Self { mark, wait, sizes, flaws, open: Open::new(), replicas, promised: 0, acting: None }
+        let open = Open::new();
+        Self { mark, wait, releases: true, sizes, flaws, open, replicas, promised: 0, acting: None }
+    }
+
+    /// The same for who waits for no release.
+    pub(crate) fn of_the_table_only(self) -> Self {
+        Self { releases: false, ..self }
     }
 
     /// Only the acting arbiter of the largest term is of interest, and the shortest silence about it.
@@ -104,7 +111,8 @@ impl Round for ReadRound {
     type Outcome = Result<Reading, StoreError>;
 
     fn open(&mut self) -> Vec<Ask> {
-        let read = |(index, &revision)| (index, Question::Read { revision, wait: self.wait });
+        let (wait, releases) = (self.wait, self.releases);
+        let read = |(index, &revision)| (index, Question::Read { revision, wait, releases });
         self.open.asked(self.mark.0.iter().enumerate().map(read).collect())
     }
 
