@@ -20,13 +20,12 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use crate::app::sync::PullLimits;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, InboxSync, InviteLimits, Invites, Messages,
     PasswordOptions,
 };
 use crate::config::{Config, ConfigError, Listen};
-use crate::domain::{Clock, HistoryId};
+use crate::domain::{Clock, HistoryId, PageLimit};
 use crate::http::{Dependencies, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
@@ -272,7 +271,7 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     info!(queues = config.queues.count, "the queues take orders");
 
     let limits = &config.limits;
-    let pull = PullLimits { rows: limits.entries_rows, bytes: limits.entries_bytes };
+    let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
     let directory = &storage.directory;
     let request_ids = RequestIds::open(config.server.machine_id).await?;
     let new_request_id = Arc::new(move || request_ids.next().to_string());

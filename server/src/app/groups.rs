@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::domain::message::Person;
 use crate::domain::{ClientId, GroupId, Uid};
-use crate::queue::{GroupAction, Order, Queues, SendError};
+use crate::queue::{GroupAction, Queues, Request, SendError};
 use crate::seq::Ids;
-use crate::store::{Directory, MessageStore, StoreError};
+use crate::store::{Directory, KeyState, MessageStore, StoreError};
 
 /// How often a change is decided again when others change the group at the same moment.
 const TRIES: usize = 5;
@@ -95,7 +95,7 @@ impl Groups {
 
     /// Whether `by` has made the change called `name`.
     pub(super) async fn was_made(&self, by: Uid, name: ClientId) -> Result<bool, StoreError> {
-        Ok(self.store.sent(&[(by, name)]).await?.first().is_some_and(Option::is_some))
+        Ok(self.store.keys(&[(by, name)]).await?.pop().and_then(KeyState::record).is_some())
     }
 
     /// Puts `uid` out, or lets `by` leave where both are the same. Any member may.
@@ -111,8 +111,8 @@ impl Groups {
         action: GroupAction,
     ) -> Result<(), SendError> {
         for _ in 0..TRIES {
-            let order = Order::Group { client_id, gid, action: action.clone() };
-            match self.queues.submit(by, order).await {
+            let request = Request::Group { client_id, gid, action: action.clone() };
+            match self.queues.submit(by, request).await {
                 Err(SendError::GroupChanged) => {}
                 outcome => return outcome.map(drop),
             }

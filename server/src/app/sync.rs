@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use crate::domain::{Entry, HistoryId, MessageId, RangeQuery, Uid};
+use crate::domain::{Entry, HistoryId, MessageId, PageLimit, RangeQuery, Uid};
 use crate::log_limit::LogLimit;
 use crate::notify::{Notifier, Wake};
 use crate::queue::{Watermark, Watermarks};
@@ -13,21 +13,6 @@ use crate::store::{MessageStore, Page, StoreError};
 
 /// How often the log tells of devices that are ahead.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-
-/// How much one pull may carry (I9).
-#[derive(Clone, Copy, Debug)]
-pub struct PullLimits {
-    /// Rows. Default 500.
-    pub rows: usize,
-    /// Bytes, by [`Entry::weight`]; the first row always goes. Default 256 KiB.
-    pub bytes: usize,
-}
-
-impl Default for PullLimits {
-    fn default() -> PullLimits {
-        PullLimits { rows: 500, bytes: 256 * 1024 }
-    }
-}
 
 /// What a device missed, or the first part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +32,8 @@ pub struct InboxSync {
     watermarks: Watermarks,
     notifier: Arc<dyn Notifier>,
     history: HistoryId,
-    limits: PullLimits,
+    /// How much one pull may carry.
+    limit: PageLimit,
     /// For lines about devices that are ahead.
     log: Arc<LogLimit>,
 }
@@ -59,9 +45,9 @@ impl InboxSync {
         watermarks: Watermarks,
         notifier: Arc<dyn Notifier>,
         history: HistoryId,
-        limits: PullLimits,
+        limit: PageLimit,
     ) -> InboxSync {
-        InboxSync { store, watermarks, notifier, history, limits, log: Arc::new(LogLimit::every(TELL_EVERY)) }
+        InboxSync { store, watermarks, notifier, history, limit, log: Arc::new(LogLimit::every(TELL_EVERY)) }
     }
 
     /// The watermark of `uid`; loaded from storage at the first asking only.
@@ -78,19 +64,14 @@ impl InboxSync {
     pub async fn pull(&self, watermark: &Watermark, cursor: MessageId) -> Result<Pulled, StoreError> {
         // Read before the rows: one that commits in between must not be skipped (I2).
         let latest = watermark.latest();
-        let page = match self.store.tail(watermark.uid(), cursor, self.limits.rows) {
+        let page = match self.store.tail(watermark.uid(), cursor, self.limit) {
             Some(page) => page,
-            None => self.store.range(watermark.uid(), RangeQuery::after(cursor, self.limits.rows)).await?,
+            None => {
+                let query = RangeQuery::after(cursor, self.limit.rows).within(self.limit.bytes);
+                self.store.range(watermark.uid(), query).await?
+            }
         };
-        let Page { rows: mut entries, mut more } = page;
-        let mut bytes = 0;
-        let mut fits = |entry: &Entry| {
-            bytes += entry.weight();
-            bytes <= self.limits.bytes
-        };
-        let kept = entries.iter().position(|entry| !fits(entry)).map_or(entries.len(), |at| at.max(1));
-        more |= kept < entries.len();
-        entries.truncate(kept);
+        let Page { rows: entries, more } = page;
         let synced = match entries.last() {
             Some(last) => {
                 // Visible means committed: a device that has this row must not be told that it is ahead.

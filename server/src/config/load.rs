@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::names::{did_you_mean, today};
+use super::names::{did_you_mean, is_without_effect, today};
 use super::{Config, ConfigError};
 
 /// What the command line can set for every command; each wins over file and environment.
@@ -52,9 +52,13 @@ impl Config {
         let mut table = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         for (name, text) in environment {
             let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !is_foreign(rest)) else { continue };
-            let found = rest.split_once("__").and_then(|(section, key)| {
-                let section = section.to_ascii_lowercase();
-                let key = today(&section, &key.to_ascii_lowercase()).to_owned();
+            let lower = rest.to_ascii_lowercase();
+            let named = lower.split_once("__");
+            if named.is_some_and(|(section, key)| is_without_effect(section, key)) {
+                continue;
+            }
+            let found = named.and_then(|(section, key)| {
+                let (section, key) = (section.to_owned(), today(section, key).to_owned());
                 let default = defaults.get(&section)?.get(&key)?;
                 Some((section, key, default))
             });
@@ -225,6 +229,15 @@ mod tests {
         let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
         let config = Config::load(&flags, Vec::new()).expect("good");
         assert_eq!((config.storage.known_latest_ids, config.queues.known_watermarks), (5, 6));
+    }
+
+    #[test]
+    fn a_key_that_has_no_effect_any_more_is_still_accepted() {
+        let file = file("[storage]\nknown_new_names = 5\nknown_groups = 6\n");
+        let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
+        let config = Config::load(&flags, env("TIDEMARK_STORAGE__KNOWN_NEW_NAMES", "7")).expect("good");
+        assert_eq!(config.storage.known_groups, 6);
+        assert!(!config.to_toml().contains("known_new_names"));
     }
 
     #[test]

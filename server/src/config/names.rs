@@ -19,6 +19,14 @@ const RENAMED: [(&str, &str, &str); 6] = [
     ("queues", "known_marks", "known_watermarks"),
 ];
 
+/// Keys of earlier versions that have no effect any more: section and key. They are still read from files, too.
+const WITHOUT_EFFECT: [(&str, &str); 1] = [("storage", "known_new_names")];
+
+/// Whether `key` of `section` is read for the sake of earlier versions alone.
+pub(super) fn is_without_effect(section: &str, key: &str) -> bool {
+    WITHOUT_EFFECT.contains(&(section, key))
+}
+
 /// The name that `key` of `section` has today.
 pub(super) fn today<'a>(section: &str, key: &'a str) -> &'a str {
     RENAMED.iter().find(|(of, earlier, _)| (*of, *earlier) == (section, key)).map_or(key, |(_, _, name)| name)

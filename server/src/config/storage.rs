@@ -55,8 +55,9 @@ pub struct StorageSection {
     pub known_latest_ids: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
-    /// Names of messages known to be new.
-    pub known_new_names: usize,
+    /// Without effect; files of earlier versions name it.
+    #[serde(skip_serializing)]
+    pub known_new_names: Option<usize>,
     /// Names of people that are kept in memory.
     pub cached_names: usize,
 }
@@ -84,7 +85,7 @@ impl Default for StorageSection {
             flush_chunk: sqlite.flush_chunk,
             known_latest_ids: sqlite.known_latest_ids,
             known_groups: sqlite.known_groups,
-            known_new_names: sqlite.known_new_names,
+            known_new_names: None,
             cached_names: 100_000,
         }
     }
@@ -114,7 +115,6 @@ impl StorageSection {
         check("flush_chunk", self.flush_chunk)?;
         check("known_latest_ids", self.known_latest_ids)?;
         check("known_groups", self.known_groups)?;
-        check("known_new_names", self.known_new_names)?;
         check("cached_names", self.cached_names)?;
         self.file().map(drop)
     }
@@ -139,7 +139,6 @@ impl StorageSection {
             flush_chunk: self.flush_chunk,
             known_latest_ids: self.known_latest_ids,
             known_groups: self.known_groups,
-            known_new_names: self.known_new_names,
         }
     }
 

@@ -49,7 +49,7 @@ pub struct Content {
     pub sender: Uid,
     /// To whom, from the *sender's* side.
     pub target: Conversation,
-    /// The sender's name for it; made by the server for `membership`, absent for read markers.
+    /// By which a repetition is known; made by the server for `membership`, absent for read markers.
     pub client_id: Option<ClientId>,
     /// The body, as JSON.
     pub body: Body,
@@ -57,7 +57,15 @@ pub struct Content {
     pub sent_at: Timestamp,
 }
 
+/// Under which a message is accepted once: its sender, and what the sender calls it (I4).
+pub type IdempotencyKey = (Uid, ClientId);
+
 impl Content {
+    /// The key of its idempotency record, if it has one.
+    pub fn key(&self) -> Option<IdempotencyKey> {
+        self.client_id.map(|client_id| (self.sender, client_id))
+    }
+
     /// The conversation in which `receiver` sees it: a one-to-one message is filed under the *other* person.
     pub fn conversation(&self, receiver: Uid) -> Conversation {
         match self.target {

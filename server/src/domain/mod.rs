@@ -13,10 +13,10 @@ pub mod range;
 pub mod time;
 
 pub use conversation::Conversation;
-pub use entry::{Content, Entry, Kind};
+pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use message::{Body, Digest, TextError};
-pub use range::{Bound, Direction, RangeError, RangeQuery};
+pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use time::{Clock, Timestamp};

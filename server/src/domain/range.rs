@@ -22,13 +22,32 @@ pub enum Direction {
     Backward,
 }
 
+/// How much one page may hold (I9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimit {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes, by [`Entry::weight`](super::Entry::weight); the first row always goes.
+    pub bytes: usize,
+}
+
+impl PageLimit {
+    /// The most bytes of a page (S20).
+    pub const MOST_BYTES: usize = 4 << 20;
+
+    /// So many rows, and [`PageLimit::MOST_BYTES`].
+    pub fn of_rows(rows: usize) -> PageLimit {
+        PageLimit { rows, bytes: Self::MOST_BYTES }
+    }
+}
+
 /// A range that can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeQuery {
     start: Bound,
     end: Bound,
     direction: Direction,
-    limit: usize,
+    limit: PageLimit,
 }
 
 /// Why a range is refused.
@@ -60,7 +79,9 @@ impl RangeQuery {
             Direction::Forward if start >= end => Err(RangeError::EmptyForward),
             Direction::Backward if start <= end => Err(RangeError::EmptyBackward),
             _ if limit == 0 => Err(RangeError::NoLimit),
-            _ => Ok(RangeQuery { start, end, direction, limit: limit.min(Self::MAX_ROWS) }),
+            _ => {
+                Ok(RangeQuery { start, end, direction, limit: PageLimit::of_rows(limit.min(Self::MAX_ROWS)) })
+            }
         }
     }
 
@@ -70,7 +91,7 @@ impl RangeQuery {
             start: Bound::Id(cursor.get() + 1),
             end: Bound::InfMax,
             direction: Direction::Forward,
-            limit: limit.clamp(1, Self::MAX_ROWS),
+            limit: PageLimit::of_rows(limit.clamp(1, Self::MAX_ROWS)),
         }
     }
 
@@ -79,8 +100,19 @@ impl RangeQuery {
         self.direction
     }
 
+    /// The same with pages of at most so many bytes, if that is less.
+    pub fn within(mut self, bytes: usize) -> RangeQuery {
+        self.limit.bytes = self.limit.bytes.min(bytes);
+        self
+    }
+
     /// At most so many rows, 1 ..= 5,000.
     pub fn limit(&self) -> usize {
+        self.limit.rows
+    }
+
+    /// How much a page of it may hold.
+    pub fn page(&self) -> PageLimit {
         self.limit
     }
 

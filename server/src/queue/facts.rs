@@ -1,6 +1,6 @@
-//! What the decisions of a batch rest on, asked for all its orders at once.
+//! What the decisions of a batch rest on, asked for all its requests at once.
 //!
-//! Owns nothing; the writer calls it first. What cannot be read refuses the orders that need it, and no others.
+//! Owns nothing; the writer calls it first. What cannot be read refuses the requests that need it, and no others.
 
 use std::collections::HashMap;
 
@@ -8,51 +8,52 @@ use futures_util::future::BoxFuture;
 use tracing::{error, warn};
 
 use super::plan::Facts;
+use super::request::Queued;
 use super::writer::Writer;
-use super::{Ask, GroupAction, Order, SendError};
-use crate::domain::{ClientId, Conversation, GroupId, Kind, MessageId, Uid};
+use super::{Draft, GroupAction, Request, SendError};
+use crate::domain::{Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid};
 use crate::store::StoreError;
 
 /// One fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fact {
-    Sent(Uid, ClientId),
+    Key(IdempotencyKey),
     Person(Uid),
     Group(GroupId),
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
 }
 
-/// Facts that could not be read, and what that means for an order which needs one.
+/// Facts that could not be read, and what that means for a request which needs one.
 #[derive(Debug, Default)]
 pub(super) struct Unread(HashMap<Fact, SendError>);
 
 impl Unread {
-    /// Why the order cannot be decided, if it cannot.
-    pub(super) fn refusal(&self, ask: &Ask) -> Option<SendError> {
+    /// Why the request cannot be decided, if it cannot.
+    pub(super) fn refusal(&self, queued: &Queued) -> Option<SendError> {
         if self.0.is_empty() {
             return None;
         }
-        needs(ask).find_map(|fact| self.0.get(&fact).cloned())
+        needs(queued).find_map(|fact| self.0.get(&fact).cloned())
     }
 }
 
-/// The facts that an order needs.
-fn needs(ask: &Ask) -> impl Iterator<Item = Fact> + '_ {
-    let who = ask.who;
+/// The facts that a request needs.
+fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
+    let who = queued.who;
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(3), &[]);
-    match &ask.order {
-        Order::Message { client_id, to, .. } => {
-            facts.push(Fact::Sent(who, *client_id));
+    match &queued.request {
+        Request::Message(Draft { client_id, to, .. }) => {
+            facts.push(Fact::Key((who, *client_id)));
             facts.push(match to {
                 Conversation::User(other) => Fact::Person(*other),
                 Conversation::Group(gid) => Fact::Group(*gid),
             });
         }
-        Order::Read { conversation, message_id } => {
+        Request::Read { conversation, message_id } => {
             facts.extend([Fact::Row(who, *message_id), Fact::ReadMarker(who, *conversation)]);
         }
-        Order::Group { gid, action, .. } => {
+        Request::Group { gid, action, .. } => {
             facts.extend([Fact::Group(*gid), Fact::Person(who)]);
             match action {
                 GroupAction::Create { members, .. } => people = members,
@@ -65,12 +66,12 @@ fn needs(ask: &Ask) -> impl Iterator<Item = Fact> + '_ {
 
 impl Writer<'_> {
     /// Reads what the decisions of a batch rest on.
-    pub(super) async fn facts(&self, asks: &[Ask]) -> (Facts, Unread) {
-        let (mut names, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+    pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
+        let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
-        for fact in asks.iter().flat_map(needs) {
+        for fact in requests.iter().flat_map(needs) {
             match fact {
-                Fact::Sent(who, client_id) => names.push((who, client_id)),
+                Fact::Key(key) => keys.push(key),
                 Fact::Person(uid) => people.push(uid),
                 Fact::Group(gid) => groups.push(gid),
                 Fact::Row(who, id) => rows.push((who, id)),
@@ -97,11 +98,11 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Person(uid), &error),
             }
         }
-        let read = all_or_each(&names, |names| store.sent(names)).await;
-        for (&(who, client_id), sent) in names.iter().zip(read) {
-            match sent {
-                Ok(sent) => facts.sent.extend(sent.map(|sent| ((who, client_id), sent))),
-                Err(error) => self.unread(&mut unread, Fact::Sent(who, client_id), &error),
+        let read = all_or_each(&keys, |keys| store.keys(keys)).await;
+        for (&key, state) in keys.iter().zip(read) {
+            match state {
+                Ok(state) => _ = facts.keys.insert(key, state),
+                Err(error) => self.unread(&mut unread, Fact::Key(key), &error),
             }
         }
         let read = all_or_each(&rows, |rows| store.entries(rows)).await;
@@ -117,7 +118,7 @@ impl Writer<'_> {
         let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;
         for (&(who, conversation), marker) in markers.iter().zip(read) {
             match marker {
-                Ok(marker) => drop(facts.read_to.insert((who, conversation), marker)),
+                Ok(marker) => _ = facts.read_to.insert((who, conversation), marker),
                 Err(error) => self.unread(&mut unread, Fact::ReadMarker(who, conversation), &error),
             }
         }
@@ -127,11 +128,11 @@ impl Writer<'_> {
     fn unread(&self, unread: &mut Unread, fact: Fact, error: &StoreError) {
         let refusal = if error.is_retryable() {
             if let Some(left_out) = self.shard.log.pass() {
-                warn!(%error, left_out, "orders are refused: storage does not answer");
+                warn!(%error, left_out, "requests are refused: storage does not answer");
             }
             SendError::Unavailable
         } else {
-            error!(%error, ?fact, "orders are refused for good: what they rest on cannot be read");
+            error!(%error, ?fact, "requests are refused for good: what they rest on cannot be read");
             SendError::Rejected
         };
         unread.0.insert(fact, refusal);

@@ -1,9 +1,10 @@
 //! Queues: one writer per receiver, so that ids become visible in order (S16, I1).
 //!
 //! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer,
-//! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (number, row,
-//! notice, answer), `facts` reads what `plan` decides on without I/O, `numbering` asks for the numbers, `outage` knows where there are none, `pipeline` keeps the order of what is refused,
-//! `recovery` resumes what is owed, `shard` keeps a writer alive.
+//! one batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number, commit, answer)
+//! over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for the numbers; `outage` knows where
+//! there are none; `overtaken` numbers again; `pipeline` keeps the order of what is refused; `recovery` resumes what is owed; `shard`
+//! keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::domain::{ClientId, Clock, Conversation, GroupId, MessageId, Timestamp, Uid};
+use crate::domain::{Clock, Uid};
 use crate::notify::Notifier;
 use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
+mod batch;
 mod error;
 mod facts;
 mod numbering;
@@ -26,15 +28,18 @@ mod overtaken;
 mod pipeline;
 mod plan;
 mod recovery;
+mod request;
 mod shard;
 mod watermark;
 mod writer;
 
 use outage::Outages;
 use pipeline::Place;
+use request::{Answer, Queued};
 
 pub use error::SendError;
 pub use pipeline::Pipeline;
+pub use request::{Draft, GroupAction, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
@@ -42,17 +47,17 @@ pub use watermark::{Watermark, Watermarks};
 pub struct Options {
     /// Queues; 1 writes every fan-out in one transaction, more keep a failure among fewer receivers. Default 1.
     pub queues: usize,
-    /// Orders that may wait in one queue; beyond it senders are refused at once. Default 4,096.
+    /// Requests that may wait in one queue; beyond it senders are refused at once. Default 4,096.
     pub length: usize,
     /// Deliveries from other queues that may wait in one; beyond it those queues accept no more. Default 1,024.
     pub deliveries: usize,
-    /// Orders, and deliveries, of one commit. Default 512.
+    /// Requests, and deliveries, of one commit. Default 512.
     pub batch: usize,
-    /// Rows after which a batch takes no further order. Default 8,192.
+    /// Rows after which a batch takes no further request. Default 8,192.
     pub batch_rows: usize,
     /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
     pub number_wait: Duration,
-    /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it orders that would add to
+    /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it requests that would add to
     /// them are refused. Default 64 MiB.
     pub owed_bytes: usize,
     /// For how long the sends of a connection wait for one of them that was refused to be sent again. Default 30 s.
@@ -97,7 +102,7 @@ pub struct Parts {
     pub directory: Arc<dyn Directory>,
     /// Step 3.
     pub notifier: Arc<dyn Notifier>,
-    /// Newest committed ids.
+    /// Latest committed ids.
     pub watermarks: Watermarks,
     /// Wall-clock time for `sent_at`.
     pub clock: Clock,
@@ -105,106 +110,10 @@ pub struct Parts {
     pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
 }
 
-/// What somebody wants written.
-#[derive(Clone, Debug)]
-pub enum Order {
-    /// Say `text` to a person or group.
-    Message {
-        /// The sender's name for it.
-        client_id: ClientId,
-        /// To whom.
-        to: Conversation,
-        /// What.
-        text: String,
-    },
-    /// Move one's own read marker.
-    Read {
-        /// Where.
-        conversation: Conversation,
-        /// Up to which row of one's own inbox.
-        message_id: MessageId,
-    },
-    /// Make or change a group.
-    Group {
-        /// Made by the server: its row must be known again too (I5).
-        client_id: ClientId,
-        /// Which group; for a making, a number never used before.
-        gid: GroupId,
-        /// What is to happen.
-        action: GroupAction,
-    },
-}
-
-/// What is to happen to a group.
-#[derive(Clone, Debug)]
-pub enum GroupAction {
-    /// Make it; the maker is in it without being named.
-    Create {
-        /// What people will call it.
-        name: String,
-        /// Its first members.
-        members: Vec<Uid>,
-    },
-    /// Take somebody in.
-    Add(Uid),
-    /// Put somebody out; oneself: leave.
-    Remove(Uid),
-}
-
-/// The answer to an order: it is durable (I3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// The id of the sender's own copy.
-    pub message_id: MessageId,
-    /// When it was accepted.
-    pub sent_at: Timestamp,
-    /// Whether it had been accepted before and nothing was written now.
-    pub repeated: bool,
-}
-
-/// An order on its way, with the way back.
-struct Ask {
-    who: Uid,
-    order: Order,
-    /// What keeps its order.
-    place: Option<Place>,
-    /// Absent once it is answered.
-    reply: Option<oneshot::Sender<Result<Accepted, SendError>>>,
-}
-
-impl Ask {
-    /// Whether nothing that it must not overtake was refused.
-    fn is_in_order(&self) -> bool {
-        self.place.as_ref().is_none_or(Place::is_in_order)
-    }
-
-    fn answer(mut self, answer: Result<Accepted, SendError>) {
-        if let Some(place) = &self.place
-            && answer.as_ref().is_err_and(SendError::is_retryable)
-        {
-            // Before the answer: whoever hears it finds the door closed to all but this one.
-            place.refused();
-        }
-        if let Some(reply) = self.reply.take() {
-            // Who no longer waits for the answer does not need it.
-            let _ = reply.send(answer);
-        }
-    }
-}
-
-/// An order that nobody answered was lost with its writer, or found no room.
-impl Drop for Ask {
-    fn drop(&mut self) {
-        if let (Some(_), Some(place)) = (&self.reply, &self.place) {
-            place.refused();
-        }
-    }
-}
-
 /// The way into the queues; a cheap clone.
 #[derive(Clone)]
 pub struct Queues {
-    lanes: Arc<[mpsc::Sender<Ask>]>,
+    lanes: Arc<[mpsc::Sender<Queued>]>,
     outages: Arc<Outages>,
     resend_wait: Duration,
     closing: CancellationToken,
@@ -212,7 +121,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Starts the queues. Each first writes what earlier runs still owe to its receivers, then takes orders.
+    /// Starts the queues. Each first writes what earlier runs still owe to its receivers, then takes requests.
     pub fn start(parts: Parts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
@@ -223,14 +132,14 @@ impl Queues {
         Queues { lanes: lanes.into(), outages, resend_wait: options.resend_wait, closing, tasks }
     }
 
-    /// Puts an order into its sender's queue, at once: orders of one sender are accepted in the order of these calls
-    /// (I12). The answer comes when the order is durable or refused; dropping the future does not take it back.
+    /// Puts a request into its sender's queue, at once: requests of one sender are accepted in the order of these calls
+    /// (I12). The answer comes when it is durable or refused; dropping the future does not take it back.
     pub fn submit(
         &self,
         who: Uid,
-        order: Order,
-    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
-        self.put(who, order, Ok(None))
+        request: Request,
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
+        self.put(who, request, Ok(None))
     }
 
     /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.
@@ -238,28 +147,28 @@ impl Queues {
         Pipeline::new(self.resend_wait)
     }
 
-    /// Like [`submit`](Self::submit), in its place of `pipeline`. `client_id` is the order's.
+    /// Like [`submit`](Self::submit), in its place of `pipeline`.
     pub fn submit_in(
         &self,
         pipeline: &Pipeline,
         who: Uid,
-        client_id: ClientId,
-        order: Order,
-    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
-        self.put(who, order, pipeline.enter(client_id).map(Some))
+        draft: Draft,
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
+        let place = pipeline.enter(draft.client_id).map(Some);
+        self.put(who, Request::Message(draft), place)
     }
 
     fn put(
         &self,
         who: Uid,
-        order: Order,
+        request: Request,
         place: Result<Option<Place>, SendError>,
-    ) -> impl Future<Output = Result<Accepted, SendError>> + Send + 'static {
+    ) -> impl Future<Output = Answer> + Send + 'static {
         let (reply, answer) = oneshot::channel();
         let lane = &self.lanes[queue_of(who, self.lanes.len())];
         let put = place.and_then(|place| {
-            let put = lane.try_send(Ask { who, order, place, reply: Some(reply) });
-            // Dropped here and now, a refused order closes its pipeline to what comes next.
+            let put = lane.try_send(Queued { who, request, place, reply: Some(reply) });
+            // Dropped here and now, a refused request closes its pipeline to what comes next.
             put.map_err(|full| match full {
                 mpsc::error::TrySendError::Full(_) => SendError::Busy,
                 mpsc::error::TrySendError::Closed(_) => SendError::Stopping,
@@ -267,12 +176,12 @@ impl Queues {
         });
         async move {
             put?;
-            // The writer died with the order in hand: it may be stored or not.
+            // The writer died with the request in hand: it may be stored or not.
             answer.await.unwrap_or(Err(SendError::Unavailable))
         }
     }
 
-    /// Orders waiting in each queue.
+    /// Requests waiting in each queue.
     pub fn depths(&self) -> impl Iterator<Item = usize> + '_ {
         self.lanes.iter().map(|lane| lane.max_capacity() - lane.capacity())
     }
@@ -287,7 +196,7 @@ impl Queues {
         self.outages.owed()
     }
 
-    /// Takes no more orders and returns when everything accepted is written, also the copies for others.
+    /// Takes no more requests and returns when everything accepted is written, also the copies for others.
     pub async fn stop(&self) {
         self.closing.cancel();
         self.tasks.wait().await;

@@ -1,4 +1,4 @@
-//! Step 1 of a batch: one number for every copy that this queue's writer is about to write, asked for in one call.
+//! Step 2 of a batch: one number for every copy that this queue's writer is about to write, asked for in one call.
 //!
 //! Owns nothing. The writer calls it between its decisions and its commit, and recovery for the copies that it resumes. A copy whose
 //! number does not come in time stays owed, and its receiver gets nothing more before that: so each inbox keeps the order.
@@ -9,24 +9,31 @@ use tracing::error;
 
 use super::SendError;
 use super::outage::Out;
-use super::plan::Planned;
+use super::plan::Plan;
 use super::shard::Delivery;
 use super::writer::Writer;
 use crate::domain::{Content, Conversation, GroupId, MessageId, Uid};
 use crate::seq::NumberError;
-use crate::store::{Accept, Deliver, Recipient, Row};
+use crate::store::{Accept, Deliver, Recipient, Row, Write};
 
 /// What a batch writes, numbered.
 #[derive(Default)]
 pub(super) struct Numbered {
     /// Copies of earlier acceptances.
-    pub(super) copies: Vec<Deliver>,
-    /// For each planned order the acceptance, or why there is none.
-    pub(super) accepts: Vec<Result<Accept, SendError>>,
-    /// Receivers whose copies stay owed, and to whom nothing was owed before.
-    pub(super) behind: HashSet<Uid>,
-    /// What the acceptances weigh that owe copies to receivers without numbers.
-    pub(super) owed: usize,
+    pub(super) copies: Vec<Write>,
+    /// For each plan the place of its request and the acceptance, or why there is none.
+    pub(super) accepts: Vec<(usize, Result<Accept, SendError>)>,
+    /// What stays owed.
+    pub(super) left: LeftBehind,
+}
+
+/// What a batch leaves owed to receivers who have no numbers.
+#[derive(Debug, Default)]
+pub(super) struct LeftBehind {
+    /// Those to whom nothing was owed before.
+    pub(super) receivers: HashSet<Uid>,
+    /// What the acceptances weigh that owe them copies.
+    pub(super) weight: usize,
 }
 
 /// The number of one copy.
@@ -51,21 +58,22 @@ impl Writer<'_> {
         &self,
         behind: &HashSet<Uid>,
         deliveries: Vec<Delivery>,
-        planned: Vec<Planned>,
+        plans: Vec<Plan>,
     ) -> Numbered {
         let out = self.outages.out();
         let mut wanted: Vec<(Uid, bool)> = Vec::new();
         wanted.extend(deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| (to.uid, false)));
-        for planned in &planned {
-            let mine = planned.recipients.iter().filter(|to| self.is_mine(to.uid));
-            wanted.extend(mine.map(|to| (to.uid, to.uid == planned.content.sender)));
+        for plan in &plans {
+            let mine = plan.recipients.iter().filter(|to| self.is_mine(to.uid));
+            wanted.extend(mine.map(|to| (to.uid, to.uid == plan.content.sender)));
         }
         let (numbers, fell) = self.take_numbers(&out, behind, &wanted).await;
         let mut numbering =
             Numbering { writer: self, out, numbers: numbers.into_iter(), unchanged: HashSet::new(), owed: 0 };
-        let copies = deliveries.into_iter().filter_map(|delivery| numbering.copies(delivery)).collect();
-        let accepts = planned.into_iter().map(|planned| numbering.order(planned)).collect();
-        Numbered { copies, accepts, behind: fell, owed: numbering.owed }
+        let copies = deliveries.into_iter().filter_map(|delivery| numbering.copies(delivery));
+        let copies = copies.map(Write::Deliver).collect();
+        let accepts = plans.into_iter().map(|plan| (plan.at, numbering.accept(plan))).collect();
+        Numbered { copies, accepts, left: LeftBehind { receivers: fell, weight: numbering.owed } }
     }
 
     /// A number for each of `wanted`, which are receivers and whether it is for a sender's own copy; and who falls behind by it.
@@ -136,8 +144,8 @@ impl Numbering<'_> {
         (!rows.is_empty()).then_some(Deliver { acceptance, content, rows })
     }
 
-    fn order(&mut self, planned: Planned) -> Result<Accept, SendError> {
-        let Planned { content, digest, recipients, change } = planned;
+    fn accept(&mut self, plan: Plan) -> Result<Accept, SendError> {
+        let Plan { content, digest, recipients, change, unused, .. } = plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for recipient in recipients {
@@ -176,7 +184,7 @@ impl Numbering<'_> {
                 self.unchanged.extend(change.map(|change| change.gid));
                 Err(refusal)
             }
-            None => Ok(Accept { content, digest, rows, rest, change }),
+            None => Ok(Accept { content, digest, rows, rest, change, unused }),
         }
     }
 

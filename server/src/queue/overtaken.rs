@@ -21,7 +21,7 @@ impl Writer<'_> {
         let refused = |error: NumberError| CommitError::Refused(StoreError::unavailable(error));
         self.parts.numbers.overtake(&newest).await.map_err(refused)?;
         let late: HashSet<Uid> = newest.into_iter().map(|(uid, _)| uid).collect();
-        let rows = writes.iter_mut().flat_map(rows_of);
+        let rows = writes.iter_mut().flat_map(Write::rows_mut);
         let mut rows: Vec<&mut Row> = rows.filter(|row| late.contains(&row.receiver)).collect();
         let uids: Vec<Uid> = rows.iter().map(|row| row.receiver).collect();
         let numbers = self.parts.numbers.each(&uids, self.options.number_wait).await;
@@ -29,12 +29,5 @@ impl Writer<'_> {
             row.message_id = number.map_err(refused)?;
         }
         Ok(writes)
-    }
-}
-
-fn rows_of(write: &mut Write) -> &mut Vec<Row> {
-    match write {
-        Write::Accept(accept) => &mut accept.rows,
-        Write::Deliver(deliver) => &mut deliver.rows,
     }
 }

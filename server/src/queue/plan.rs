@@ -1,4 +1,4 @@
-//! Decides what an order comes to: an answer, or a write. Pure: facts in, decisions out.
+//! Decides what a request leads to: an answer, or a write. Pure: facts in, decisions out.
 //!
 //! Called by the writer for each batch, in the order of acceptance. It sees its own earlier decisions of the batch
 //! (a group that was just changed, a read marker that was just moved, a `client_id` that was just used).
@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, Kind,
-    MembershipEpoch, MessageId, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, IdempotencyKey,
+    Kind, MembershipEpoch, MessageId, Timestamp, Uid,
 };
-use crate::store::{Recipient, Sent};
+use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
-use super::{Accepted, GroupAction, Order, SendError};
+use super::request::Answer;
+use super::{Draft, GroupAction, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,8 @@ pub(super) struct Limits {
 /// What the decisions of a batch rest on, read before it.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Idempotency records of the names in the batch.
-    pub(super) sent: HashMap<(Uid, ClientId), Sent>,
+    /// What there is under the idempotency keys of the batch.
+    pub(super) keys: HashMap<IdempotencyKey, KeyState>,
     /// Names of the people whom the batch mentions, where they exist.
     pub(super) people: HashMap<Uid, String>,
     /// Groups that the batch mentions, where they exist.
@@ -41,32 +42,36 @@ pub(super) struct Facts {
 
 /// A write that only lacks its numbers.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct Plan {
+    /// The place of its request in the batch.
+    pub(super) at: usize,
     pub(super) content: Arc<Content>,
     pub(super) digest: Digest,
     /// The sender first.
     pub(super) recipients: Vec<Recipient>,
     pub(super) change: Option<GroupChange>,
+    /// That its key has no record.
+    pub(super) unused: Option<Unused>,
 }
 
-/// What an order comes to.
+/// What a request leads to.
 #[derive(Debug)]
 pub(super) enum Decision {
     /// Nothing to write.
-    Answer(Result<Accepted, SendError>),
+    Answer(Answer),
     /// To be written.
-    Write(Planned),
-    /// The same as the order at this place of the batch: gets its answer.
+    Write(Plan),
+    /// The same as the request at this place of the batch: gets its answer.
     SameAs(usize),
 }
 
-/// Decides a batch, order by order.
+/// Decides a batch, request by request.
 pub(super) struct Planner {
     facts: Facts,
     limits: Limits,
     now: Timestamp,
-    /// Where in the batch a name was first used, and for what.
-    used: HashMap<(Uid, ClientId), (usize, Digest)>,
+    /// Where in the batch a key was first used, and for what.
+    used: HashMap<IdempotencyKey, (usize, Digest)>,
 }
 
 impl Planner {
@@ -74,34 +79,29 @@ impl Planner {
         Planner { facts, limits, now, used: HashMap::new() }
     }
 
-    /// Decides the order at place `at` of the batch.
-    pub(super) fn decide(&mut self, at: usize, who: Uid, order: &Order) -> Decision {
-        let decided = match order {
-            Order::Message { client_id, to, text } => self.message(at, who, *client_id, *to, text),
-            Order::Read { conversation, message_id } => self.read(who, *conversation, *message_id),
-            Order::Group { client_id, gid, action } => self.group(who, *client_id, *gid, action),
+    /// Decides the request at place `at` of the batch.
+    pub(super) fn decide(&mut self, at: usize, who: Uid, request: &Request) -> Decision {
+        let decided = match request {
+            Request::Message(draft) => self.message(at, who, draft),
+            Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
+            Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
         decided.unwrap_or_else(|refusal| Decision::Answer(Err(refusal)))
     }
 
-    fn message(
-        &mut self,
-        at: usize,
-        who: Uid,
-        client_id: ClientId,
-        to: Conversation,
-        text: &str,
-    ) -> Result<Decision, SendError> {
-        let digest = Digest::of(to, text);
+    fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Decision, SendError> {
+        let Draft { client_id, to, ref text } = *draft;
+        let (key, digest) = ((who, client_id), Digest::of(to, text));
         // The first answer comes before any check: a sender since removed from the group still gets it (I4).
-        if let Some(sent) = self.facts.sent.get(&(who, client_id)) {
-            if sent.digest != digest {
-                return Err(SendError::ClientIdReused);
+        let unused = match self.facts.keys.get(&key) {
+            Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),
+            Some(&KeyState::Used(IdempotencyRecord { message_id, sent_at, .. })) => {
+                return Ok(Decision::Answer(Ok(SendAck { message_id, sent_at, repeated: true })));
             }
-            let Sent { message_id, sent_at, .. } = *sent;
-            return Ok(Decision::Answer(Ok(Accepted { message_id, sent_at, repeated: true })));
-        }
-        if let Some((first, same)) = self.used.get(&(who, client_id)) {
+            Some(KeyState::Unused(unused)) => Some(*unused),
+            None => None,
+        };
+        if let Some((first, same)) = self.used.get(&key) {
             return if *same == digest {
                 Ok(Decision::SameAs(*first))
             } else {
@@ -123,13 +123,14 @@ impl Planner {
             }
         };
         let body = Body::text(text, self.limits.text)?;
-        self.used.insert((who, client_id), (at, digest));
+        self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
-        Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, unused }))
     }
 
     fn read(
         &mut self,
+        at: usize,
         who: Uid,
         conversation: Conversation,
         message_id: MessageId,
@@ -139,18 +140,19 @@ impl Planner {
         }
         let marker = self.facts.read_to.entry((who, conversation)).or_default();
         if message_id <= *marker {
-            let known = Accepted { message_id: *marker, sent_at: self.now, repeated: true };
+            let known = SendAck { message_id: *marker, sent_at: self.now, repeated: true };
             return Ok(Decision::Answer(Ok(known)));
         }
         *marker = message_id;
         let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
-        Ok(Decision::Write(Planned { content, digest, recipients, change: None }))
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, unused: None }))
     }
 
     fn group(
         &mut self,
+        at: usize,
         who: Uid,
         client_id: ClientId,
         gid: GroupId,
@@ -180,7 +182,7 @@ impl Planner {
         let digest = Digest::of(target, body.as_json());
         self.facts.groups.insert(gid, after);
         let content = self.content(Kind::Membership, who, target, Some(client_id), body);
-        Ok(Decision::Write(Planned { content, digest, recipients, change: Some(change) }))
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: Some(change), unused: None }))
     }
 
     fn creation(&self, who: Uid, name: &str, members: &[Uid]) -> Result<GroupStep, SendError> {
@@ -269,8 +271,8 @@ mod tests {
         Planner::new(facts, Limits { text: 10, members: 3 }, Timestamp(5))
     }
 
-    fn say(id: u128, to: Conversation, text: &str) -> Order {
-        Order::Message { client_id: ClientId(Uuid::from_u128(id)), to, text: text.into() }
+    fn say(id: u128, to: Conversation, text: &str) -> Request {
+        Request::Message(Draft { client_id: ClientId(Uuid::from_u128(id)), to, text: text.into() })
     }
 
     fn refusal(decision: Decision) -> Option<SendError> {
@@ -297,23 +299,27 @@ mod tests {
         let mut facts = facts();
         let to = Conversation::Group(WALKERS);
         let text = "far longer than the limit of ten";
-        let sent = Sent { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
-        facts.sent.insert((CAT, ClientId(Uuid::from_u128(1))), sent);
+        let record = IdempotencyRecord {
+            message_id: MessageId::MAX,
+            sent_at: Timestamp(1),
+            digest: Digest::of(to, text),
+        };
+        facts.keys.insert((CAT, ClientId(Uuid::from_u128(1))), KeyState::Used(record));
         let mut planner = planner(facts);
-        let Decision::Answer(Ok(accepted)) = planner.decide(0, CAT, &say(1, to, text)) else {
+        let Decision::Answer(Ok(ack)) = planner.decide(0, CAT, &say(1, to, text)) else {
             panic!("the record answers");
         };
-        assert_eq!((accepted.message_id, accepted.repeated), (MessageId::MAX, true));
+        assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
         assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
     }
 
     #[test]
     fn a_note_to_oneself_is_one_copy() {
         let mut planner = planner(facts());
-        let Decision::Write(planned) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
+        let Decision::Write(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
             panic!("a write");
         };
-        assert_eq!(planned.recipients.len(), 1);
+        assert_eq!(plan.recipients.len(), 1);
     }
 
     #[test]
@@ -323,28 +329,29 @@ mod tests {
         let with_bob = Conversation::User(BOB);
         facts.rows.extend([((ANN, id(4)), with_bob), ((ANN, id(9)), with_bob)]);
         let mut planner = planner(facts);
-        let read = |n| Order::Read { conversation: with_bob, message_id: id(n) };
+        let read = |n| Request::Read { conversation: with_bob, message_id: id(n) };
         assert!(matches!(planner.decide(0, ANN, &read(9)), Decision::Write(_)));
         assert!(matches!(planner.decide(1, ANN, &read(4)), Decision::Answer(Ok(_))));
         assert_eq!(refusal(planner.decide(2, ANN, &read(5))), Some(SendError::NotInConversation));
-        let elsewhere = Order::Read { conversation: Conversation::User(CAT), message_id: id(9) };
+        let elsewhere = Request::Read { conversation: Conversation::User(CAT), message_id: id(9) };
         assert_eq!(refusal(planner.decide(3, ANN, &elsewhere)), Some(SendError::NotInConversation));
     }
 
     #[test]
     fn changes_of_one_batch_build_on_each_other() {
         let mut planner = planner(facts());
-        let order = |action| Order::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
-        let Decision::Write(added) = planner.decide(0, ANN, &order(GroupAction::Add(CAT))) else {
+        let change =
+            |action| Request::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
+        let Decision::Write(added) = planner.decide(0, ANN, &change(GroupAction::Add(CAT))) else {
             panic!("a write");
         };
         assert_eq!(added.recipients.len(), 3);
-        let Decision::Write(left) = planner.decide(1, BOB, &order(GroupAction::Remove(BOB))) else {
+        let Decision::Write(left) = planner.decide(1, BOB, &change(GroupAction::Remove(BOB))) else {
             panic!("a write");
         };
         assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
         assert_eq!(left.change.map(|change| change.from_version), Some(2));
-        let again = planner.decide(2, BOB, &order(GroupAction::Add(BOB)));
+        let again = planner.decide(2, BOB, &change(GroupAction::Add(BOB)));
         assert_eq!(refusal(again), Some(SendError::UnknownGroup));
     }
 }

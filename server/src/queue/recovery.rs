@@ -1,8 +1,8 @@
-//! What is owed is written: by a writer before its first order, after every outcome that it did not learn (I1, I5, S18), and when
+//! What is owed is written: by a writer before its first request, after every outcome that it did not learn (I1, I5, S18), and when
 //! sections have numbers again.
 //!
 //! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says are still
-//! owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, orders are refused. Receivers without
+//! owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are refused. Receivers without
 //! numbers do not hold it up: they are left behind, and a [`Pass`] between two batches catches them up later.
 
 use std::collections::{HashMap, HashSet};
@@ -11,9 +11,10 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::SendError;
-use super::numbering::Numbered;
+use super::numbering::{LeftBehind, Numbered};
+use super::request::refuse;
 use super::shard::Delivery;
-use super::writer::{Writer, refuse};
+use super::writer::Writer;
 use crate::domain::Uid;
 use crate::store::{AcceptanceId, CommitError, Pending, Recipient, StoreError};
 
@@ -56,10 +57,11 @@ impl Writer<'_> {
     }
 
     async fn try_to_recover(&mut self, hand_on: bool) -> Result<(), Setback> {
-        let unsettled: Vec<_> = self.shard.unsettled.iter().copied().collect();
-        if !unsettled.is_empty() {
-            self.parts.watermarks.reload(&unsettled).await?;
-            self.parts.notifier.notify(&unsettled);
+        if !self.shard.unsettled.is_empty() {
+            self.shard.unsettled.sort_unstable();
+            self.shard.unsettled.dedup();
+            self.parts.watermarks.reload(&self.shard.unsettled).await?;
+            self.parts.notifier.notify(&self.shard.unsettled);
             self.shard.unsettled.clear();
         }
         if hand_on {
@@ -67,11 +69,7 @@ impl Writer<'_> {
             self.shard.outbox.clear();
         }
         self.shard.pass = None;
-        self.shard.ended.mark_unchanged();
-        let mut pass = Pass::default();
-        while self.page(&mut pass, hand_on).await? {}
-        self.finish(pass);
-        Ok(())
+        self.walk(usize::MAX, hand_on).await
     }
 
     /// Whether receivers wait for numbers of sections that may be in service again.
@@ -82,25 +80,27 @@ impl Writer<'_> {
 
     /// Writes some of what is owed to receivers who are behind.
     pub(super) async fn catch_up(&mut self) {
-        let mut pass = match self.shard.pass.take() {
-            Some(pass) => pass,
-            None => {
-                // What comes back from here on is for the next one.
-                self.shard.ended.mark_unchanged();
-                Pass::default()
-            }
-        };
-        for _ in 0..PAGES {
-            match self.page(&mut pass, false).await {
-                Ok(true) => {}
-                Ok(false) => return self.finish(pass),
-                Err(setback) => {
-                    warn!(%setback, queue = self.shard.index, "what is owed waits");
-                    return self.recover(true).await;
-                }
+        if let Err(setback) = self.walk(PAGES, false).await {
+            warn!(%setback, queue = self.shard.index, "what is owed waits");
+            self.recover(true).await;
+        }
+    }
+
+    /// Goes on with the pass that is under way, or begins one; `pages` of it at most.
+    async fn walk(&mut self, pages: usize, hand_on: bool) -> Result<(), Setback> {
+        let mut pass = self.shard.pass.take().unwrap_or_else(|| {
+            // Sections that come back from here on are for the next one.
+            self.shard.ended.mark_unchanged();
+            Pass::default()
+        });
+        for _ in 0..pages {
+            if !self.page(&mut pass, hand_on).await? {
+                self.finish(pass);
+                return Ok(());
             }
         }
         self.shard.pass = Some(pass);
+        Ok(())
     }
 
     /// One page of what is owed; `false` after the last one.
@@ -111,11 +111,11 @@ impl Writer<'_> {
         let is_last = page.len() < PAGE;
         let mine = self.own_part(page, hand_on);
         let resumed = mine.len();
-        let Numbered { copies, behind, owed, .. } = self.number(&pass.behind, mine, Vec::new()).await;
-        pass.behind.extend(behind);
-        pass.owed += owed;
+        let Numbered { copies, left, .. } = self.number(&pass.behind, mine, Vec::new()).await;
+        pass.behind.extend(left.receivers);
+        pass.owed += left.weight;
         pass.resumed += resumed;
-        self.deliver(copies).await?;
+        self.commit(copies).await?;
         Ok(!is_last)
     }
 
@@ -151,15 +151,16 @@ impl Writer<'_> {
     }
 
     /// Notes what a batch leaves owed.
-    pub(super) fn leave_behind(&mut self, behind: HashSet<Uid>, owed: usize) {
+    pub(super) fn leave_behind(&mut self, left: LeftBehind) {
+        let LeftBehind { receivers, weight } = left;
         if let Some(pass) = &mut self.shard.pass {
             // Whoever falls behind while a pass is under way is not caught up by it.
-            pass.behind.extend(&behind);
-            pass.owed += owed;
+            pass.behind.extend(&receivers);
+            pass.owed += weight;
         }
-        self.shard.behind.extend(behind);
-        self.shard.owed += owed;
-        self.outages.owe(0, owed);
+        self.shard.behind.extend(receivers);
+        self.shard.owed += weight;
+        self.outages.owe(0, weight);
     }
 
     /// Lets the time pass, and tells whoever comes meanwhile to try again rather than to wait.
@@ -168,7 +169,7 @@ impl Writer<'_> {
         loop {
             tokio::select! {
                 () = sleep_until(deadline) => return,
-                Some(ask) = self.shard.asks.recv() => refuse(vec![ask], &SendError::Unavailable),
+                Some(request) = self.shard.requests.recv() => refuse(vec![request], &SendError::Unavailable),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One queue: its lanes and what must outlive a writer. When a writer panics, a new one takes over (S18).
 //!
 //! Called by `Queues::start`. The state lies behind a lock that the living writer holds for its whole life, so there are
-//! never two; orders that wait in the lanes survive a writer's death, the batch in its hand is found again in the store.
+//! never two; requests that wait in the lanes survive a writer's death, the batch in its hand is found again in the store.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use tracing::error;
 
 use super::outage::Outages;
 use super::recovery::Pass;
+use super::request::Queued;
 use super::writer::Writer;
-use super::{Ask, Options, Parts};
+use super::{Options, Parts};
 use crate::domain::{Content, Uid};
 use crate::log_limit::LogLimit;
 use crate::store::{AcceptanceId, Recipient};
@@ -31,14 +32,14 @@ pub(super) struct Delivery {
 /// What a queue is, apart from the writer that works it.
 pub(super) struct Shard {
     pub(super) index: usize,
-    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) requests: mpsc::Receiver<Queued>,
     pub(super) deliveries: mpsc::Receiver<Delivery>,
-    /// The delivery lanes of all queues; emptied when this one has taken its last order.
+    /// The delivery lanes of all queues; emptied when this one has taken its last request.
     pub(super) peers: Vec<mpsc::Sender<Delivery>>,
-    /// Copies to be handed to other queues, in acceptance order. No order is taken while it holds any.
+    /// Copies to be handed to other queues, in acceptance order. No request is taken while it holds any.
     pub(super) outbox: VecDeque<(usize, Delivery)>,
-    /// Orders taken from the lane that did not fit into the batch.
-    pub(super) waiting: VecDeque<Ask>,
+    /// Requests taken from the lane that did not fit into the batch.
+    pub(super) waiting: VecDeque<Queued>,
     /// Receivers to whom copies are owed for want of numbers; they get nothing more before those.
     pub(super) behind: HashSet<Uid>,
     /// What the acceptances weigh that owe them.
@@ -50,7 +51,7 @@ pub(super) struct Shard {
     /// For the lines that every refused batch would repeat.
     pub(super) log: LogLimit,
     /// Receivers of the commit under way: their watermarks are read again if its outcome is not learnt.
-    pub(super) unsettled: HashSet<Uid>,
+    pub(super) unsettled: Vec<Uid>,
 }
 
 /// What the writers of all queues share.
@@ -62,22 +63,22 @@ struct Around {
     closing: CancellationToken,
 }
 
-/// Makes all queues, starts their writers, and returns the lanes for orders.
+/// Makes all queues, starts their writers, and returns the lanes for requests.
 pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
     options: &Options,
     closing: &CancellationToken,
     tasks: &TaskTracker,
-) -> Vec<mpsc::Sender<Ask>> {
+) -> Vec<mpsc::Sender<Queued>> {
     let queues = options.queues.max(1);
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
     let start = |(index, deliveries)| {
-        let (lane, asks) = mpsc::channel(options.length.max(1));
+        let (lane, requests) = mpsc::channel(options.length.max(1));
         let shard = Shard {
             index,
-            asks,
+            requests,
             deliveries,
             peers: peers.clone(),
             outbox: VecDeque::new(),
@@ -87,7 +88,7 @@ pub(super) fn start_all(
             pass: None,
             ended: outages.subscribe(),
             log: LogLimit::default(),
-            unsettled: HashSet::new(),
+            unsettled: Vec::new(),
         };
         let around = Around {
             parts: Arc::clone(parts),

@@ -6,7 +6,7 @@
 
 use async_trait::async_trait;
 
-use super::{Account, Pending, Sent, StoreError};
+use super::{Account, IdempotencyRecord, Pending, StoreError};
 use crate::domain::{
     ClientId, Entry, Group, GroupId, HistoryId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid,
 };
@@ -52,7 +52,7 @@ pub enum Record {
     /// A row of an inbox.
     Row(Entry),
     /// The idempotency record of a sender's `client_id` (I4).
-    Sent(Uid, ClientId, Sent),
+    Sent(Uid, ClientId, IdempotencyRecord),
     /// An acceptance with copies owed (I5), and the membership epoch that its content ends.
     Pending(Pending, Option<(Uid, MembershipEpoch)>),
 }
@@ -161,7 +161,11 @@ pub trait InboxImport: Send {
 
     /// Stores rows, whose ids are larger than all in their inbox and grow, and idempotency records. Durable when it
     /// returns, all or none.
-    async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError>;
+    async fn append(
+        &mut self,
+        rows: Vec<Entry>,
+        sent: Vec<(Uid, ClientId, IdempotencyRecord)>,
+    ) -> Result<(), StoreError>;
 }
 
 /// Why an installation is not filled.

@@ -39,7 +39,7 @@ pub struct FaultyStore {
     asked: AtomicUsize,
     released: Semaphore,
     stalled: watch::Sender<usize>,
-    unreadable: Mutex<Vec<(Uid, ClientId)>>,
+    unreadable: Mutex<Vec<IdempotencyKey>>,
 }
 
 impl FaultyStore {
@@ -62,9 +62,9 @@ impl FaultyStore {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
     }
 
-    /// From now on the idempotency record under this name cannot be read.
-    pub fn spoil(&self, name: (Uid, ClientId)) {
-        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+    /// From now on the idempotency record under this key cannot be read.
+    pub fn spoil(&self, key: IdempotencyKey) {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).push(key);
     }
 
     /// From now on no commit returns or stores anything: to what lies below it, the process has died.
@@ -112,7 +112,7 @@ fn scripted() -> StoreError {
 
 #[async_trait]
 impl MessageStore for FaultyStore {
-    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         match self.next() {
             Fault::Pass => self.inner().commit(writes).await,
             Fault::Refuse => Err(CommitError::Refused(scripted())),
@@ -134,11 +134,11 @@ impl MessageStore for FaultyStore {
         }
     }
 
-    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
-        if names.iter().any(|name| self.unreadable.lock().is_ok_and(|bad| bad.contains(name))) {
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
+        if keys.iter().any(|key| self.unreadable.lock().is_ok_and(|bad| bad.contains(key))) {
             return Err(StoreError::corrupt("as the test says"));
         }
-        self.inner().sent(names).await
+        self.inner().keys(keys).await
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
@@ -153,7 +153,7 @@ impl MessageStore for FaultyStore {
         self.inner().watermark(uid).await
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
         self.inner().tail(uid, cursor, limit)
     }
 

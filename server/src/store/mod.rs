@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::{
-    ClientId, Content, Conversation, Digest, Entry, Group, GroupChange, GroupId, HistoryId, MembershipEpoch,
-    MessageId, RangeQuery, Timestamp, Uid,
+    Content, Conversation, Digest, Entry, Group, GroupChange, GroupId, HistoryId, IdempotencyKey,
+    MembershipEpoch, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
 };
 
 pub mod archive;
@@ -23,11 +23,13 @@ pub mod error;
 pub mod faulty;
 pub mod invites;
 pub mod memory;
+pub mod page;
 pub mod sqlite;
 
 pub use directory::{Account, Directory, NewAccount, Session};
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
+pub use page::{Filling, Page};
 
 /// The number of an acceptance: the order in which the store accepted, over all senders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +68,8 @@ pub struct Accept {
     pub rest: Vec<Recipient>,
     /// The group's new state, where the content is a `membership`.
     pub change: Option<GroupChange>,
+    /// That the store has no record under the content's key, if it was asked. Without it the commit looks itself.
+    pub unused: Option<Unused>,
 }
 
 /// A later part of a fan-out: copies for receivers of one queue.
@@ -88,9 +92,27 @@ pub enum Write {
     Deliver(Deliver),
 }
 
+impl Write {
+    /// Its copies.
+    pub fn rows(&self) -> &[Row] {
+        match self {
+            Write::Accept(accept) => &accept.rows,
+            Write::Deliver(deliver) => &deliver.rows,
+        }
+    }
+
+    /// Its copies, to be numbered again.
+    pub fn rows_mut(&mut self) -> &mut [Row] {
+        match self {
+            Write::Accept(accept) => &mut accept.rows,
+            Write::Deliver(deliver) => &mut deliver.rows,
+        }
+    }
+}
+
 /// What became of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyOutcome {
     /// It is a row now.
     Stored,
     /// It had been a row before, under another id; the new number is a gap.
@@ -101,20 +123,57 @@ pub enum Copied {
 
 /// What became of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// An [`Accept`], durable now; what became of its rows, in their order.
-    Accepted(AcceptanceId, Vec<Copied>),
-    /// A [`Deliver`], durable now; what became of its rows, in their order.
-    Delivered(Vec<Copied>),
+pub enum Outcome {
+    /// An [`Accept`], durable now; its rows, in their order, and what became of them. The first is the sender's own.
+    Accepted(AcceptanceId, Vec<(Row, CopyOutcome)>),
+    /// A [`Deliver`], durable now; its rows, in their order, and what became of them.
+    Delivered(Vec<(Row, CopyOutcome)>),
     /// The group had changed since the write was decided, or the sender's own membership epoch had ended; decide again.
     GroupChanged,
     /// The database refuses this write for good; the text is for the log, never for a stranger.
     Rejected(String),
 }
 
+impl Outcome {
+    /// The copies of the write and what became of them; none where nothing was stored.
+    pub fn copies(&self) -> &[(Row, CopyOutcome)] {
+        match self {
+            Outcome::Accepted(_, copies) | Outcome::Delivered(copies) => copies,
+            Outcome::GroupChanged | Outcome::Rejected(_) => &[],
+        }
+    }
+}
+
+/// What the store has under an idempotency key.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyState {
+    /// A message was accepted under it.
+    Used(IdempotencyRecord),
+    /// None was.
+    Unused(Unused),
+}
+
+impl KeyState {
+    /// The record, if there is one.
+    pub fn record(self) -> Option<IdempotencyRecord> {
+        match self {
+            KeyState::Used(record) => Some(record),
+            KeyState::Unused(_) => None,
+        }
+    }
+}
+
+/// Proof that a key had no record when the store was asked ([`MessageStore::keys`] alone makes it). Carried in the write, it saves the
+/// commit a second look: what was stored since then is still in memory, or the proof is too old and the commit looks again.
+#[derive(Clone, Copy, Debug)]
+pub struct Unused {
+    /// The moment before the look, as the store counts.
+    since: u64,
+}
+
 /// The idempotency record of an acceptance; it outlives the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct IdempotencyRecord {
     /// The id of the sender's own copy.
     pub message_id: MessageId,
     /// When it was accepted.
@@ -132,35 +191,6 @@ pub struct Pending {
     pub content: Arc<Content>,
     /// To whom, in the order of the acceptance.
     pub owed: Vec<Recipient>,
-}
-
-/// A page of one inbox.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    /// Rows in the direction asked for.
-    pub rows: Vec<Entry>,
-    /// Whether the range holds more rows behind them.
-    pub more: bool,
-}
-
-impl Page {
-    /// The weight in bytes ([`Entry::weight`]) at which a page ends although its limit allows more rows (S20).
-    pub const MOST_BYTES: usize = 4 << 20;
-
-    /// Takes rows up to `limit` and [`Page::MOST_BYTES`]; the first row is taken whatever it weighs.
-    pub fn filled(rows: impl IntoIterator<Item = Entry>, limit: usize) -> Page {
-        let mut page = Page::default();
-        let mut bytes = 0;
-        for row in rows {
-            bytes += row.weight();
-            if page.rows.len() == limit || (bytes > Page::MOST_BYTES && !page.rows.is_empty()) {
-                page.more = true;
-                break;
-            }
-            page.rows.push(row);
-        }
-        page
-    }
 }
 
 /// How a store is doing.
@@ -210,20 +240,21 @@ impl Summary {
 ///   that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
 ///   write, the store retries the others without it; the order of a receiver's rows is kept.
-/// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`).
+/// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
+///   record is `Rejected`, whatever proof it carries.
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
 ///   of that epoch in that inbox are `Void` (I13).
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
-/// - **Two ways to read.** `sent`, `pending`, `newest`, `entries`, `read_markers` and `group` are for the queues: no number of other
+/// - **Two ways to read.** `keys`, `pending`, `newest`, `entries`, `read_markers` and `group` are for the queues: no number of other
 ///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
-    /// Makes `writes` durable, in order. One [`Done`] per write.
-    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError>;
+    /// Makes `writes` durable, in order. One [`Outcome`] per write.
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError>;
 
-    /// The idempotency records under these names, in order.
-    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError>;
+    /// What there is under these keys, in order.
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;
 
     /// Acceptances after `after` with copies owed, in acceptance order, at most `limit`.
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError>;
@@ -234,11 +265,11 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The newest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
-    /// All rows after `cursor`, oldest first, if they are known from memory alone; at most `limit`.
+    /// All rows after `cursor`, oldest first, if they are known from memory alone, as far as they fit into a page.
     /// `None` says that storage must be asked ([`range`](Self::range)), not that there are none.
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page>;
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page>;
 
-    /// Rows of `uid`'s inbox. A page ends at the query's limit or at 4 MB, whichever comes first.
+    /// Rows of `uid`'s inbox, as far as they fit into a page. No more are read.
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError>;
 
     /// These rows of these inboxes, in order.

@@ -14,7 +14,7 @@ use super::line::Line;
 use super::reader::Reader;
 use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Uid};
 use crate::store::archive::{InboxImport, Record};
-use crate::store::{Directory, MessageStore, Sent, StoreError};
+use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
 
 /// Rows that are numbered and stored at a time.
 const CHUNK: usize = 1_000;
@@ -230,10 +230,10 @@ impl<'a> Mover<'a> {
         Ok(Some(Content { body: Body::read_marker(new), ..content }))
     }
 
-    async fn sent(&mut self, records: Vec<(ClientId, Sent)>) -> Result<(), TransferError> {
+    async fn sent(&mut self, records: Vec<(ClientId, IdempotencyRecord)>) -> Result<(), TransferError> {
         let under_new_ids = records.into_iter().filter_map(|(client_id, sent)| {
             let message_id = *self.ids.get(&sent.message_id)?;
-            Some((self.into, client_id, Sent { message_id, ..sent }))
+            Some((self.into, client_id, IdempotencyRecord { message_id, ..sent }))
         });
         Ok(self.to.append.append(Vec::new(), under_new_ids.collect()).await?)
     }

@@ -15,7 +15,7 @@ use crate::domain::{
     MessageId, Timestamp, Uid,
 };
 use crate::store::archive::Record;
-use crate::store::{AcceptanceId, Account, Pending, Recipient, Sent};
+use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, Recipient};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -227,7 +227,7 @@ impl RowLine {
 
 impl SentLine {
     fn read(self) -> Result<Record, String> {
-        let sent = Sent {
+        let sent = IdempotencyRecord {
             message_id: message_id(self.message_id)?,
             sent_at: time(&self.sent_at)?,
             digest: Digest(unhex(&self.digest).ok_or("digest: expected 32 hex digits")?),
@@ -354,7 +354,7 @@ mod tests {
             Record::Sent(
                 Uid(10_001),
                 ClientId(Uuid::from_u128(7)),
-                Sent { message_id: id(1), sent_at: Timestamp(6), digest: Digest([0xa5; 16]) },
+                IdempotencyRecord { message_id: id(1), sent_at: Timestamp(6), digest: Digest([0xa5; 16]) },
             ),
             Record::Pending(
                 Pending {

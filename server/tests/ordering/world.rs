@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use tidemark::app::Groups;
 use tidemark::app::messages::{Draft, Messages};
-use tidemark::app::sync::{InboxSync, PullLimits};
+use tidemark::app::sync::InboxSync;
 use tidemark::domain::{
-    Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, RangeQuery, Timestamp, Uid,
+    Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
 };
 use tidemark::notify::Local;
 use tidemark::queue::{Options, Parts, Queues, Watermarks};
@@ -103,7 +103,7 @@ impl World {
                 watermarks,
                 notifier,
                 history,
-                PullLimits { rows: 3, bytes: 4_096 },
+                PageLimit { rows: 3, bytes: 4_096 },
             ),
             queues,
             store,

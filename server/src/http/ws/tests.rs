@@ -20,13 +20,12 @@ use uuid::Uuid;
 use super::meter::Flood;
 use super::session::{Session, run};
 use crate::app::messages::Draft;
-use crate::app::sync::PullLimits;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites, LiveSession,
     Messages, PasswordOptions, Token,
 };
 use crate::config::Config;
-use crate::domain::{ClientId, Clock, Conversation, MessageId, Timestamp, Uid};
+use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timestamp, Uid};
 use crate::http::budget::Budget;
 use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::listen::Seats;
@@ -186,7 +185,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
             watermarks,
             notifier,
             history,
-            PullLimits { rows: ROWS, bytes: 1 << 20 },
+            PageLimit { rows: ROWS, bytes: 1 << 20 },
         ),
         conversations: Conversations::new(store.clone(), directory.clone(), 10),
         groups: groups.clone(),

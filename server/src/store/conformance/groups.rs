@@ -42,24 +42,23 @@ fn speak(n: u64, rest: Vec<Recipient>) -> Accept {
     accept(said(ANN, IN_GROUP, n.into(), "hi"), vec![member_row(ANN, n, 1)], rest)
 }
 
-async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -> Copied {
+async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -> CopyOutcome {
     let pending = store.pending(AcceptanceId(acceptance.0 - 1), 1).await.expect("read");
     let content = pending.into_iter().next().expect("still owed").content;
     let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![row] })).await;
-    let Done::Delivered(copied) = done else { panic!("expected a delivery, got {done:?}") };
-    copied[0]
+    delivered(&done)[0]
 }
 
 /// Two changes decided on the same version: the second is told to decide again.
 pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageStore) {
     let add =
         |n, version| Write::Accept(change(n, version, GroupStep::Added(CAT, MembershipEpoch(1)), vec![]));
-    assert_eq!(one(store, add(1, 1)).await, Done::GroupChanged);
+    assert_eq!(one(store, add(1, 1)).await, Outcome::GroupChanged);
     accepted(store, change(1, 0, created(), vec![])).await;
     let again = Write::Accept(change(2, 0, created(), vec![]));
-    assert_eq!(one(store, again).await, Done::GroupChanged);
+    assert_eq!(one(store, again).await, Outcome::GroupChanged);
     let done = store.commit(vec![add(2, 1), add(3, 1)]).await.expect("committed");
-    assert!(matches!(done[..], [Done::Accepted(..), Done::GroupChanged]), "{done:?}");
+    assert!(matches!(done[..], [Outcome::Accepted(..), Outcome::GroupChanged]), "{done:?}");
     assert_eq!(ids(store, ANN).await, [1, 2]);
 }
 
@@ -82,9 +81,9 @@ pub async fn a_row_after_the_end_of_its_epoch_is_void(store: &dyn MessageStore) 
     let after = accepted(store, speak(3, vec![owed(BOB, 1), owed(CAT, 1)])).await;
     let end =
         accepted(store, change(4, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
-    assert_eq!(deliver(store, before, member_row(BOB, 1, 1)).await, Copied::Stored);
-    assert_eq!(deliver(store, end, member_row(BOB, 2, 1)).await, Copied::Stored);
-    assert_eq!(deliver(store, after, member_row(BOB, 3, 1)).await, Copied::Void);
+    assert_eq!(deliver(store, before, member_row(BOB, 1, 1)).await, CopyOutcome::Stored);
+    assert_eq!(deliver(store, end, member_row(BOB, 2, 1)).await, CopyOutcome::Stored);
+    assert_eq!(deliver(store, after, member_row(BOB, 3, 1)).await, CopyOutcome::Void);
     assert_eq!(ids(store, BOB).await, [1, 2]);
     assert_eq!(store.pending(AcceptanceId(0), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
 }
@@ -98,7 +97,7 @@ pub async fn a_rejoined_member_is_served_again(store: &dyn MessageStore) {
         accepted(store, change(3, 2, GroupStep::Added(BOB, MembershipEpoch(2)), vec![owed(BOB, 2)])).await;
     let said = accepted(store, speak(4, vec![owed(BOB, 2)])).await;
     for (n, acceptance, epoch) in [(1, end, 1), (2, back, 2), (3, said, 2)] {
-        assert_eq!(deliver(store, acceptance, member_row(BOB, n, epoch)).await, Copied::Stored);
+        assert_eq!(deliver(store, acceptance, member_row(BOB, n, epoch)).await, CopyOutcome::Stored);
     }
     assert_eq!(ids(store, BOB).await, [1, 2, 3]);
 }
@@ -108,16 +107,16 @@ pub async fn an_epoch_ends_when_its_row_is_written(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     let early = accepted(store, speak(2, vec![owed(BOB, 1)])).await;
     accepted(store, change(3, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
-    assert_eq!(deliver(store, early, member_row(BOB, 1, 1)).await, Copied::Stored);
+    assert_eq!(deliver(store, early, member_row(BOB, 1, 1)).await, CopyOutcome::Stored);
 }
 
 /// The sender's own copy cannot be void: its id is the answer.
 pub async fn a_sender_whose_epoch_ended_decides_again(store: &dyn MessageStore) {
     accepted(store, change(1, 0, created(), vec![])).await;
     accepted(store, change(2, 1, GroupStep::Left(ANN, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
-    assert_eq!(one(store, Write::Accept(speak(3, vec![owed(BOB, 1)]))).await, Done::GroupChanged);
+    assert_eq!(one(store, Write::Accept(speak(3, vec![owed(BOB, 1)]))).await, Outcome::GroupChanged);
     assert_eq!(ids(store, ANN).await, [1, 2]);
-    assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
+    assert_eq!(records(store, &[(ANN, client_id(3))]).await, [None]);
 }
 
 /// New groups get larger numbers.

@@ -177,9 +177,9 @@ impl History {
     }
 
     /// Takes note of what became of a write.
-    pub fn settle(&mut self, write: &Write, done: &Done) {
+    pub fn settle(&mut self, write: &Write, done: &Outcome) {
         match (write, done) {
-            (Write::Accept(accept), Done::Accepted(acceptance, _)) => {
+            (Write::Accept(accept), Outcome::Accepted(acceptance, _)) => {
                 if let Some(change) = &accept.change {
                     let group = &mut self.groups[(change.gid.0 - group(0).0) as usize];
                     *group = match group.take() {
@@ -191,7 +191,7 @@ impl History {
                     self.owed.push((*acceptance, accept.content.clone(), accept.rest.clone()));
                 }
             }
-            (Write::Deliver(deliver), Done::Delivered(_)) => {
+            (Write::Deliver(deliver), Outcome::Delivered(_)) => {
                 for (acceptance, _, owed) in &mut self.owed {
                     // One delivery in four stays on the list and is made once more.
                     if *acceptance == deliver.acceptance && deliver.rows[0].message_id.get() % 4 > 0 {

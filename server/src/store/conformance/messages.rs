@@ -15,7 +15,7 @@ fn owed(uid: Uid) -> Recipient {
 pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
     assert_eq!(store.watermark(ANN).await.expect("read"), MessageId::ZERO);
     assert_eq!(ids(store, ANN).await, [] as [u64; 0]);
-    assert_eq!(store.sent(&[(ANN, client_id(1))]).await.expect("read"), [None]);
+    assert_eq!(records(store, &[(ANN, client_id(1))]).await, [None]);
     assert_eq!(store.conversations(ANN, 10).await.expect("read"), []);
     assert_eq!(store.read_to(ANN, TO_BOB).await.expect("read"), MessageId::ZERO);
     assert_eq!(store.entry(ANN, id(1)).await.expect("read"), None);
@@ -37,19 +37,42 @@ pub async fn each_side_reads_its_own_copy(store: &dyn MessageStore) {
 }
 
 /// I4.
-pub async fn a_repeated_name_is_refused_and_known(store: &dyn MessageStore) {
+pub async fn a_repeated_key_is_refused_and_known(store: &dyn MessageStore) {
     told(store, (ANN, 5), (BOB, 9), 1).await;
     let again = accept(said(ANN, TO_BOB, 1, "other"), vec![row(ANN, 6), row(BOB, 10)], vec![]);
-    assert!(matches!(one(store, Write::Accept(again)).await, Done::Rejected(_)));
+    assert!(matches!(one(store, Write::Accept(again)).await, Outcome::Rejected(_)));
     let first = said(ANN, TO_BOB, 1, "message 1");
-    let sent = Sent {
+    let sent = IdempotencyRecord {
         message_id: id(5),
         sent_at: first.sent_at,
         digest: Digest::of(first.target, first.body.as_json()),
     };
-    let names = [(BOB, client_id(1)), (ANN, client_id(1)), (ANN, client_id(2))];
-    assert_eq!(store.sent(&names).await.expect("read"), [None, Some(sent), None]);
+    let keys = [(BOB, client_id(1)), (ANN, client_id(1)), (ANN, client_id(2))];
+    assert_eq!(records(store, &keys).await, [None, Some(sent), None]);
     assert_eq!(ids(store, BOB).await, [9]);
+}
+
+/// A proof that a key is unused holds until the key is used, however much is stored and flushed in between.
+pub async fn an_old_proof_lets_no_key_be_used_twice(store: &dyn MessageStore) {
+    let key = (ANN, client_id(1));
+    let unused = async || match store.keys(&[key]).await.expect("read")[..] {
+        [KeyState::Unused(unused)] => unused,
+        ref other => panic!("one unused key, got {other:?}"),
+    };
+    let say = |n, unused| {
+        let content = said(ANN, TO_BOB, 1, "hi");
+        Write::Accept(Accept {
+            unused: Some(unused),
+            ..accept(content, vec![row(ANN, n), row(BOB, n)], vec![])
+        })
+    };
+    let (old, new) = (unused().await, unused().await);
+    assert!(matches!(one(store, say(1, new)).await, Outcome::Accepted(..)));
+    for n in 2..=20 {
+        assert!(matches!(one(store, say(1_000, old)).await, Outcome::Rejected(_)), "after {n} messages");
+        told(store, (CAT, n), (ANN, n), n.into()).await;
+    }
+    assert_eq!(ids(store, BOB).await, [1]);
 }
 
 /// The others of the call are done.
@@ -60,10 +83,13 @@ pub async fn a_refused_write_takes_no_other_with_it(store: &dyn MessageStore) {
         Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
     };
     let done = store.commit(vec![say(2, 6, 10), say(3, 7, 10), say(4, 8, 11)]).await.expect("committed");
-    assert!(matches!(done[..], [Done::Accepted(..), Done::Rejected(_), Done::Accepted(..)]), "{done:?}");
+    assert!(
+        matches!(done[..], [Outcome::Accepted(..), Outcome::Rejected(_), Outcome::Accepted(..)]),
+        "{done:?}"
+    );
     assert_eq!(ids(store, ANN).await, [5, 6, 8]);
     assert_eq!(ids(store, BOB).await, [9, 10, 11]);
-    assert_eq!(store.sent(&[(ANN, client_id(3))]).await.expect("read"), [None]);
+    assert_eq!(records(store, &[(ANN, client_id(3))]).await, [None]);
 }
 
 /// I1, I6: nothing of the call is stored, also what would be in order, so that it can be numbered again as a whole.
@@ -81,9 +107,9 @@ pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
         assert_eq!((behind.writes.len(), behind.newest), (2, newest));
     }
     assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![5], vec![9]));
-    assert_eq!(store.sent(&[(ANN, client_id(2)), (ANN, client_id(3))]).await.expect("read"), [None, None]);
+    assert_eq!(records(store, &[(ANN, client_id(2)), (ANN, client_id(3))]).await, [None, None]);
     let done = store.commit(vec![say(2, 6, 10), say(3, 7, 11)]).await.expect("committed");
-    assert!(matches!(done[..], [Done::Accepted(..), Done::Accepted(..)]), "{done:?}");
+    assert!(matches!(done[..], [Outcome::Accepted(..), Outcome::Accepted(..)]), "{done:?}");
 }
 
 /// What owes nothing is not looked at: a copy that was delivered is `Already`, whatever its number.
@@ -92,8 +118,8 @@ pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn Mess
     let acceptance = accepted(store, accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB)])).await;
     let deliver =
         |n| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, n)] });
-    assert_eq!(one(store, deliver(5)).await, Done::Delivered(vec![Copied::Stored]));
-    assert_eq!(one(store, deliver(4)).await, Done::Delivered(vec![Copied::Already]));
+    assert_eq!(delivered(&one(store, deliver(5)).await), [CopyOutcome::Stored]);
+    assert_eq!(delivered(&one(store, deliver(4)).await), [CopyOutcome::Already]);
     assert_eq!(ids(store, BOB).await, [5]);
 }
 
@@ -101,7 +127,7 @@ pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn Mess
 pub async fn the_senders_copy_comes_first(store: &dyn MessageStore) {
     for rows in [vec![], vec![row(BOB, 9)], vec![row(BOB, 9), row(ANN, 5)]] {
         let write = accept(said(ANN, TO_BOB, 1, "hi"), rows, vec![]);
-        assert!(matches!(one(store, Write::Accept(write)).await, Done::Rejected(_)));
+        assert!(matches!(one(store, Write::Accept(write)).await, Outcome::Rejected(_)));
     }
     assert_eq!(ids(store, BOB).await, [] as [u64; 0]);
 }
@@ -118,9 +144,9 @@ pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
     assert_eq!(pending[0].owed, [owed(CAT), owed(BOB)]);
 
     let deliver = |row| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row] });
-    assert_eq!(one(store, deliver(row(CAT, 3))).await, Done::Delivered(vec![Copied::Stored]));
+    assert_eq!(delivered(&one(store, deliver(row(CAT, 3))).await), [CopyOutcome::Stored]);
     assert_eq!(store.pending(AcceptanceId(0), 10).await.expect("read")[0].owed, [owed(BOB)]);
-    assert_eq!(one(store, deliver(row(BOB, 4))).await, Done::Delivered(vec![Copied::Stored]));
+    assert_eq!(delivered(&one(store, deliver(row(BOB, 4))).await), [CopyOutcome::Stored]);
     assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
     assert_eq!(store.entry(BOB, id(4)).await.expect("read").expect("stored").content, content);
     assert_eq!(ids(store, CAT).await, [3]);
@@ -132,7 +158,7 @@ pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
     let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB), owed(CAT)]);
     let acceptance = accepted(store, write).await;
     let deliver = |rows| Write::Deliver(Deliver { acceptance, content: content.clone(), rows });
-    use Copied::{Already, Stored};
+    use CopyOutcome::{Already, Stored};
     let done = store
         .commit(vec![
             deliver(vec![row(BOB, 2), row(BOB, 3)]),
@@ -141,8 +167,8 @@ pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
         ])
         .await
         .expect("committed");
-    let expected = [vec![Stored, Already], vec![Already, Stored], vec![Already, Already]];
-    assert_eq!(done, expected.map(Done::Delivered));
+    let expected = [[Stored, Already], [Already, Stored], [Already, Already]];
+    assert_eq!(done.iter().map(delivered).collect::<Vec<_>>(), expected);
     assert_eq!((ids(store, BOB).await, ids(store, CAT).await), (vec![2], vec![2]));
 }
 
@@ -168,7 +194,7 @@ pub async fn an_unknown_acceptance_is_refused(store: &dyn MessageStore) {
     let content = said(ANN, TO_BOB, 1, "hi");
     for acceptance in [AcceptanceId(0), AcceptanceId(99)] {
         let write = Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, 1)] });
-        assert!(matches!(one(store, write).await, Done::Rejected(_)));
+        assert!(matches!(one(store, write).await, Outcome::Rejected(_)));
     }
 }
 
@@ -179,7 +205,10 @@ pub async fn writes_of_one_call_see_each_other(store: &dyn MessageStore) {
     };
     let done = store.commit(vec![say(1, 5), say(1, 6), say(2, 5), say(2, 7)]).await.expect("committed");
     assert!(
-        matches!(done[..], [Done::Accepted(..), Done::Rejected(_), Done::Rejected(_), Done::Accepted(..)]),
+        matches!(
+            done[..],
+            [Outcome::Accepted(..), Outcome::Rejected(_), Outcome::Rejected(_), Outcome::Accepted(..)]
+        ),
         "{done:?}"
     );
     assert_eq!(ids(store, ANN).await, [5, 7]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Body, Kind};
+use crate::domain::{Body, ClientId, Kind};
 
 pub mod compare;
 pub mod directory;
@@ -43,7 +43,8 @@ impl Made {
 macro_rules! message_store_conformance {
     ($make:path) => {
         $crate::message_store_conformance! { $make:
-            messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_name_is_refused_and_known,
+            messages: an_empty_store_knows_nothing, each_side_reads_its_own_copy, a_repeated_key_is_refused_and_known,
+                an_old_proof_lets_no_key_be_used_twice,
                 a_refused_write_takes_no_other_with_it, an_id_must_be_larger_than_the_newest,
                 an_old_number_of_a_copy_that_is_there_is_no_matter,
                 the_senders_copy_comes_first, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
@@ -118,18 +119,29 @@ pub fn read_marker(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<
 /// The acceptance of `content` with these copies in its own transaction and these left for later.
 pub fn accept(content: Arc<Content>, rows: Vec<Row>, rest: Vec<Recipient>) -> Accept {
     let digest = Digest::of(content.target, content.body.as_json());
-    Accept { content, digest, rows, rest, change: None }
+    Accept { content, digest, rows, rest, change: None, unused: None }
 }
 
 /// Commits one acceptance that must succeed, and tells its number.
 pub async fn accepted(store: &dyn MessageStore, accept: Accept) -> AcceptanceId {
     let done = one(store, Write::Accept(accept)).await;
-    let Done::Accepted(acceptance, _) = done else { panic!("expected an acceptance, got {done:?}") };
+    let Outcome::Accepted(acceptance, _) = done else { panic!("expected an acceptance, got {done:?}") };
     acceptance
 }
 
+/// The idempotency records under these keys.
+pub async fn records(store: &dyn MessageStore, keys: &[IdempotencyKey]) -> Vec<Option<IdempotencyRecord>> {
+    store.keys(keys).await.expect("read").into_iter().map(KeyState::record).collect()
+}
+
+/// What became of the copies of a delivery.
+pub fn delivered(outcome: &Outcome) -> Vec<CopyOutcome> {
+    assert!(matches!(outcome, Outcome::Delivered(_)), "expected a delivery, got {outcome:?}");
+    outcome.copies().iter().map(|(_, outcome)| *outcome).collect()
+}
+
 /// Commits one write.
-pub async fn one(store: &dyn MessageStore, write: Write) -> Done {
+pub async fn one(store: &dyn MessageStore, write: Write) -> Outcome {
     let mut done = store.commit(vec![write]).await.expect("committed");
     assert_eq!(done.len(), 1);
     done.remove(0)

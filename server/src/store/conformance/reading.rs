@@ -67,6 +67,10 @@ pub async fn a_page_ends_at_its_bytes(store: &dyn MessageStore) {
     assert_eq!((numbers(&page), page.more), (vec![4, 5, 6], false));
     let page = store.conversation(ANN, WITH_ANN, None, 100).await.expect("read");
     assert_eq!((numbers(&page), page.more), (vec![6, 5, 4], true));
+    let page = store.range(ANN, all.within(5 << 19)).await.expect("read");
+    assert_eq!((numbers(&page), page.more), (vec![1, 2], true));
+    let page = store.range(ANN, all.within(1)).await.expect("read");
+    assert_eq!((numbers(&page), page.more), (vec![1], true), "the first row always goes");
 }
 
 /// Where the tail knows, it says what the range says.
@@ -74,13 +78,17 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
     ten_messages(store).await;
     for cursor in 0..=110 {
         for limit in [1, 3, 100] {
-            if let Some(tail) = store.tail(BOB, id(cursor), limit) {
+            if let Some(tail) = store.tail(BOB, id(cursor), PageLimit::of_rows(limit)) {
                 let page = store.range(BOB, RangeQuery::after(id(cursor), limit)).await.expect("read");
                 assert_eq!(tail, page, "after {cursor}, at most {limit}");
+                let few = PageLimit { rows: limit, bytes: 100 };
+                let page = store.range(BOB, RangeQuery::after(id(cursor), limit).within(few.bytes)).await;
+                let page = page.expect("read");
+                assert_eq!(store.tail(BOB, id(cursor), few).unwrap_or_else(|| page.clone()), page);
             }
         }
     }
-    let newest = store.tail(BOB, id(90), 10).expect("just written, so in memory");
+    let newest = store.tail(BOB, id(90), PageLimit::of_rows(10)).expect("just written, so in memory");
     assert_eq!(numbers(&newest), [100]);
 }
 

@@ -43,7 +43,7 @@ impl MemoryStore {
 
 #[async_trait]
 impl MessageStore for MemoryStore {
-    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let mut state = self.state();
         let newest = state.behind(&writes);
         if !newest.is_empty() {
@@ -52,9 +52,10 @@ impl MessageStore for MemoryStore {
         Ok(writes.into_iter().map(|write| state.write(write)).collect())
     }
 
-    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
         let state = self.state();
-        Ok(names.iter().map(|name| state.sent.get(name).copied()).collect())
+        let unused = KeyState::Unused(Unused { since: 0 });
+        Ok(keys.iter().map(|key| state.records.get(key).copied().map_or(unused, KeyState::Used)).collect())
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
@@ -70,14 +71,14 @@ impl MessageStore for MemoryStore {
         Ok(self.state().newest(uid))
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
         let ids = (cursor.get() + 1, MessageId::MAX.get());
         Some(Page::filled(self.state().rows(uid, ids, Direction::Forward), limit))
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
         let Some(ids) = query.ids() else { return Ok(Page::default()) };
-        Ok(Page::filled(self.state().rows(uid, ids, query.direction()), query.limit()))
+        Ok(Page::filled(self.state().rows(uid, ids, query.direction()), query.page()))
     }
 
     async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
@@ -107,7 +108,7 @@ impl MessageStore for MemoryStore {
         let rows = state
             .rows(uid, (0, high), Direction::Backward)
             .filter(|entry| entry.content.kind != Kind::ReadMarker && entry.conversation() == conversation);
-        Ok(Page::filled(rows, limit))
+        Ok(Page::filled(rows, PageLimit::of_rows(limit)))
     }
 
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {

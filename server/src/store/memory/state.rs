@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::domain::{
-    ClientId, Content, Conversation, Direction, Entry, Group, GroupId, Kind, MembershipEpoch, MessageId, Uid,
+    Content, Conversation, Direction, Entry, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch,
+    MessageId, Uid,
 };
 use crate::store::{
-    Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Summary, Write,
+    Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Summary,
+    Write,
 };
 
 /// An acceptance with copies owed.
@@ -21,7 +23,7 @@ struct Open {
 #[derive(Default)]
 pub(super) struct State {
     rows: BTreeMap<(Uid, MessageId), Arc<Content>>,
-    pub(super) sent: HashMap<(Uid, ClientId), Sent>,
+    pub(super) records: HashMap<IdempotencyKey, IdempotencyRecord>,
     open: BTreeMap<AcceptanceId, Open>,
     accepted: u64,
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
@@ -47,21 +49,21 @@ impl State {
     }
 
     /// Does `write` whole or not at all.
-    pub(super) fn write(&mut self, write: Write) -> Done {
+    pub(super) fn write(&mut self, write: Write) -> Outcome {
         match write {
             Write::Accept(accept) => self.accept(accept),
             Write::Deliver(deliver) => self.deliver(deliver),
         }
     }
 
-    fn accept(&mut self, accept: Accept) -> Done {
-        let Accept { content, digest, rows, rest, change } = accept;
-        let name = content.client_id.map(|client_id| (content.sender, client_id));
+    fn accept(&mut self, accept: Accept) -> Outcome {
+        let Accept { content, digest, rows, rest, change, unused: _ } = accept;
+        let key = content.client_id.map(|client_id| (content.sender, client_id));
         if rows.first().is_none_or(|own| own.receiver != content.sender) {
-            return Done::Rejected("the sender's own copy must come first".to_owned());
+            return Outcome::Rejected("the sender's own copy must come first".to_owned());
         }
-        if name.is_some_and(|name| self.sent.contains_key(&name)) {
-            return Done::Rejected("this client_id has been accepted before".to_owned());
+        if key.is_some_and(|key| self.records.contains_key(&key)) {
+            return Outcome::Rejected("this client_id has been accepted before".to_owned());
         }
         let changed = match &change {
             None => None,
@@ -71,17 +73,17 @@ impl State {
                     None if change.from_version == 0 => Group::create(change),
                     None => None,
                 };
-                let Some(next) = next else { return Done::GroupChanged };
+                let Some(next) = next else { return Outcome::GroupChanged };
                 Some(next)
             }
         };
         let mut copied = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
             let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
-            copied.push(if twice { Copied::Already } else { self.judge(&content, row) });
+            copied.push(if twice { CopyOutcome::Already } else { self.judge(&content, row) });
         }
-        if copied[0] == Copied::Void {
-            return Done::GroupChanged;
+        if copied[0] == CopyOutcome::Void {
+            return Outcome::GroupChanged;
         }
         if let Err(refusal) = self.check_ids(&rows, &copied) {
             return refusal;
@@ -89,9 +91,9 @@ impl State {
 
         self.accepted += 1;
         let id = AcceptanceId(self.accepted);
-        if let Some(name) = name {
+        if let Some(key) = key {
             let message_id = rows[0].message_id;
-            self.sent.insert(name, Sent { message_id, sent_at: content.sent_at, digest });
+            self.records.insert(key, IdempotencyRecord { message_id, sent_at: content.sent_at, digest });
         }
         let ends = change.and_then(|change| change.step.ends());
         if let Some(group) = changed {
@@ -101,22 +103,23 @@ impl State {
         if !rest.is_empty() {
             self.open.insert(id, Open { content, owed: rest, ends });
         }
-        Done::Accepted(id, copied)
+        Outcome::Accepted(id, rows.into_iter().zip(copied).collect())
     }
 
-    fn deliver(&mut self, deliver: Deliver) -> Done {
+    fn deliver(&mut self, deliver: Deliver) -> Outcome {
         let Deliver { acceptance, rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance.0 > self.accepted {
-            return Done::Rejected("there is no such acceptance".to_owned());
+            return Outcome::Rejected("there is no such acceptance".to_owned());
         }
         let Some(mut open) = self.open.remove(&acceptance) else {
-            return Done::Delivered(vec![Copied::Already; rows.len()]);
+            let already = rows.into_iter().map(|row| (row, CopyOutcome::Already));
+            return Outcome::Delivered(already.collect());
         };
         let mut copied = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
             let owed = open.owed.iter().any(|to| to.uid == row.receiver);
             let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
-            copied.push(if owed && !twice { self.judge(&open.content, row) } else { Copied::Already });
+            copied.push(if owed && !twice { self.judge(&open.content, row) } else { CopyOutcome::Already });
         }
         if let Err(refusal) = self.check_ids(&rows, &copied) {
             self.open.insert(acceptance, open);
@@ -127,26 +130,26 @@ impl State {
         if !open.owed.is_empty() {
             self.open.insert(acceptance, open);
         }
-        Done::Delivered(copied)
+        Outcome::Delivered(rows.into_iter().zip(copied).collect())
     }
 
     /// Whether the membership epoch that the row was meant for still goes on (I13).
-    fn judge(&self, content: &Content, row: &Row) -> Copied {
+    fn judge(&self, content: &Content, row: &Row) -> CopyOutcome {
         match content.target {
             Conversation::Group(gid)
                 if row.epoch.0 != 0
                     && self.closed.get(&(gid, row.receiver)).is_some_and(|last| *last >= row.epoch) =>
             {
-                Copied::Void
+                CopyOutcome::Void
             }
-            _ => Copied::Stored,
+            _ => CopyOutcome::Stored,
         }
     }
 
-    fn check_ids(&self, rows: &[Row], copied: &[Copied]) -> Result<(), Done> {
+    fn check_ids(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<(), Outcome> {
         for (row, copied) in rows.iter().zip(copied) {
-            if *copied == Copied::Stored && row.message_id <= self.newest(row.receiver) {
-                return Err(Done::Rejected(format!(
+            if *copied == CopyOutcome::Stored && row.message_id <= self.newest(row.receiver) {
+                return Err(Outcome::Rejected(format!(
                     "id {} is not larger than the newest of user {}",
                     row.message_id, row.receiver
                 )));
@@ -159,10 +162,10 @@ impl State {
         &mut self,
         content: &Arc<Content>,
         rows: &[Row],
-        copied: &[Copied],
+        copied: &[CopyOutcome],
         ends: Option<(Uid, MembershipEpoch)>,
     ) {
-        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
+        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
             self.rows.insert((row.receiver, row.message_id), content.clone());
             if let (Conversation::Group(gid), Some((uid, epoch))) = (content.target, ends)
                 && uid == row.receiver

@@ -15,12 +15,12 @@ use tracing::error;
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
-use super::ledger::{Effect, Ledger, Needs};
+use super::ledger::{JournalRecord, Ledger, Needs};
 use super::lookup;
-use super::memtable::Applied;
+use super::memtable::MemtableUpdate;
 use super::shared::Shared;
 use crate::domain::{Group, GroupId};
-use crate::store::{AcceptanceId, Behind, CommitError, Done, Pending, StoreError, Write};
+use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
 
 /// Between two trials of storing after a refusal.
 const TRIAL_PAUSE: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 /// A call of `commit` that waits.
 pub(super) struct Call {
     pub(super) writes: Vec<Write>,
-    pub(super) reply: Reply<Vec<Done>, CommitError>,
+    pub(super) reply: Reply<Vec<Outcome>, CommitError>,
 }
 
 /// What the committer is asked.
@@ -55,9 +55,9 @@ pub(super) struct Committer {
 /// A batch that was judged: what to append, what readers will see of it, what to answer.
 #[derive(Default)]
 struct Judged {
-    effects: Vec<Effect>,
-    applied: Vec<Applied>,
-    done: Vec<Vec<Done>>,
+    records: Vec<JournalRecord>,
+    updates: Vec<MemtableUpdate>,
+    outcomes: Vec<Vec<Outcome>>,
 }
 
 impl Committer {
@@ -190,9 +190,9 @@ impl Committer {
                 return self.recover().await;
             }
         };
-        if !judged.effects.is_empty() {
+        if !judged.records.is_empty() {
             let seq = self.journal.last() + 1;
-            if let Err(error) = self.journal.append(&judged.effects).await {
+            if let Err(error) = self.journal.append(&judged.records).await {
                 if let Some(left_out) = self.shared.condition.log.pass() {
                     error!(%error, left_out, "a commit failed; the journal is reopened");
                 }
@@ -208,13 +208,13 @@ impl Committer {
                 answer_all(replies, &refused);
                 return flow;
             }
-            self.show(judged.applied);
+            self.show(judged.updates);
         }
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.shared.condition.committed();
         self.trial_at = None;
-        for (reply, done) in replies.into_iter().zip(judged.done) {
-            _ = reply.send(Ok(done));
+        for (reply, outcomes) in replies.into_iter().zip(judged.outcomes) {
+            _ = reply.send(Ok(outcomes));
         }
         ControlFlow::Continue(())
     }
@@ -269,23 +269,27 @@ impl Committer {
                 None => latest_ids.push(uid),
             }
         }
-        let mut names = Vec::new();
-        for name in needs.names {
-            if view.sent(name).is_some() {
-                self.ledger.learn_taken(name);
-            } else if !self.shared.is_new_name(name) {
-                names.push(name);
+        let mut keys = Vec::new();
+        for (key, unused) in needs.keys {
+            if view.record(key).is_some() {
+                self.ledger.learn_used(key);
+            } else if !unused.is_some_and(|unused| view.reaches_back_to(unused)) {
+                keys.push(key);
             }
         }
         if !latest_ids.is_empty() {
-            let stored = lookup::latest_ids(self.shared.db.service(), latest_ids.iter().copied()).await?;
+            let mut connection = self.shared.db.service().await?;
+            let stored = lookup::latest_ids(&mut *connection, latest_ids.iter().copied()).await?;
+            connection.give_back();
             for uid in latest_ids {
                 self.ledger.learn_latest_id(uid, stored.get(&uid).copied().unwrap_or_default());
             }
         }
-        if !names.is_empty() {
-            let stored = lookup::sent(self.shared.db.service(), names).await?;
-            stored.into_keys().for_each(|name| self.ledger.learn_taken(name));
+        if !keys.is_empty() {
+            let mut connection = self.shared.db.service().await?;
+            let stored = lookup::records(&mut *connection, keys).await?;
+            connection.give_back();
+            stored.into_keys().for_each(|key| self.ledger.learn_used(key));
         }
         for gid in needs.groups {
             self.learn_group(gid).await?;
@@ -299,7 +303,9 @@ impl Committer {
             return Ok(known.group.clone());
         }
         let view = self.shared.memory.view();
-        let mut known = lookup::group(self.shared.db.service(), gid).await?;
+        let mut connection = self.shared.db.service().await?;
+        let mut known = lookup::group(&mut *connection, gid).await?;
+        connection.give_back();
         known.group = view.group(gid).or(known.group);
         for (uid, epoch) in view.closed(gid) {
             let last = known.closed.entry(uid).or_default();
@@ -316,42 +322,33 @@ impl Committer {
     fn judge(&mut self, calls: Vec<Vec<Write>>) -> Result<Judged, StoreError> {
         let mut judged = Judged::default();
         for writes in calls {
-            let mut done = Vec::with_capacity(writes.len());
+            let mut outcomes = Vec::with_capacity(writes.len());
             for write in writes {
-                let (effect, copied) = match self.ledger.judge(write) {
-                    Ok(decided) => decided,
-                    Err(nothing_to_store) => {
-                        done.push(nothing_to_store);
-                        continue;
+                let outcome = match self.ledger.judge(write) {
+                    Ok((record, outcome)) => {
+                        judged.updates.push(self.ledger.apply(&record).map_err(StoreError::corrupt)?);
+                        judged.records.push(record);
+                        outcome
                     }
+                    Err(nothing_to_store) => nothing_to_store,
                 };
-                done.push(match &effect {
-                    Effect::Accepted { acceptance, .. } => Done::Accepted(*acceptance, copied),
-                    Effect::Delivered { .. } => Done::Delivered(copied),
-                });
-                judged.applied.push(self.ledger.apply(&effect).map_err(StoreError::corrupt)?);
-                judged.effects.push(effect);
+                outcomes.push(outcome);
             }
-            judged.done.push(done);
+            judged.outcomes.push(outcomes);
         }
         Ok(judged)
     }
 
     /// Lets readers see what is durable now.
-    fn show(&self, applied: Vec<Applied>) {
+    fn show(&self, updates: Vec<MemtableUpdate>) {
         let active = self.shared.memory.active();
-        let mut names = Vec::new();
-        for applied in applied {
-            if applied.sent.is_some() {
-                names.extend(applied.content.client_id.map(|client_id| (applied.content.sender, client_id)));
-            }
-            let group = applied.group.as_ref().map(|(group, _)| group.clone());
-            active.apply(applied);
+        for update in updates {
+            let group = update.group.as_ref().map(|(group, _)| group.clone());
+            active.apply(update);
             if let Some(group) = group {
                 self.shared.publish_group(group);
             }
         }
-        self.shared.names_taken(names.into_iter());
     }
 }
 
@@ -380,7 +377,7 @@ pub(super) fn refuse(calls: Vec<Call>, error: &StoreError) {
     answer_all(calls.into_iter().map(|call| call.reply).collect(), &CommitError::Refused(error.clone()));
 }
 
-fn answer_all(replies: Vec<Reply<Vec<Done>, CommitError>>, error: &CommitError) {
+fn answer_all(replies: Vec<Reply<Vec<Outcome>, CommitError>>, error: &CommitError) {
     for reply in replies {
         _ = reply.send(Err(error.clone()));
     }

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 
 use super::lookup;
 use super::read::Reader;
-use crate::domain::{Conversation, Direction, Entry, Kind, MessageId};
+use crate::domain::{Conversation, Entry, Kind, MessageId};
 use crate::store::{StoreError, Summary};
 
 /// Newest row that is not a read marker, and how far it is read.
@@ -88,8 +88,7 @@ impl Reader<'_> {
         let mut newest: HashMap<MessageId, Entry> = HashMap::with_capacity(lines.len());
         let mut missing = Vec::new();
         for (_, line) in lines {
-            let id = line.last.get();
-            match self.view.rows(self.uid, id, id, Direction::Forward, 1).pop() {
+            match self.view.row(self.uid, line.last) {
                 Some(entry) => _ = newest.insert(line.last, entry),
                 None => missing.push(line.last),
             }

@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::lock::Lock;
 use super::scan::Scanners;
+use super::service::{Service, ServiceConnection};
 use super::{OpenError, SqliteOptions, private};
 use crate::store::StoreError;
 
@@ -34,14 +35,11 @@ pub struct Db {
     writer: Arc<Mutex<Slot>>,
     readers: SqlitePool,
     /// For the queues and the committer alone, so that no number of reads keeps them waiting.
-    service: SqlitePool,
+    service: Service,
     /// Places of reads that run or wait.
     line: Arc<Semaphore>,
     scanners: Scanners,
 }
-
-/// Connections for the queues and for the committer.
-const SERVICE: u32 = 2;
 
 /// Where the writing connection waits.
 struct Slot {
@@ -74,28 +72,26 @@ impl Db {
         let refused = |source| OpenError::Database { path: path.to_owned(), source };
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         migrate(path, &mut writer).await?;
-        let pool = |connections| {
-            SqlitePoolOptions::new()
-                .max_connections(connections)
-                .acquire_timeout(options.busy_timeout)
-                .idle_timeout(None)
-                .max_lifetime(None)
-                .test_before_acquire(false)
-                .connect_lazy_with(
-                    connect_options(path, options)
-                        .read_only(true)
-                        .create_if_missing(false)
-                        .pragma("cache_size", format!("-{}", options.reader_cache_kib)),
-                )
-        };
+        let reading = connect_options(path, options)
+            .read_only(true)
+            .create_if_missing(false)
+            .pragma("cache_size", format!("-{}", options.reader_cache_kib));
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.readers)
+            .acquire_timeout(options.busy_timeout)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+            .connect_lazy_with(reading.clone());
+        let service = Service::new(reading);
         // The scanners are as many again.
         let places = (2 * options.readers as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(Db {
             path: path.to_owned(),
             options: connect,
             writer: Arc::new(Mutex::new(Slot { connection: Some(writer), lock: Some(lock) })),
-            readers: pool(options.readers),
-            service: pool(SERVICE),
+            readers,
+            service,
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             scanners: Scanners::new(path, options),
         }))
@@ -111,9 +107,10 @@ impl Db {
         &self.readers
     }
 
-    /// For what the queues and the committer must know: a pool that nobody else uses.
-    pub(super) fn service(&self) -> &SqlitePool {
-        &self.service
+    /// A connection for what the queues and the committer must know, which nobody else uses. Whoever has read what was wanted gives it
+    /// back; after a failure it is closed.
+    pub(super) async fn service(&self) -> Result<ServiceConnection<'_>, StoreError> {
+        self.service.connection().await
     }
 
     /// A place in the line of those who read on somebody's behalf.
@@ -160,7 +157,7 @@ impl Db {
     /// Moves the write-ahead log into the database, closes it and gives up its lock. Later calls fail.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
-        self.service.close().await;
+        self.service.close().await?;
         self.scanners.close().await;
         let mut slot = self.writer.lock().await;
         let lock = slot.lock.take();

@@ -140,7 +140,10 @@ impl Directory for SqliteDirectory {
             }
             ask.push(")");
             let rows = if self.for_queues {
-                ask.build().fetch_all(self.db.service()).await?
+                let mut connection = self.db.service().await?;
+                let rows = ask.build().fetch_all(&mut *connection).await?;
+                connection.give_back();
+                rows
             } else {
                 ask.build().fetch_all(&mut *self.reader().await?).await?
             };

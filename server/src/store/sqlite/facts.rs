@@ -2,7 +2,7 @@
 
 use super::lookup;
 use super::shared::Shared;
-use crate::domain::{Conversation, Direction, Entry, MessageId, Uid};
+use crate::domain::{Conversation, Entry, MessageId, Uid};
 use crate::store::StoreError;
 
 impl Shared {
@@ -14,7 +14,9 @@ impl Shared {
         if missing.is_empty() {
             return Ok(recent.into_iter().flatten().collect());
         }
-        let stored = lookup::latest_ids(self.db.service(), missing).await?;
+        let mut connection = self.db.service().await?;
+        let stored = lookup::latest_ids(&mut *connection, missing).await?;
+        connection.give_back();
         let newest = |(uid, recent): (&Uid, Option<MessageId>)| {
             recent.or_else(|| stored.get(uid).copied()).unwrap_or_default()
         };
@@ -24,15 +26,15 @@ impl Shared {
     /// These rows, in order.
     pub(super) async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
         let view = self.memory.view();
-        let recent =
-            |&(uid, id): &(Uid, MessageId)| view.rows(uid, id.get(), id.get(), Direction::Forward, 1).pop();
-        let mut found: Vec<Option<Entry>> = rows.iter().map(recent).collect();
+        let mut found: Vec<Option<Entry>> = rows.iter().map(|&(uid, id)| view.row(uid, id)).collect();
         let mut missing = missing(rows, &found);
         missing.retain(|(uid, id)| view.base(*uid).is_none_or(|base| *id <= base));
         if missing.is_empty() {
             return Ok(found);
         }
-        let stored = lookup::entries(self.db.service(), &missing).await?;
+        let mut connection = self.db.service().await?;
+        let stored = lookup::entries(&mut *connection, &missing).await?;
+        connection.give_back();
         for (row, found) in rows.iter().zip(&mut found) {
             if found.is_none() {
                 *found = stored.get(row).cloned();
@@ -51,7 +53,9 @@ impl Shared {
         }
         // Memory holds the read markers of some time only, so the tables are always asked.
         let view = self.memory.view();
-        let stored = lookup::read_markers(self.db.service(), of).await?;
+        let mut connection = self.db.service().await?;
+        let stored = lookup::read_markers(&mut *connection, of).await?;
+        connection.give_back();
         let recent = |(uid, conversation): &(Uid, Conversation)| view.read_marker(*uid, *conversation);
         Ok(of.iter().zip(stored).map(|(of, stored)| recent(of).unwrap_or_default().max(stored)).collect())
     }

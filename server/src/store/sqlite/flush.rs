@@ -17,7 +17,7 @@ use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable};
 use super::{meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
-use crate::store::{AcceptanceId, Sent, StoreError};
+use crate::store::{AcceptanceId, IdempotencyRecord, StoreError};
 
 /// Two chunks of default size dirty some ten thousand pages at worst.
 const STEPS_A_CHECKPOINT: usize = 2;
@@ -38,7 +38,7 @@ pub(super) struct Flush {
     frozen: Arc<Frozen>,
     chunk: usize,
     receivers: Vec<(PartitionKey, Uid)>,
-    sent: Vec<(PartitionKey, Uid, ClientId, Sent)>,
+    sent: Vec<(PartitionKey, Uid, ClientId, IdempotencyRecord)>,
     /// The receiver whose rows come next, and how many of them are written.
     next: (usize, usize),
     next_sent: usize,
@@ -86,7 +86,7 @@ impl Flush {
         let receivers = frozen.memtable.receivers();
         let mut receivers: Vec<_> = receivers.into_iter().map(|uid| (uid.partition_key(), uid)).collect();
         receivers.sort_unstable();
-        let sent = frozen.memtable.all_sent();
+        let sent = frozen.memtable.all_records();
         let mut sent: Vec<_> =
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
@@ -251,7 +251,7 @@ fn bind_conversation<'q>(query: Binding<'q>, row: &ConversationRow) -> Binding<'
 
 fn bind_sent<'q>(
     query: Binding<'q>,
-    (key, sender, client_id, sent): &(PartitionKey, Uid, ClientId, Sent),
+    (key, sender, client_id, sent): &(PartitionKey, Uid, ClientId, IdempotencyRecord),
 ) -> Binding<'q> {
     query
         .bind(Arc::<str>::from(key.as_str()))

@@ -12,12 +12,12 @@ use sqlx::Row as _;
 use super::db::Db;
 use super::flush::{self, Flush, Frozen};
 use super::journal::Journal;
-use super::memtable::{Applied, Memtable};
+use super::memtable::{Memtable, MemtableUpdate};
 use super::replay::replay;
 use super::{SqliteOptions, lookup, meta};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
 use crate::store::archive::InboxImport;
-use crate::store::{Sent, StoreError};
+use crate::store::{IdempotencyRecord, StoreError};
 
 /// An [`InboxImport`] on SQLite.
 pub struct SqliteInboxImport {
@@ -68,14 +68,18 @@ impl InboxImport for SqliteInboxImport {
         rows.iter().map(|row| row.try_get::<Option<i64>, _>(0)?.map(lookup::message_id).transpose()).collect()
     }
 
-    async fn append(&mut self, rows: Vec<Entry>, sent: Vec<(Uid, ClientId, Sent)>) -> Result<(), StoreError> {
+    async fn append(
+        &mut self,
+        rows: Vec<Entry>,
+        sent: Vec<(Uid, ClientId, IdempotencyRecord)>,
+    ) -> Result<(), StoreError> {
         let memtable = Memtable::default();
         for Entry { receiver, message_id, content } in rows {
             let rows = vec![(receiver, message_id, MessageId::ZERO)];
-            memtable.apply(Applied { content, rows, sent: None, group: None, closed: None });
+            memtable.apply(MemtableUpdate { content, rows, record: None, group: None, closed: None });
         }
         for (sender, client_id, record) in sent {
-            memtable.apply_sent((sender, client_id), record);
+            memtable.apply_record((sender, client_id), record);
         }
         let mut tx = self.db.write().await?;
         flush::write_all(&mut tx, memtable).await?;

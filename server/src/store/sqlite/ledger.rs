@@ -1,4 +1,4 @@
-//! What decides about a write (I1, I4, I5, I13): newest ids, names taken, copies owed, groups and ended membership epochs.
+//! What decides about a write (I1, I4, I5, I13): latest ids, keys used, copies owed, groups and ended membership epochs.
 //!
 //! Pure. The committer, its only owner, first asks what a batch [`Needs`] to know, fetches what is missing, then
 //! judges write after write; each accepted one moves the ledger at once, so that the next one sees it. The ledger may
@@ -9,16 +9,19 @@ use std::sync::Arc;
 
 use quick_cache::unsync::Cache;
 
-use super::memtable::Applied;
+use super::memtable::MemtableUpdate;
 use crate::domain::{
-    ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, MembershipEpoch,
+    Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, IdempotencyKey, MembershipEpoch,
     MessageId, Uid,
 };
-use crate::store::{Accept, AcceptanceId, Copied, Deliver, Done, Pending, Recipient, Row, Sent, Write};
+use crate::store::{
+    Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Unused,
+    Write,
+};
 
 /// What an accepted write does, in the order of the journal. It is what the journal stores.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Effect {
+pub(super) enum JournalRecord {
     /// A new acceptance with the copies of its own transaction.
     Accepted {
         acceptance: AcceptanceId,
@@ -54,7 +57,8 @@ pub(super) struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     pub(super) latest_ids: HashSet<Uid>,
-    pub(super) names: HashSet<(Uid, ClientId)>,
+    /// Each with the proof that came with the write.
+    pub(super) keys: Vec<(IdempotencyKey, Option<Unused>)>,
     pub(super) groups: HashSet<GroupId>,
 }
 
@@ -71,7 +75,7 @@ const ROOMY: usize = 65_536;
 pub(super) struct Ledger {
     /// Of this batch; between two batches they are among the remembered ones.
     latest_ids: HashMap<Uid, MessageId>,
-    taken: HashSet<(Uid, ClientId)>,
+    used: HashSet<IdempotencyKey>,
     open: BTreeMap<AcceptanceId, Open>,
     accepted: AcceptanceId,
     /// Of this batch, like `latest_ids`.
@@ -117,7 +121,7 @@ impl Ledger {
         let (target, rows) = match write {
             Write::Accept(accept) => {
                 let content = &accept.content;
-                needs.names.extend(content.client_id.map(|client_id| (content.sender, client_id)));
+                needs.keys.extend(content.key().map(|key| (key, accept.unused)));
                 (content.target, &accept.rows)
             }
             Write::Deliver(deliver) => match self.open.get(&deliver.acceptance) {
@@ -149,9 +153,9 @@ impl Ledger {
         self.latest_ids.insert(uid, newest);
     }
 
-    /// Learns that a name is taken.
-    pub(super) fn learn_taken(&mut self, name: (Uid, ClientId)) {
-        self.taken.insert(name);
+    /// Learns that a key is used.
+    pub(super) fn learn_used(&mut self, key: IdempotencyKey) {
+        self.used.insert(key);
     }
 
     /// Learns a group.
@@ -164,10 +168,10 @@ impl Ledger {
         self.groups.get(&gid).or_else(|| self.remembered.as_ref()?.groups.get(&gid))
     }
 
-    /// Ends a batch: names are in memory now; newest ids and groups are remembered, so many of each. What is forgotten is learnt
+    /// Ends a batch: keys are in memory now; newest ids and groups are remembered, so many of each. What is forgotten is learnt
     /// again when it is needed.
     pub(super) fn settle(&mut self, most_latest_ids: usize, most_groups: usize) {
-        self.taken.clear();
+        self.used.clear();
         let remembered = self.remembered.get_or_insert_with(|| Remembered {
             latest_ids: Cache::new(most_latest_ids.max(1)),
             groups: Cache::new(most_groups.max(1)),
@@ -184,11 +188,11 @@ impl Ledger {
         }
     }
 
-    /// The group that must be known before this effect can be applied.
-    pub(super) fn group_of(&self, effect: &Effect) -> Option<GroupId> {
-        let content = match effect {
-            Effect::Accepted { content, .. } => content,
-            Effect::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
+    /// The group that must be known before this record can be applied.
+    pub(super) fn group_of(&self, record: &JournalRecord) -> Option<GroupId> {
+        let content = match record {
+            JournalRecord::Accepted { content, .. } => content,
+            JournalRecord::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
         };
         match content.target {
             // Asked for in a replay alone, before anything is remembered.
@@ -217,81 +221,85 @@ impl Ledger {
         behind.into_iter().collect()
     }
 
-    /// Decides about `write`: what to store and what became of its copies, or the answer if there is nothing to
-    /// store. The ledger must have learnt what the write needs.
-    pub(super) fn judge(&self, write: Write) -> Result<(Effect, Vec<Copied>), Done> {
+    /// Decides about `write`: what to store and what comes of it then, or the outcome if there is nothing to store. The ledger must have
+    /// learnt what the write needs.
+    pub(super) fn judge(&self, write: Write) -> Result<(JournalRecord, Outcome), Outcome> {
         match write {
             Write::Accept(accept) => self.judge_accept(accept),
             Write::Deliver(deliver) => self.judge_deliver(deliver),
         }
     }
 
-    fn judge_accept(&self, accept: Accept) -> Result<(Effect, Vec<Copied>), Done> {
-        let Accept { content, digest, rows, rest, change } = accept;
+    fn judge_accept(&self, accept: Accept) -> Result<(JournalRecord, Outcome), Outcome> {
+        let Accept { content, digest, rows, rest, change, unused: _ } = accept;
         if rows.first().is_none_or(|own| own.receiver != content.sender) {
-            return Err(Done::Rejected("the sender's own copy must come first".to_owned()));
+            return Err(Outcome::Rejected("the sender's own copy must come first".to_owned()));
         }
-        if content.client_id.is_some_and(|client_id| self.taken.contains(&(content.sender, client_id))) {
-            return Err(Done::Rejected("this client_id has been accepted before".to_owned()));
+        if content.key().is_some_and(|key| self.used.contains(&key)) {
+            return Err(Outcome::Rejected("this client_id has been accepted before".to_owned()));
         }
         if change.as_ref().is_some_and(|change| self.next_state(change).is_none()) {
-            return Err(Done::GroupChanged);
+            return Err(Outcome::GroupChanged);
         }
-        let copied: Vec<Copied> = (0..rows.len()).map(|at| self.judge_row(&content, &rows, at)).collect();
-        if copied[0] == Copied::Void {
-            return Err(Done::GroupChanged);
+        let copied: Vec<CopyOutcome> =
+            (0..rows.len()).map(|at| self.judge_row(&content, &rows, at)).collect();
+        if copied[0] == CopyOutcome::Void {
+            return Err(Outcome::GroupChanged);
         }
-        let rows = self.stored(&rows, &copied)?;
+        let stored = self.stored(&rows, &copied)?;
         let acceptance = AcceptanceId(self.accepted.0 + 1);
-        Ok((Effect::Accepted { acceptance, content, digest, rows, rest, change }, copied))
+        let outcome = Outcome::Accepted(acceptance, rows.into_iter().zip(copied).collect());
+        Ok((JournalRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
     }
 
-    fn judge_deliver(&self, deliver: Deliver) -> Result<(Effect, Vec<Copied>), Done> {
+    fn judge_deliver(&self, deliver: Deliver) -> Result<(JournalRecord, Outcome), Outcome> {
         let Deliver { acceptance, rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance > self.accepted {
-            return Err(Done::Rejected("there is no such acceptance".to_owned()));
+            return Err(Outcome::Rejected("there is no such acceptance".to_owned()));
         }
         let Some(open) = self.open.get(&acceptance) else {
-            return Err(Done::Delivered(vec![Copied::Already; rows.len()]));
+            let already = rows.into_iter().map(|row| (row, CopyOutcome::Already));
+            return Err(Outcome::Delivered(already.collect()));
         };
         let mut owed = Owed::of(&open.owed);
         let mut judge = |(at, row): (usize, &Row)| match owed.place_of(row.receiver) {
             Some(_) => self.judge_row(&open.content, &rows, at),
-            None => Copied::Already,
+            None => CopyOutcome::Already,
         };
-        let copied: Vec<Copied> = rows.iter().enumerate().map(&mut judge).collect();
-        if copied.iter().all(|copied| *copied == Copied::Already) {
-            return Err(Done::Delivered(copied));
+        let copied: Vec<CopyOutcome> = rows.iter().enumerate().map(&mut judge).collect();
+        if copied.iter().all(|copied| *copied == CopyOutcome::Already) {
+            return Err(Outcome::Delivered(rows.into_iter().zip(copied).collect()));
         }
-        let void = rows.iter().zip(&copied).filter(|(_, copied)| **copied == Copied::Void);
+        let void = rows.iter().zip(&copied).filter(|(_, copied)| **copied == CopyOutcome::Void);
         let void = void.map(|(row, _)| row.receiver).collect();
-        let rows = self.stored(&rows, &copied)?;
-        Ok((Effect::Delivered { acceptance, rows, void }, copied))
+        let stored = self.stored(&rows, &copied)?;
+        let outcome = Outcome::Delivered(rows.into_iter().zip(copied).collect());
+        Ok((JournalRecord::Delivered { acceptance, rows: stored, void }, outcome))
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
-    fn judge_row(&self, content: &Content, rows: &[Row], at: usize) -> Copied {
+    fn judge_row(&self, content: &Content, rows: &[Row], at: usize) -> CopyOutcome {
         let row = &rows[at];
         if let Conversation::Group(gid) = content.target
             && row.epoch.0 != 0
             && let Some(known) = self.groups.get(&gid)
             && known.closed.get(&row.receiver).is_some_and(|last| *last >= row.epoch)
         {
-            return Copied::Void;
+            return CopyOutcome::Void;
         }
         // A second copy has a larger id, so only later ones can repeat the receiver.
         if rows[..at].iter().any(|earlier| earlier.receiver == row.receiver) {
-            return Copied::Already;
+            return CopyOutcome::Already;
         }
-        Copied::Stored
+        CopyOutcome::Stored
     }
 
-    fn stored(&self, rows: &[Row], copied: &[Copied]) -> Result<Vec<(Uid, MessageId)>, Done> {
+    fn stored(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<Vec<(Uid, MessageId)>, Outcome> {
         let mut stored = Vec::with_capacity(rows.len());
-        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == Copied::Stored) {
+        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
             let newest = self.latest_ids.get(&row.receiver).copied().unwrap_or_default();
             if row.message_id <= newest {
-                return Err(Done::Rejected(format!(
+                return Err(Outcome::Rejected(format!(
                     "id {} is not larger than the newest of user {}",
                     row.message_id, row.receiver
                 )));
@@ -309,11 +317,11 @@ impl Ledger {
         }
     }
 
-    /// Moves the ledger by an effect, one just judged or one read back from the journal, and says what readers
+    /// Moves the ledger by a record, one just judged or one read back from the journal, and says what readers
     /// are to see of it. A receiver whose newest id is not known counts as having none above the first row's.
-    pub(super) fn apply(&mut self, effect: &Effect) -> Result<Applied, Contradiction> {
-        match effect {
-            Effect::Accepted { acceptance, content, digest, rows, rest, change } => {
+    pub(super) fn apply(&mut self, record: &JournalRecord) -> Result<MemtableUpdate, Contradiction> {
+        match record {
+            JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
                 if acceptance.0 != self.accepted.0 + 1 {
                     let (found, last) = (acceptance.0, self.accepted.0);
                     return Err(Contradiction(format!("acceptance {found} follows {last}")));
@@ -329,12 +337,16 @@ impl Ledger {
                     let open = Open { content: content.clone(), ends, owed: rest.clone() };
                     self.open.insert(*acceptance, open);
                 }
-                let name = content.client_id.map(|client_id| (content.sender, client_id));
-                self.taken.extend(name);
-                let sent = name.map(|_| Sent { message_id: own, sent_at: content.sent_at, digest: *digest });
-                Ok(Applied { content: content.clone(), rows, sent, group, closed })
+                let key = content.key();
+                self.used.extend(key);
+                let record = key.map(|_| IdempotencyRecord {
+                    message_id: own,
+                    sent_at: content.sent_at,
+                    digest: *digest,
+                });
+                Ok(MemtableUpdate { content: content.clone(), rows, record, group, closed })
             }
-            Effect::Delivered { acceptance, rows, void } => {
+            JournalRecord::Delivered { acceptance, rows, void } => {
                 let unknown = || Contradiction(format!("a copy of {}, which owes nothing", acceptance.0));
                 let mut open = self.open.remove(acceptance).ok_or_else(unknown)?;
                 let (rows_applied, closed) = self.apply_rows(&open.content, rows, open.ends)?;
@@ -344,12 +356,12 @@ impl Ledger {
                 if !open.owed.is_empty() {
                     self.open.insert(*acceptance, open);
                 }
-                Ok(Applied { content, rows: rows_applied, sent: None, group: None, closed })
+                Ok(MemtableUpdate { content, rows: rows_applied, record: None, group: None, closed })
             }
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "two halves of Applied")]
+    #[expect(clippy::type_complexity, reason = "two halves of MemtableUpdate")]
     fn apply_rows(
         &mut self,
         content: &Content,

@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::ledger::Known;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, Kind, Member, MembershipEpoch,
-    MessageId, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
+    MembershipEpoch, MessageId, Timestamp, Uid,
 };
-use crate::store::{Sent, StoreError};
+use crate::store::{IdempotencyRecord, StoreError};
 
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
@@ -88,15 +88,15 @@ pub(super) async fn read_markers(
     rows.iter().map(marker).collect()
 }
 
-/// The idempotency records under these names; names that are free are absent.
-pub(super) async fn sent(
+/// The idempotency records under these keys; keys that are not used are absent.
+pub(super) async fn records(
     executor: impl SqliteExecutor<'_>,
-    names: impl IntoIterator<Item = (Uid, ClientId)>,
-) -> Result<HashMap<(Uid, ClientId), Sent>, StoreError> {
-    let key = |(uid, client_id): (Uid, ClientId)| {
+    keys: impl IntoIterator<Item = IdempotencyKey>,
+) -> Result<HashMap<IdempotencyKey, IdempotencyRecord>, StoreError> {
+    let key = |(uid, client_id): IdempotencyKey| {
         json!([uid.partition_key().as_str(), uid.0, client_id.0.simple().to_string()])
     };
-    let keys: Vec<_> = names.into_iter().map(key).collect();
+    let keys: Vec<_> = keys.into_iter().map(key).collect();
     let rows = sqlx::query(
         "SELECT sender, client_id, digest, message_id, sent_at FROM json_each(?) CROSS JOIN sent
          WHERE partition_key = value ->> 0 AND sender = value ->> 1 AND client_id = unhex(value ->> 2)",
@@ -106,11 +106,11 @@ pub(super) async fn sent(
     .await?;
     let mut found = HashMap::with_capacity(rows.len());
     for row in rows {
-        let name = (uid(&row, 0)?, ClientId(uuid(row.try_get(1)?)?));
+        let key = (uid(&row, 0)?, ClientId(uuid(row.try_get(1)?)?));
         let digest: [u8; 16] = row.try_get::<&[u8], _>(2)?.try_into().map_err(StoreError::corrupt)?;
         let sent_at = Timestamp(row.try_get(4)?);
         let message_id = message_id(row.try_get(3)?)?;
-        found.insert(name, Sent { message_id, sent_at, digest: Digest(digest) });
+        found.insert(key, IdempotencyRecord { message_id, sent_at, digest: Digest(digest) });
     }
     Ok(found)
 }

@@ -10,21 +10,23 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use crate::domain::{ClientId, Content, Conversation, Group, GroupId, Kind, MembershipEpoch, MessageId, Uid};
-use crate::store::Sent;
+use crate::domain::{
+    Content, Conversation, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid,
+};
+use crate::store::IdempotencyRecord;
 
 /// More than the threads that ever meet here.
 const SHARDS: usize = 64;
 
-/// What one applied write adds.
+/// What one durable write adds.
 #[derive(Debug)]
-pub(super) struct Applied {
+pub(super) struct MemtableUpdate {
     /// What all its copies share.
     pub(super) content: Arc<Content>,
     /// Receiver, the new id, the newest one before it.
     pub(super) rows: Vec<(Uid, MessageId, MessageId)>,
-    /// The idempotency record, for an acceptance under a name.
-    pub(super) sent: Option<Sent>,
+    /// The idempotency record, for an acceptance under a key.
+    pub(super) record: Option<IdempotencyRecord>,
     /// The group's new state and whose membership changed.
     pub(super) group: Option<(Arc<Group>, Vec<Uid>)>,
     /// A membership epoch that ended with one of the rows.
@@ -45,7 +47,7 @@ pub(super) struct Inbox {
 #[derive(Default)]
 struct Shard {
     inboxes: HashMap<Uid, Inbox>,
-    sent: HashMap<(Uid, ClientId), Sent>,
+    records: HashMap<IdempotencyKey, IdempotencyRecord>,
 }
 
 /// What changed about a group.
@@ -80,13 +82,13 @@ impl Default for Memtable {
 
 impl Memtable {
     /// Takes in one durable write.
-    pub(super) fn apply(&self, applied: Applied) {
-        let Applied { content, rows, sent, group, closed } = applied;
+    pub(super) fn apply(&self, update: MemtableUpdate) {
+        let MemtableUpdate { content, rows, record, group, closed } = update;
         self.rows.fetch_add(rows.len(), Ordering::Relaxed);
         self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
-        if let (Some(sent), Some(client_id)) = (sent, content.client_id) {
+        if let (Some(record), Some(client_id)) = (record, content.client_id) {
             self.bytes.fetch_add(content.body.as_json().len() + 200, Ordering::Relaxed);
-            self.shard(content.sender).sent.insert((content.sender, client_id), sent);
+            self.shard(content.sender).records.insert((content.sender, client_id), record);
         }
         if group.is_some() || closed.is_some() {
             self.change_group(group, closed);
@@ -109,8 +111,8 @@ impl Memtable {
     }
 
     /// Takes in an idempotency record alone.
-    pub(super) fn apply_sent(&self, name: (Uid, ClientId), sent: Sent) {
-        self.shard(name.0).sent.insert(name, sent);
+    pub(super) fn apply_record(&self, key: IdempotencyKey, record: IdempotencyRecord) {
+        self.shard(key.0).records.insert(key, record);
     }
 
     fn change_group(
@@ -145,9 +147,9 @@ impl Memtable {
         self.shard(uid).inboxes.get(&uid).map(look)
     }
 
-    /// The idempotency record under this name, if it was made here.
-    pub(super) fn sent(&self, name: (Uid, ClientId)) -> Option<Sent> {
-        self.shard(name.0).sent.get(&name).copied()
+    /// The idempotency record under this key, if it was made here.
+    pub(super) fn record(&self, key: IdempotencyKey) -> Option<IdempotencyRecord> {
+        self.shard(key.0).records.get(&key).copied()
     }
 
     /// What changed about this group here.
@@ -161,8 +163,8 @@ impl Memtable {
     }
 
     /// The idempotency records made here.
-    pub(super) fn all_sent(&self) -> Vec<((Uid, ClientId), Sent)> {
-        let of = |shard: &Mutex<Shard>| lock(shard).sent.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>();
+    pub(super) fn all_records(&self) -> Vec<(IdempotencyKey, IdempotencyRecord)> {
+        let of = |shard: &Mutex<Shard>| lock(shard).records.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>();
         self.shards.iter().flat_map(of).collect()
     }
 

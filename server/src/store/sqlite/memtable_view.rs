@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::memtable::MemtableView;
+use super::memtable::{Inbox, Memtable, MemtableView};
 use crate::domain::{
-    ClientId, Content, Conversation, Direction, Entry, Group, GroupId, MembershipEpoch, MessageId, Uid,
+    Content, Conversation, Direction, Entry, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
+    PageLimit, Uid,
 };
-use crate::store::{Page, Sent};
+use crate::store::{Filling, IdempotencyRecord, Page};
 
 impl MemtableView {
     /// Up to this id the rows of `uid` are in the tables, above it in memory; `None`: all are in the tables.
@@ -16,39 +17,45 @@ impl MemtableView {
 
     /// The newest id of `uid`, if it is in memory.
     pub(super) fn newest(&self, uid: Uid) -> Option<MessageId> {
-        let last = |inbox: &super::memtable::Inbox| inbox.rows.last().map(|(id, _)| *id);
+        let last = |inbox: &Inbox| inbox.rows.last().map(|(id, _)| *id);
         self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, last).flatten())
     }
 
-    /// At most `limit` rows of `uid` with ids in `low ..= high`, in that direction.
-    pub(super) fn rows(
+    /// The row `id` of `uid`, if it is in memory.
+    pub(super) fn row(&self, uid: Uid, id: MessageId) -> Option<Entry> {
+        self.memtables.iter().rev().find_map(|memtable| {
+            let of = |inbox: &Inbox| {
+                let at = inbox.rows.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+                Some(entry(uid, &inbox.rows[at]))
+            };
+            memtable.inbox(uid, of).flatten()
+        })
+    }
+
+    /// Fills a page with rows of `uid` with ids in `low ..= high`, in that direction.
+    pub(super) fn fill(
         &self,
         uid: Uid,
-        low: u64,
-        high: u64,
+        (low, high): (u64, u64),
         direction: Direction,
-        limit: usize,
-    ) -> Vec<Entry> {
-        let mut found = Vec::new();
-        let mut look = |memtable: &Arc<super::memtable::Memtable>| {
-            memtable.inbox(uid, |inbox| {
+        filling: &mut Filling,
+    ) {
+        let mut look = |memtable: &Arc<Memtable>| {
+            let fill = |inbox: &Inbox| {
                 let from = inbox.rows.partition_point(|(id, _)| id.get() < low);
                 let to = inbox.rows.partition_point(|(id, _)| id.get() <= high);
                 let rows = inbox.rows.get(from..to).unwrap_or_default();
-                let room = limit - found.len();
                 match direction {
-                    Direction::Forward => found.extend(rows.iter().take(room).map(|row| entry(uid, row))),
-                    Direction::Backward => {
-                        found.extend(rows.iter().rev().take(room).map(|row| entry(uid, row)));
-                    }
+                    Direction::Forward => rows.iter().all(|row| filling.push(entry(uid, row))),
+                    Direction::Backward => rows.iter().rev().all(|row| filling.push(entry(uid, row))),
                 }
-            });
+            };
+            memtable.inbox(uid, fill).unwrap_or(true)
         };
-        match direction {
-            Direction::Forward => self.memtables.iter().for_each(&mut look),
-            Direction::Backward => self.memtables.iter().rev().for_each(&mut look),
-        }
-        found
+        _ = match direction {
+            Direction::Forward => self.memtables.iter().all(&mut look),
+            Direction::Backward => self.memtables.iter().rev().all(&mut look),
+        };
     }
 
     /// Rows of `uid` with ids in `low ..= high` that pass `filter`, newest first, at most `limit`.
@@ -73,26 +80,27 @@ impl MemtableView {
         found
     }
 
-    /// All rows after `cursor`, if memory holds them all.
-    pub(super) fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+    /// All rows after `cursor`, if memory holds them all, as far as they fit into a page.
+    pub(super) fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
         if cursor < self.base(uid)? {
             return None;
         }
-        let rows = self.rows(uid, cursor.get() + 1, MessageId::MAX.get(), Direction::Forward, limit + 1);
-        Some(Page::filled(rows, limit))
+        let mut filling = Filling::new(limit);
+        self.fill(uid, (cursor.get() + 1, MessageId::MAX.get()), Direction::Forward, &mut filling);
+        Some(filling.page())
     }
 
     /// The largest read marker in memory for this conversation.
     pub(super) fn read_marker(&self, uid: Uid, conversation: Conversation) -> Option<MessageId> {
-        let of = |inbox: &super::memtable::Inbox| {
+        let of = |inbox: &Inbox| {
             inbox.read_markers.iter().find(|(known, _)| *known == conversation).map(|(_, read_to)| *read_to)
         };
         self.memtables.iter().filter_map(|memtable| memtable.inbox(uid, of).flatten()).max()
     }
 
-    /// The idempotency record under this name, if it is in memory.
-    pub(super) fn sent(&self, name: (Uid, ClientId)) -> Option<Sent> {
-        self.memtables.iter().rev().find_map(|memtable| memtable.sent(name))
+    /// The idempotency record under this key, if it is in memory.
+    pub(super) fn record(&self, key: IdempotencyKey) -> Option<IdempotencyRecord> {
+        self.memtables.iter().rev().find_map(|memtable| memtable.record(key))
     }
 
     /// The group's state, if it changed in memory.

@@ -18,9 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
-use crate::domain::{ClientId, Conversation, Entry, Group, GroupId, HistoryId, MessageId, RangeQuery, Uid};
+use crate::domain::{
+    Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
+};
 use crate::store::{
-    AcceptanceId, CommitError, Done, Health, MessageStore, Page, Pending, Sent, StoreError, Summary, Write,
+    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, StoreError, Summary,
+    Write,
 };
 
 mod bulk;
@@ -51,6 +54,7 @@ mod recovery;
 mod replay;
 mod restore;
 mod scan;
+mod service;
 mod set_aside;
 mod shared;
 pub mod stamp;
@@ -165,7 +169,7 @@ async fn named_history(db: &Db, new: HistoryId) -> Result<HistoryId, StoreError>
 
 #[async_trait]
 impl MessageStore for SqliteStore {
-    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Done>, CommitError> {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.asks.send(Ask::Commit(Call { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
@@ -180,8 +184,8 @@ impl MessageStore for SqliteStore {
         }
     }
 
-    async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
-        self.shared.sent(names).await
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
+        self.shared.keys(keys).await
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
@@ -196,7 +200,7 @@ impl MessageStore for SqliteStore {
         self.reader(uid).watermark().await
     }
 
-    fn tail(&self, uid: Uid, cursor: MessageId, limit: usize) -> Option<Page> {
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
         self.shared.memory.view().tail(uid, cursor, limit)
     }
 

@@ -42,8 +42,6 @@ pub struct SqliteOptions {
     pub known_latest_ids: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
-    /// Names of messages known to be new: asked for, and not yet accepted.
-    pub known_new_names: usize,
 }
 
 impl Default for SqliteOptions {
@@ -66,7 +64,6 @@ impl Default for SqliteOptions {
             flush_chunk: 4_000,
             known_latest_ids: 1_000_000,
             known_groups: 10_000,
-            known_new_names: 65_536,
         }
     }
 }

@@ -11,8 +11,8 @@ use super::db::Db;
 use super::lookup::{self, ENTRY};
 use super::memtable::{Memory, MemtableView};
 use super::scan::Scan;
-use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, RangeQuery, Uid};
-use crate::store::{Page, StoreError};
+use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
+use crate::store::{Filling, Page, StoreError};
 
 /// Reads of one inbox.
 pub(super) struct Reader<'a> {
@@ -45,59 +45,55 @@ impl<'a> Reader<'a> {
     /// A range of rows.
     pub(super) async fn range(&self, query: RangeQuery) -> Result<Page, StoreError> {
         let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
-        let limit = query.limit();
         let direction = query.direction();
-        let recent = |limit| {
-            let low = low.max(self.base.saturating_add(1));
-            self.view.rows(self.uid, low, high, direction, limit)
-        };
+        let recent = (low.max(self.base.saturating_add(1)), high);
         let older = (low, high.min(self.base));
-        let mut rows;
+        let mut filling = Filling::new(query.page());
         match direction {
             Direction::Forward => {
-                rows = self.stored(older, direction, limit + 1).await?;
-                rows.extend(recent((limit + 1).saturating_sub(rows.len())));
+                filling = self.stored(older, direction, filling).await?;
+                if !filling.is_full() {
+                    self.view.fill(self.uid, recent, direction, &mut filling);
+                }
             }
             Direction::Backward => {
-                rows = recent(limit + 1);
-                if rows.len() <= limit {
-                    rows.extend(self.stored(older, direction, limit + 1 - rows.len()).await?);
+                self.view.fill(self.uid, recent, direction, &mut filling);
+                if !filling.is_full() {
+                    filling = self.stored(older, direction, filling).await?;
                 }
             }
         }
-        Ok(Page::filled(rows, limit))
+        Ok(filling.page())
     }
 
-    /// Rows of the tables, no more than a page can use.
+    /// Reads rows of the tables into a page.
     async fn stored(
         &self,
-        (low, high): (u64, u64),
+        ids: (u64, u64),
         direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        if low > high {
-            return Ok(Vec::new());
+        filling: Filling,
+    ) -> Result<Filling, StoreError> {
+        if ids.0 > ids.1 {
+            return Ok(filling);
         }
-        let scan = Scan { uid: self.uid, ids: (low, high), direction, limit };
         let _place = self.db.place()?;
-        self.db.scanners().rows(scan).await
+        self.db.scanners().fill(Scan { uid: self.uid, ids, direction }, filling).await
     }
 
-    /// The rows of a query, up to the one with which a page overflows.
-    async fn collect(&self, query: super::bulk::Binding<'_>) -> Result<Vec<Entry>, StoreError> {
-        let mut entries = Vec::new();
-        let mut bytes = 0;
+    /// Reads the rows of a query into a page.
+    async fn collect(
+        &self,
+        query: super::bulk::Binding<'_>,
+        filling: &mut Filling,
+    ) -> Result<(), StoreError> {
         let mut connection = self.db.reader().await?;
         let mut rows = query.fetch(&mut *connection);
         while let Some(row) = rows.try_next().await? {
-            let entry = lookup::entry(self.uid, &row)?;
-            bytes += entry.weight();
-            entries.push(entry);
-            if bytes > Page::MOST_BYTES && entries.len() > 1 {
+            if !filling.push(lookup::entry(self.uid, &row)?) {
                 break;
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
     /// A page of one conversation, newest first, without its read markers.
@@ -110,10 +106,11 @@ impl<'a> Reader<'a> {
         let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
             return Ok(Page::default());
         };
-        let mut rows = self.view.filtered(self.uid, 0, high, limit + 1, |content| {
+        let mut filling = Filling::new(PageLimit::of_rows(limit));
+        let rows = self.view.filtered(self.uid, 0, high, filling.wanted(), |content| {
             content.kind != Kind::ReadMarker && content.conversation(self.uid) == conversation
         });
-        if rows.len() <= limit {
+        if rows.into_iter().all(|row| filling.push(row)) {
             let sql = format!(
                 "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
                  WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id <= ? AND kind <> ?
@@ -125,10 +122,10 @@ impl<'a> Reader<'a> {
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
                 .bind(Kind::ReadMarker.code())
-                .bind((limit + 1 - rows.len()) as i64);
-            rows.extend(self.collect(query).await?);
+                .bind(filling.wanted() as i64);
+            self.collect(query, &mut filling).await?;
         }
-        Ok(Page::filled(rows, limit))
+        Ok(filling.page())
     }
 
     /// Rows of the tables by id.

@@ -69,7 +69,9 @@ impl Committer {
 
     async fn read_back(&mut self) -> Result<(), StoreError> {
         let known = self.journal.last();
-        let flushed = meta::number(self.shared.db.service(), meta::FLUSHED).await?;
+        let mut connection = self.shared.db.service().await?;
+        let flushed = meta::number(&mut *connection, meta::FLUSHED).await?;
+        connection.give_back();
         self.journal.reopen(flushed).await?;
         if self.journal.last() > known {
             // The failed batch is there. That its pages read well says nothing about the disk.
@@ -79,7 +81,6 @@ impl Committer {
         self.ledger = ledger;
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.flusher.resume(flushed);
-        self.shared.forget_new_names();
         self.shared.memory.replace(memtable);
         self.shared.forget_groups();
         Ok(())

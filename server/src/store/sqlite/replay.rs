@@ -18,18 +18,20 @@ pub(super) async fn replay(
     journal: &mut Journal,
     flushed: u64,
 ) -> Result<(Ledger, Memtable), StoreError> {
-    let accepted = AcceptanceId(meta::number(db.service(), meta::ACCEPTED).await?);
-    let mut ledger = Ledger::new(accepted, stored_open(db.service()).await?);
+    let mut connection = db.service().await?;
+    let accepted = AcceptanceId(meta::number(&mut *connection, meta::ACCEPTED).await?);
+    let mut ledger = Ledger::new(accepted, stored_open(&mut *connection).await?);
     let memtable = Memtable::default();
     for seq in flushed + 1..=journal.last() {
-        for effect in journal.read(seq).await? {
-            if let Some(gid) = ledger.group_of(&effect) {
-                ledger.learn_group(gid, lookup::group(db.service(), gid).await?);
+        for record in journal.read(seq).await? {
+            if let Some(gid) = ledger.group_of(&record) {
+                ledger.learn_group(gid, lookup::group(&mut *connection, gid).await?);
             }
             let contradiction = |error| StoreError::corrupt(format!("batch {seq}: {error}"));
-            memtable.apply(ledger.apply(&effect).map_err(contradiction)?);
+            memtable.apply(ledger.apply(&record).map_err(contradiction)?);
         }
     }
+    connection.give_back();
     Ok((ledger, memtable))
 }
 

@@ -13,7 +13,7 @@ use super::db::Db;
 use super::flush::{self, write_group, write_open};
 use super::journal::Journal;
 use super::ledger::Open;
-use super::memtable::{Applied, ChangedGroup, Memtable};
+use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
 use super::{SqliteOptions, identity, meta};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid};
 use crate::store::archive::{Record, Restore, RestoreError};
@@ -80,9 +80,9 @@ impl Restore for SqliteRestore {
                 Record::Row(entry) => {
                     let rows = vec![(entry.receiver, entry.message_id, MessageId::ZERO)];
                     let content = entry.content;
-                    memtable.apply(Applied { content, rows, sent: None, group: None, closed: None });
+                    memtable.apply(MemtableUpdate { content, rows, record: None, group: None, closed: None });
                 }
-                Record::Sent(sender, client_id, sent) => memtable.apply_sent((sender, client_id), sent),
+                Record::Sent(sender, client_id, record) => memtable.apply_record((sender, client_id), record),
                 Record::Pending(pending, ends) => {
                     let open = Open { content: pending.content, ends, owed: pending.owed };
                     write_open(&mut tx, pending.acceptance, &open).await?;

@@ -16,7 +16,7 @@ use super::SqliteOptions;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Direction, Entry, Kind, MessageId, Timestamp, Uid,
 };
-use crate::store::{Page, StoreError};
+use crate::store::{Filling, StoreError};
 
 /// Which rows of whose inbox.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,6 @@ pub(super) struct Scan {
     /// The smallest and the largest id.
     pub(super) ids: (u64, u64),
     pub(super) direction: Direction,
-    /// The most rows; it also ends with the one with which a page overflows.
-    pub(super) limit: usize,
 }
 
 /// Connections for scans.
@@ -44,8 +42,8 @@ impl Scanners {
         Scanners { path: path.to_owned(), options: options.clone(), idle: Arc::default(), free }
     }
 
-    /// The rows. Waits for a free connection as long as readers may wait.
-    pub(super) async fn rows(&self, scan: Scan) -> Result<Vec<Entry>, StoreError> {
+    /// Reads rows into a page. Waits for a free connection as long as readers may wait.
+    pub(super) async fn fill(&self, scan: Scan, mut filling: Filling) -> Result<Filling, StoreError> {
         let busy = |_| StoreError::unavailable("all readers are busy");
         let seat = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
         let seat = seat.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
@@ -56,11 +54,11 @@ impl Scanners {
                 Some(connection) => connection,
                 None => open(&path, &options).map_err(StoreError::unavailable)?,
             };
-            let rows = scan.run(&connection)?;
+            scan.run(&connection, &mut filling)?;
             // One that failed is not kept. The seat is given up last, so that there are never more than seats.
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(seat);
-            Ok(rows)
+            Ok(filling)
         };
         tokio::task::spawn_blocking(work).await.map_err(StoreError::unavailable)?
     }
@@ -83,7 +81,7 @@ fn open(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
 }
 
 impl Scan {
-    fn run(&self, connection: &Connection) -> Result<Vec<Entry>, StoreError> {
+    fn run(&self, connection: &Connection, filling: &mut Filling) -> Result<(), StoreError> {
         let sql = match self.direction {
             Direction::Forward => {
                 "SELECT message_id, kind, conversation, sender, client_id, body, sent_at FROM entries
@@ -101,18 +99,14 @@ impl Scan {
         let (low, high) = (low.cast_signed(), high.cast_signed());
         let key = self.uid.partition_key();
         let mut rows = statement
-            .query(params![key.as_str(), self.uid.0, low, high, self.limit as i64])
+            .query(params![key.as_str(), self.uid.0, low, high, filling.wanted() as i64])
             .map_err(StoreError::unavailable)?;
-        let (mut entries, mut bytes) = (Vec::new(), 0);
         while let Some(row) = rows.next().map_err(StoreError::unavailable)? {
-            let entry = self.entry(row)?;
-            bytes += entry.weight();
-            entries.push(entry);
-            if bytes > Page::MOST_BYTES && entries.len() > 1 {
+            if !filling.push(self.entry(row)?) {
                 break;
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
     fn entry(&self, row: &rusqlite::Row<'_>) -> Result<Entry, StoreError> {

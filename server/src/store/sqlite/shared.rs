@@ -1,15 +1,15 @@
 //! What the store's handle and its committer share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use quick_cache::{sync, unsync};
+use quick_cache::sync::Cache;
 
 use super::condition::Condition;
 use super::db::Db;
-use super::memtable::Memory;
+use super::memtable::{Memory, MemtableView};
 use super::{SqliteOptions, lookup};
-use crate::domain::{ClientId, Group, GroupId, Uid};
-use crate::store::{Sent, StoreError};
+use crate::domain::{Group, GroupId, IdempotencyKey};
+use crate::store::{KeyState, StoreError, Unused};
 
 /// Read by everybody; what is durable is put in by the committer alone.
 pub(super) struct Shared {
@@ -17,18 +17,15 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
     pub(super) options: SqliteOptions,
     /// Groups as last accepted; some of those that there are.
-    groups: sync::Cache<GroupId, Arc<Group>>,
-    /// Names that are in no table, and in memory only if a commit is just putting them there.
-    new_names: Mutex<unsync::Cache<(Uid, ClientId), ()>>,
+    groups: Cache<GroupId, Arc<Group>>,
     pub(super) condition: Condition,
 }
 
 impl Shared {
     /// Around what was read at the start.
     pub(super) fn new(db: Arc<Db>, memory: Memory, options: SqliteOptions) -> Shared {
-        let groups = sync::Cache::new(options.known_groups.max(1));
-        let new_names = Mutex::new(unsync::Cache::new(options.known_new_names.max(1)));
-        Shared { db, memory, options, groups, new_names, condition: Condition::default() }
+        let groups = Cache::new(options.known_groups.max(1));
+        Shared { db, memory, options, groups, condition: Condition::default() }
     }
 
     /// The group, if it is known here.
@@ -46,55 +43,35 @@ impl Shared {
         self.groups.clear();
     }
 
-    /// The idempotency records under these names. Those found to be new are noted, so that the commit which
-    /// follows does not ask the tables again.
-    pub(super) async fn sent(&self, names: &[(Uid, ClientId)]) -> Result<Vec<Option<Sent>>, StoreError> {
-        let before = self.memory.view();
-        let mut found: Vec<Option<Sent>> = names.iter().map(|name| before.sent(*name)).collect();
-        let missing: Vec<_> =
-            names.iter().zip(&found).filter(|(_, sent)| sent.is_none()).map(|(name, _)| *name).collect();
+    /// What there is under these keys: memory first, then one statement for those that it does not know.
+    pub(super) async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
+        // Before the tables are asked: what is committed meanwhile is younger than the proof.
+        let view = self.memory.view();
+        let unused = KeyState::Unused(Unused { since: view.number });
+        let recent = |key: &IdempotencyKey| view.record(*key).map_or(unused, KeyState::Used);
+        let mut states: Vec<KeyState> = keys.iter().map(recent).collect();
+        let missing = |(_, state): &(&IdempotencyKey, &KeyState)| matches!(state, KeyState::Unused(_));
+        let missing: Vec<IdempotencyKey> =
+            keys.iter().zip(&states).filter(missing).map(|(key, _)| *key).collect();
         if missing.is_empty() {
-            return Ok(found);
+            return Ok(states);
         }
-        let stored = lookup::sent(self.db.service(), missing.iter().copied()).await?;
-        for (name, sent) in names.iter().zip(&mut found) {
-            if sent.is_none() {
-                *sent = stored.get(name).copied();
+        let mut connection = self.db.service().await?;
+        let stored = lookup::records(&mut *connection, missing).await?;
+        connection.give_back();
+        for (key, state) in keys.iter().zip(&mut states) {
+            if let (KeyState::Unused(_), Some(record)) = (&state, stored.get(key)) {
+                *state = KeyState::Used(*record);
             }
         }
-        let new = missing.into_iter().filter(|name| !stored.contains_key(name));
-        self.note_new_names(new, before.number);
-        Ok(found)
+        Ok(states)
     }
+}
 
-    /// `since`: the view after which the tables were asked. What was committed meanwhile is still in memory
-    /// unless two flushes ended; the commit takes its names out of the set only after it put them into memory.
-    fn note_new_names(&self, names: impl Iterator<Item = (Uid, ClientId)>, since: u64) {
-        let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.memory.view();
-        if now.number > since + 1 {
-            return;
-        }
-        for name in names.filter(|name| now.sent(*name).is_none()) {
-            known.insert(name, ());
-        }
-    }
-
-    /// Whether the name is known to be new, as long as it is not in memory.
-    pub(super) fn is_new_name(&self, name: (Uid, ClientId)) -> bool {
-        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).get(&name).is_some()
-    }
-
-    /// Names that are in memory now.
-    pub(super) fn names_taken(&self, names: impl Iterator<Item = (Uid, ClientId)>) {
-        let mut known = self.new_names.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in names {
-            known.remove(&name);
-        }
-    }
-
-    /// Forgets which names are new.
-    pub(super) fn forget_new_names(&self) {
-        self.new_names.lock().unwrap_or_else(PoisonError::into_inner).clear();
+impl MemtableView {
+    /// Whether memory holds all that was committed since `unused` was made, so that a key which is not in memory is unused still: two
+    /// views with at most one freeze between them share a memtable.
+    pub(super) fn reaches_back_to(&self, unused: Unused) -> bool {
+        self.number <= unused.since + 1
     }
 }

@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, Row as _, SqliteConnection};
 
 use super::journal::{Journal, record};
-use super::ledger::{Effect, Known, Ledger};
+use super::ledger::{JournalRecord, Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
@@ -128,11 +128,11 @@ impl Tables {
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
         let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
         let memtable = Memtable::default();
-        for effect in batches?.into_iter().flatten() {
-            if let Some(gid) = ledger.group_of(&effect) {
+        for record in batches?.into_iter().flatten() {
+            if let Some(gid) = ledger.group_of(&record) {
                 ledger.learn_group(gid, lookup::group(&mut self.connection, gid).await?);
             }
-            memtable.apply(ledger.apply(&effect).map_err(StoreError::corrupt)?);
+            memtable.apply(ledger.apply(&record).map_err(StoreError::corrupt)?);
         }
         let newer = newer(&memtable, &ledger);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
@@ -146,7 +146,10 @@ async fn people(tables: &mut SqliteConnection) -> Result<Option<i64>, StoreError
 }
 
 /// The batches of the journal behind the one that was flushed last.
-async fn batches_after(journal: &SqliteConnectOptions, flushed: u64) -> Result<Vec<Vec<Effect>>, StoreError> {
+async fn batches_after(
+    journal: &SqliteConnectOptions,
+    flushed: u64,
+) -> Result<Vec<Vec<JournalRecord>>, StoreError> {
     let mut journal = SqliteConnection::connect_with(journal).await?;
     let rows = sqlx::query("SELECT seq, batch FROM journal WHERE seq > ? ORDER BY seq")
         .bind(flushed.cast_signed())
@@ -174,8 +177,8 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
             }));
         });
     }
-    for ((sender, client_id), sent) in memtable.all_sent() {
-        records.push(Record::Sent(sender, client_id, sent));
+    for ((sender, client_id), record) in memtable.all_records() {
+        records.push(Record::Sent(sender, client_id, record));
     }
     for (gid, _) in memtable.all_groups() {
         let Some(Known { group, closed }) = ledger.group(gid) else { continue };

@@ -10,7 +10,7 @@ use super::SqliteExportSnapshot;
 use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, PartitionKey, Timestamp, Uid};
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::lookup::{self, ENTRY};
-use crate::store::{Account, Sent, StoreError};
+use crate::store::{Account, IdempotencyRecord, StoreError};
 
 impl SqliteExportSnapshot {
     /// The records of `section` that are in the tables.
@@ -154,7 +154,7 @@ fn epoch(row: &SqliteRow) -> Result<Record, StoreError> {
 fn sent(row: &SqliteRow) -> Result<Record, StoreError> {
     let digest: [u8; 16] = row.try_get::<&[u8], _>(2)?.try_into().map_err(StoreError::corrupt)?;
     let name = uuid::Uuid::from_slice(row.try_get(1)?).map_err(StoreError::corrupt)?;
-    let record = Sent {
+    let record = IdempotencyRecord {
         message_id: lookup::message_id(row.try_get(3)?)?,
         sent_at: Timestamp(row.try_get(4)?),
         digest: Digest(digest),

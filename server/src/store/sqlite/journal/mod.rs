@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Row as _, SqliteConnection};
 
 use super::db::connect_options;
-use super::ledger::Effect;
+use super::ledger::JournalRecord;
 use super::{SqliteOptions, private};
 use crate::store::StoreError;
 
@@ -113,9 +113,9 @@ impl Journal {
     }
 
     /// Appends a batch. After an error the journal must be reopened before anything else.
-    pub(super) async fn append(&mut self, effects: &[Effect]) -> Result<(), StoreError> {
+    pub(super) async fn append(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         let seq = self.last + 1;
-        let blob = record::encode(effects);
+        let blob = record::encode(records);
         let size = blob.len();
         #[cfg(test)]
         assert!(self.panics.take_if(|after| !*after).is_none(), "as the test says");
@@ -136,7 +136,7 @@ impl Journal {
     }
 
     /// The batch `seq`.
-    pub(super) async fn read(&mut self, seq: u64) -> Result<Vec<Effect>, StoreError> {
+    pub(super) async fn read(&mut self, seq: u64) -> Result<Vec<JournalRecord>, StoreError> {
         let row = sqlx::query("SELECT batch FROM journal WHERE seq = ?")
             .bind(seq.cast_signed())
             .fetch_optional(self.connection()?)

@@ -1,6 +1,6 @@
 //! How a batch lies in the journal. Stored, must stay stable: a server must read what an older one wrote.
 //!
-//! A blob is a version byte, the first eight bytes of SHA-256 over the rest, and the batch's effects one after the
+//! A blob is a version byte, the first eight bytes of SHA-256 over the rest, and the batch's records one after the
 //! other in postcard. These types are apart from the domain's, so that those may change; a change here needs a new
 //! version and the old reader kept. A delivery names its acceptance, so a body is stored once however wide its fan-out.
 
@@ -14,7 +14,7 @@ use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, MembershipEpoch,
     MessageId, Timestamp, Uid,
 };
-use crate::store::sqlite::ledger::{Effect, Open};
+use crate::store::sqlite::ledger::{JournalRecord, Open};
 use crate::store::{AcceptanceId, Recipient};
 
 const VERSION: u8 = 1;
@@ -38,7 +38,7 @@ pub(in crate::store::sqlite) enum RecordError {
 }
 
 #[derive(Serialize, Deserialize)]
-enum StoredEffect<'a> {
+enum StoredRecord<'a> {
     #[serde(borrow)]
     Accepted(StoredAcceptance<'a>),
     Delivered {
@@ -100,20 +100,20 @@ struct StoredOpen<'a> {
 }
 
 /// The blob of a batch.
-pub(in crate::store::sqlite) fn encode(effects: &[Effect]) -> Vec<u8> {
-    seal(effects.iter().map(stored_effect))
+pub(in crate::store::sqlite) fn encode(records: &[JournalRecord]) -> Vec<u8> {
+    seal(records.iter().map(stored_record))
 }
 
 /// The batch in a blob.
-pub(in crate::store::sqlite) fn decode(blob: &[u8]) -> Result<Vec<Effect>, RecordError> {
+pub(in crate::store::sqlite) fn decode(blob: &[u8]) -> Result<Vec<JournalRecord>, RecordError> {
     let mut rest = unseal(blob)?;
-    let mut effects = Vec::new();
+    let mut records = Vec::new();
     while !rest.is_empty() {
         let (stored, after) = postcard::take_from_bytes(rest).map_err(|_| RecordError::Malformed)?;
-        effects.push(effect(stored).ok_or(RecordError::Malformed)?);
+        records.push(record(stored).ok_or(RecordError::Malformed)?);
         rest = after;
     }
-    Ok(effects)
+    Ok(records)
 }
 
 /// The blob of an acceptance with copies owed, for the table of the pending ones.
@@ -155,10 +155,10 @@ fn unseal(blob: &[u8]) -> Result<&[u8], RecordError> {
     Ok(rest)
 }
 
-fn stored_effect(effect: &Effect) -> StoredEffect<'_> {
-    match effect {
-        Effect::Accepted { acceptance, content, digest, rows, rest, change } => {
-            StoredEffect::Accepted(StoredAcceptance {
+fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
+    match record {
+        JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
+            StoredRecord::Accepted(StoredAcceptance {
                 acceptance: acceptance.0,
                 content: stored_content(content),
                 digest: digest.0,
@@ -167,7 +167,7 @@ fn stored_effect(effect: &Effect) -> StoredEffect<'_> {
                 change: change.as_ref().map(stored_change),
             })
         }
-        Effect::Delivered { acceptance, rows, void } => StoredEffect::Delivered {
+        JournalRecord::Delivered { acceptance, rows, void } => StoredRecord::Delivered {
             acceptance: acceptance.0,
             rows: numbered(rows),
             void: void.iter().map(|uid| uid.0).collect(),
@@ -175,9 +175,9 @@ fn stored_effect(effect: &Effect) -> StoredEffect<'_> {
     }
 }
 
-fn effect(stored: StoredEffect<'_>) -> Option<Effect> {
+fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
     Some(match stored {
-        StoredEffect::Accepted(stored) => Effect::Accepted {
+        StoredRecord::Accepted(stored) => JournalRecord::Accepted {
             acceptance: AcceptanceId(stored.acceptance),
             content: Arc::new(content(stored.content)?),
             digest: Digest(stored.digest),
@@ -185,7 +185,7 @@ fn effect(stored: StoredEffect<'_>) -> Option<Effect> {
             rest: to_recipients(stored.rest),
             change: stored.change.map(change),
         },
-        StoredEffect::Delivered { acceptance, rows, void } => Effect::Delivered {
+        StoredRecord::Delivered { acceptance, rows, void } => JournalRecord::Delivered {
             acceptance: AcceptanceId(acceptance),
             rows: to_numbered(rows)?,
             void: void.into_iter().map(Uid).collect(),
@@ -282,7 +282,7 @@ mod tests {
         let bytes = || prop::collection::vec(any::<u8>(), 0..64);
         let nearly = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), bytes()).prop_map(
             |(from, to, piece)| {
-                let mut good = encode(&effects()).split_off(HEADER);
+                let mut good = encode(&records()).split_off(HEADER);
                 let (from, to) = (from.index(good.len()), to.index(good.len()));
                 good.splice(from.min(to)..from.max(to), piece);
                 good
@@ -299,8 +299,8 @@ mod tests {
         fn any_bytes_are_a_batch_or_refused(content in contents()) {
             prop_assert_eq!(decode(&content).is_ok(), false, "without a header");
             let blob = sealed(&content);
-            if let Ok(effects) = decode(&blob) {
-                prop_assert_eq!(decode(&encode(&effects)), Ok(effects));
+            if let Ok(records) = decode(&blob) {
+                prop_assert_eq!(decode(&encode(&records)), Ok(records));
             }
             if let Ok(open) = decode_open(&blob) {
                 prop_assert_eq!(decode_open(&encode_open(&open)), Ok(open));
@@ -308,9 +308,9 @@ mod tests {
         }
     }
 
-    fn effects() -> Vec<Effect> {
+    fn records() -> Vec<JournalRecord> {
         let (ann, bob) = (Uid(10_001), Uid(10_002));
-        let accepted = |acceptance, content: Arc<Content>, change| Effect::Accepted {
+        let accepted = |acceptance, content: Arc<Content>, change| JournalRecord::Accepted {
             acceptance: AcceptanceId(acceptance),
             digest: Digest::of(content.target, content.body.as_json()),
             content,
@@ -326,18 +326,18 @@ mod tests {
             GroupStep::Left(ann, MembershipEpoch(1)),
         ];
         let change = |step| Some(GroupChange { gid, from_version: 8, step });
-        let mut all: Vec<Effect> = steps
+        let mut all: Vec<JournalRecord> = steps
             .map(|step| accepted(4, said(ann, Conversation::Group(gid), 2, "hé"), change(step)))
             .to_vec();
         all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
         let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
-        all.push(Effect::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
+        all.push(JournalRecord::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
         all
     }
 
     #[test]
     fn a_batch_survives_the_way_in_and_out() {
-        assert_eq!(decode(&encode(&effects())), Ok(effects()));
+        assert_eq!(decode(&encode(&records())), Ok(records()));
         assert_eq!(decode(&encode(&[])), Ok(vec![]));
     }
 
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn any_changed_bit_is_noticed() {
-        let blob = encode(&effects());
+        let blob = encode(&records());
         for at in 0..blob.len() {
             let mut changed = blob.clone();
             changed[at] ^= 0x10;
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_first_version_stays_as_it_is() {
-        let effect = Effect::Delivered {
+        let record = JournalRecord::Delivered {
             acceptance: AcceptanceId(300),
             rows: vec![(Uid(10_001), id(41))],
             void: vec![Uid(2)],
@@ -374,6 +374,6 @@ mod tests {
         let mut expected = vec![1];
         expected.extend(&Sha256::digest([1, 0xac, 2, 1, 0x91, 0x4e, 41, 1, 2])[..8]);
         expected.extend([1, 0xac, 2, 1, 0x91, 0x4e, 41, 1, 2]);
-        assert_eq!(encode(&[effect]), expected);
+        assert_eq!(encode(&[record]), expected);
     }
 }

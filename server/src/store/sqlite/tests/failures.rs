@@ -28,7 +28,7 @@ async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     // Reopened, the journal has no limit any more: the disk has room again.
     assert_eq!(store.health().trouble, None);
     let done = store.commit(vec![long_message(2, 2)]).await.expect("there is room");
-    assert!(matches!(done[..], [Done::Accepted(AcceptanceId(2), _)]), "{done:?}");
+    assert!(matches!(done[..], [Outcome::Accepted(AcceptanceId(2), _)]), "{done:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1, 2]);
 }
 
@@ -40,9 +40,9 @@ async fn a_lost_answer_is_unknown_and_what_was_stored_is_there() {
     assert!(matches!(unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
     let again = store.commit(vec![long_message(1, 2)]).await.expect("committed");
-    assert!(matches!(again[..], [Done::Rejected(_)]), "{again:?}");
+    assert!(matches!(again[..], [Outcome::Rejected(_)]), "{again:?}");
     let next = store.commit(vec![long_message(2, 2)]).await.expect("committed");
-    assert!(matches!(next[..], [Done::Accepted(AcceptanceId(2), _)]), "{next:?}");
+    assert!(matches!(next[..], [Outcome::Accepted(AcceptanceId(2), _)]), "{next:?}");
 }
 
 async fn refused(directory: &Path) -> OpenError {
@@ -198,7 +198,8 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     let names = SqliteDirectory::new(Arc::clone(db), 1).for_queues();
     assert_eq!(names.names(&[own]).await.expect("read"), [None]);
     assert_eq!(store.newest(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
-    assert!(store.sent(&[(own, crate::store::conformance::client_id(1))]).await.expect("read")[0].is_some());
+    let key = (own, crate::store::conformance::client_id(1));
+    assert!(store.keys(&[key]).await.expect("read")[0].record().is_some());
     assert!(store.entries(&[(own, id(1)), (own, id(2))]).await.expect("read")[0].is_some());
     assert_eq!(store.read_markers(&[(own, to_other)]).await.expect("read"), [MessageId::ZERO]);
     assert!(store.group(GroupId(1)).await.expect("read").is_none());
@@ -210,7 +211,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
 #[tokio::test]
 async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     let directory = tempfile::tempdir().expect("a directory");
-    let options = SqliteOptions { known_latest_ids: 100, known_groups: 4, known_new_names: 4, ..unflushed() };
+    let options = SqliteOptions { known_latest_ids: 100, known_groups: 4, ..unflushed() };
     let store = open(directory.path(), options).await;
     let often = Uid(1);
     for n in 1..=400 {

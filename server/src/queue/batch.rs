@@ -1,0 +1,121 @@
+//! The requests of one batch and their answers, as far as they are known.
+//!
+//! Owned by the writer from the first step to the last. Whatever has no answer in the end is refused for the moment.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::SendError;
+use super::pipeline::Place;
+use super::request::{Answer, Queued, SendAck};
+use crate::domain::{Content, Uid};
+use crate::store::{Accept, Recipient, Write};
+
+/// See the module.
+pub(super) struct Batch {
+    requests: Vec<Queued>,
+    /// One for each request.
+    answers: Vec<Option<Answer>>,
+    /// Requests that repeat an earlier one, with the place of that one.
+    repeated: Vec<(usize, usize)>,
+    /// The acceptances that are being written, in the order of the writes.
+    accepts: Vec<Accepting>,
+}
+
+/// An acceptance that is being written, with what its answer needs.
+pub(super) struct Accepting {
+    /// The place of its request in the batch.
+    pub(super) at: usize,
+    pub(super) content: Arc<Content>,
+    /// Receivers of other queues, by queue.
+    pub(super) elsewhere: HashMap<usize, Vec<Recipient>>,
+}
+
+impl Batch {
+    pub(super) fn new(requests: Vec<Queued>) -> Batch {
+        let answers = requests.iter().map(|_| None).collect();
+        Batch { requests, answers, repeated: Vec::new(), accepts: Vec::new() }
+    }
+
+    pub(super) fn requests(&self) -> &[Queued] {
+        &self.requests
+    }
+
+    /// Gives back the requests from place `at` on.
+    pub(super) fn split_off(&mut self, at: usize) -> Vec<Queued> {
+        self.answers.truncate(at);
+        self.requests.split_off(at)
+    }
+
+    /// The answer to the request at place `at`.
+    pub(super) fn answer(&mut self, at: usize, answer: Answer) {
+        self.answers[at] = Some(answer);
+    }
+
+    /// The request at place `at` gets the answer of the one at `first`.
+    pub(super) fn answer_like(&mut self, at: usize, first: usize) {
+        self.repeated.push((at, first));
+    }
+
+    /// What is written of the batch: the acceptances, by the places of their requests, but nothing that would overtake a request of
+    /// its pipeline that is refused for the moment. `elsewhere`: the other queue to which a receiver belongs.
+    pub(super) fn admit(
+        &mut self,
+        accepts: Vec<(usize, Result<Accept, SendError>)>,
+        elsewhere: impl Fn(Uid) -> Option<usize>,
+    ) -> Vec<Write> {
+        let (mut writes, mut refused) = (Vec::with_capacity(accepts.len()), Vec::new());
+        let mut accepts = accepts.into_iter().peekable();
+        for (at, request) in self.requests.iter().enumerate() {
+            if let Some((_, accept)) = accepts.next_if(|(next, _)| *next == at) {
+                let overtakes =
+                    |place: &Place| refused.iter().any(|earlier: &&Place| earlier.is_beside(place));
+                match accept {
+                    Ok(_) if request.place.as_ref().is_some_and(overtakes) => {
+                        self.answers[at] = Some(Err(SendError::OutOfOrder));
+                    }
+                    Ok(accept) => {
+                        self.accepts.push(Accepting::new(at, &accept, &elsewhere));
+                        writes.push(Write::Accept(accept));
+                    }
+                    Err(refusal) => self.answers[at] = Some(Err(refusal)),
+                }
+            }
+            if let Some(Err(refusal)) = &self.answers[at]
+                && refusal.is_retryable()
+            {
+                refused.extend(&request.place);
+            }
+        }
+        writes
+    }
+
+    /// The acceptances that were written or not, to be answered.
+    pub(super) fn take_accepts(&mut self) -> Vec<Accepting> {
+        std::mem::take(&mut self.accepts)
+    }
+
+    /// Sends all answers.
+    pub(super) fn send(mut self) {
+        for (at, first) in self.repeated {
+            let answer = self.answers[first].clone();
+            self.answers[at] = answer.map(|answer| answer.map(|ack| SendAck { repeated: true, ..ack }));
+        }
+        for (request, answer) in self.requests.into_iter().zip(self.answers) {
+            request.answer(answer.unwrap_or(Err(SendError::Unavailable)));
+        }
+    }
+}
+
+impl Accepting {
+    fn new(at: usize, accept: &Accept, elsewhere: impl Fn(Uid) -> Option<usize>) -> Accepting {
+        let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
+        for recipient in &accept.rest {
+            // What has no id in this queue is resumed from the store.
+            if let Some(queue) = elsewhere(recipient.uid) {
+                by_queue.entry(queue).or_default().push(*recipient);
+            }
+        }
+        Accepting { at, content: Arc::clone(&accept.content), elsewhere: by_queue }
+    }
+}

@@ -1,0 +1,119 @@
+//! What somebody wants written, and the answer: the first and the last stage of the way of a message.
+//!
+//! `app` makes requests and gets acknowledgements; `plan` decides what a request leads to. [`Queued`] is a request in its queue.
+
+use tokio::sync::oneshot;
+
+use super::SendError;
+use super::pipeline::Place;
+use crate::domain::{ClientId, Conversation, GroupId, MessageId, Timestamp, Uid};
+
+/// What somebody wants written.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Say something to a person or group.
+    Message(Draft),
+    /// Move one's own read marker.
+    Read {
+        /// Where.
+        conversation: Conversation,
+        /// Up to which row of one's own inbox.
+        message_id: MessageId,
+    },
+    /// Make or change a group.
+    Group {
+        /// Made by the server: its row must be known again too (I5).
+        client_id: ClientId,
+        /// Which group; for a making, a number never used before.
+        gid: GroupId,
+        /// What is to happen.
+        action: GroupAction,
+    },
+}
+
+/// Something to be said.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// By which a repetition is known: it gets the first answer (I4).
+    pub client_id: ClientId,
+    /// To whom.
+    pub to: Conversation,
+    /// What.
+    pub text: String,
+}
+
+/// What is to happen to a group.
+#[derive(Clone, Debug)]
+pub enum GroupAction {
+    /// Make it; the maker is in it without being named.
+    Create {
+        /// What people will call it.
+        name: String,
+        /// Its first members.
+        members: Vec<Uid>,
+    },
+    /// Take somebody in.
+    Add(Uid),
+    /// Put somebody out; oneself: leave.
+    Remove(Uid),
+}
+
+/// The acknowledgement of a request: it survives a power cut (I3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendAck {
+    /// The id of the sender's own copy.
+    pub message_id: MessageId,
+    /// When it was accepted.
+    pub sent_at: Timestamp,
+    /// Whether it had been accepted before and nothing was written now.
+    pub repeated: bool,
+}
+
+/// What comes back for a request.
+pub(super) type Answer = Result<SendAck, SendError>;
+
+/// A request in its queue, with the way back.
+pub(super) struct Queued {
+    pub(super) who: Uid,
+    pub(super) request: Request,
+    /// What keeps its order.
+    pub(super) place: Option<Place>,
+    /// Absent once it is answered.
+    pub(super) reply: Option<oneshot::Sender<Answer>>,
+}
+
+impl Queued {
+    /// Whether nothing that it must not overtake was refused.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::is_in_order)
+    }
+
+    pub(super) fn answer(mut self, answer: Answer) {
+        if let Some(place) = &self.place
+            && answer.as_ref().is_err_and(SendError::is_retryable)
+        {
+            // Before the answer: whoever gets it can send nothing but this one through the pipeline.
+            place.refused();
+        }
+        if let Some(reply) = self.reply.take() {
+            // The caller may have given up; ignore the error.
+            let _ = reply.send(answer);
+        }
+    }
+}
+
+/// A request that nobody answered was lost with its writer, or found no room.
+impl Drop for Queued {
+    fn drop(&mut self) {
+        if let (Some(_), Some(place)) = (&self.reply, &self.place) {
+            place.refused();
+        }
+    }
+}
+
+/// Gives all of them the same refusal.
+pub(super) fn refuse(requests: Vec<Queued>, refusal: &SendError) {
+    for request in requests {
+        request.answer(Err(refusal.clone()));
+    }
+}
