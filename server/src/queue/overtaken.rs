@@ -17,10 +17,10 @@ impl Writer<'_> {
     /// # Errors
     /// When no numbers can be had now; nothing is stored.
     pub(super) async fn renumbered(&self, behind: Behind) -> Result<Vec<Write>, CommitError> {
-        let Behind { mut writes, newest } = behind;
+        let Behind { mut writes, latest } = behind;
         let refused = |error: NumberError| CommitError::Refused(StoreError::unavailable(error));
-        self.parts.numbers.overtake(&newest).await.map_err(refused)?;
-        let late: HashSet<Uid> = newest.into_iter().map(|(uid, _)| uid).collect();
+        self.parts.numbers.overtake(&latest).await.map_err(refused)?;
+        let late: HashSet<Uid> = latest.into_iter().map(|(uid, _)| uid).collect();
         let rows = writes.iter_mut().flat_map(Write::rows_mut);
         let mut rows: Vec<&mut Row> = rows.filter(|row| late.contains(&row.receiver)).collect();
         let uids: Vec<Uid> = rows.iter().map(|row| row.receiver).collect();

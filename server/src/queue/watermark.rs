@@ -98,8 +98,8 @@ impl Watermarks {
 
     /// Reads the latest ids of `uids` again, after a commit of unknown outcome.
     pub async fn reload(&self, uids: &[Uid]) -> Result<(), StoreError> {
-        let newest = self.store.newest(uids).await?;
-        uids.iter().zip(newest).for_each(|(uid, newest)| self.publish(*uid, newest));
+        let latest = self.store.latest_ids(uids).await?;
+        uids.iter().zip(latest).for_each(|(uid, latest)| self.publish(*uid, latest));
         Ok(())
     }
 

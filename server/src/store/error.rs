@@ -42,8 +42,8 @@ pub enum CommitError {
     /// Nothing of it is stored, and nothing will be.
     #[error("nothing was stored: {0}")]
     Refused(StoreError),
-    /// Nothing of it is stored: ids are not larger than the newest in their inboxes, so the sequence is behind the rows.
-    #[error("nothing was stored: the sequence is behind the rows of {} users", .0.newest.len())]
+    /// Nothing of it is stored: ids are not larger than the latest in their inboxes, so the sequence is behind the rows.
+    #[error("nothing was stored: the sequence is behind the rows of {} users", .0.latest.len())]
     Behind(Box<Behind>),
     /// It may or may not be stored. The store has reopened; look before you write again.
     #[error("the outcome of a commit is unknown: {0}")]
@@ -55,6 +55,6 @@ pub enum CommitError {
 pub struct Behind {
     /// What was to be stored, to be numbered again.
     pub writes: Vec<Write>,
-    /// The newest id of each inbox that the numbers must come after.
-    pub newest: Vec<(Uid, MessageId)>,
+    /// The latest id of each inbox that the numbers must come after.
+    pub latest: Vec<(Uid, MessageId)>,
 }

@@ -145,8 +145,8 @@ impl MessageStore for FaultyStore {
         self.inner().pending(after, limit).await
     }
 
-    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
-        self.inner().newest(uids).await
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        self.inner().latest_ids(uids).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {

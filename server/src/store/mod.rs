@@ -210,7 +210,7 @@ pub struct Health {
     pub free_bytes: Option<u64>,
 }
 
-/// A line of the conversation list.
+/// A row of the conversation list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Which conversation, from the owner's side.
@@ -246,7 +246,7 @@ impl Summary {
 ///   of that epoch in that inbox are `Void` (I13).
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
-/// - **Two ways to read.** `keys`, `pending`, `newest`, `entries`, `read_markers` and `group` are for the queues: no number of other
+/// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `group` are for the queues: no number of other
 ///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
@@ -259,10 +259,10 @@ pub trait MessageStore: Send + Sync + 'static {
     /// Acceptances after `after` with copies owed, in acceptance order, at most `limit`.
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
-    /// The newest ids of these inboxes, in order, for a queue that must know what is there.
-    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError>;
+    /// The latest ids of these inboxes, in order, for a queue that must know what is there.
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError>;
 
-    /// The newest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
+    /// The latest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
     /// All rows after `cursor`, oldest first, if they are known from memory alone, as far as they fit into a page.

@@ -46,7 +46,7 @@ pub async fn newest_rows(
         let same = accounts.iter().map(|account| account.uid).filter(|uid| section_of(*uid) == section);
         let same: Vec<Uid> = same.collect();
         // In one query: a start waits for it.
-        for (uid, newest) in same.iter().copied().zip(store.newest(&same).await?) {
+        for (uid, newest) in same.iter().copied().zip(store.latest_ids(&same).await?) {
             if largest.is_none_or(|(_, known)| newest > known) {
                 largest = Some((uid, newest));
             }

@@ -12,17 +12,17 @@ pub struct Universe {
     /// Names that each user may have given.
     pub names: Vec<ClientId>,
     /// The largest id of anyone.
-    pub newest: u64,
+    pub latest: u64,
 }
 
 /// Asks both everything and panics where they differ.
 pub async fn same_answers(left: &dyn MessageStore, right: &dyn MessageStore, universe: &Universe) {
     for &uid in &universe.uids {
         let watermarks = (left.watermark(uid).await, right.watermark(uid).await);
-        assert_eq!(watermarks.0.expect("read"), watermarks.1.expect("read"), "newest of {uid}");
-        same_ranges(left, right, uid, universe.newest).await;
+        assert_eq!(watermarks.0.expect("read"), watermarks.1.expect("read"), "latest of {uid}");
+        same_ranges(left, right, uid, universe.latest).await;
         same_conversations(left, right, uid, universe).await;
-        for n in 1..=universe.newest {
+        for n in 1..=universe.latest {
             let entries = (left.entry(uid, id(n)).await, right.entry(uid, id(n)).await);
             assert_eq!(entries.0.expect("read"), entries.1.expect("read"), "row {n} of {uid}");
         }
@@ -42,8 +42,8 @@ async fn pending(store: &dyn MessageStore) -> Vec<(AcceptanceId, Arc<Content>, V
     pending.into_iter().map(|pending| (pending.acceptance, pending.content, pending.owed)).collect()
 }
 
-async fn same_ranges(left: &dyn MessageStore, right: &dyn MessageStore, uid: Uid, newest: u64) {
-    let (third, most) = (newest / 3, newest + 1);
+async fn same_ranges(left: &dyn MessageStore, right: &dyn MessageStore, uid: Uid, latest: u64) {
+    let (third, most) = (latest / 3, latest + 1);
     for (start, end, direction) in [
         (Bound::InfMin, Bound::InfMax, Direction::Forward),
         (Bound::Id(third), Bound::Id(2 * third + 1), Direction::Forward),
@@ -80,7 +80,7 @@ async fn same_conversations(
     for conversation in with_users.chain(in_groups) {
         let markers = (left.read_to(uid, conversation).await, right.read_to(uid, conversation).await);
         assert_eq!(markers.0.expect("read"), markers.1.expect("read"), "{uid} in {conversation}");
-        for (before, limit) in [(None, 2), (None, 1_000), (Some(id(universe.newest / 2)), 2)] {
+        for (before, limit) in [(None, 2), (None, 1_000), (Some(id(universe.latest / 2)), 2)] {
             let pages = (
                 left.conversation(uid, conversation, before, limit).await,
                 right.conversation(uid, conversation, before, limit).await,

@@ -58,7 +58,7 @@ impl History {
             uids: (0..USERS).map(user).collect(),
             gids: (0..GROUPS).map(group).collect(),
             names: (0..self.named).map(client_id).collect(),
-            newest: self.last.iter().copied().max().unwrap_or(0) + 1,
+            latest: self.last.iter().copied().max().unwrap_or(0) + 1,
         }
     }
 

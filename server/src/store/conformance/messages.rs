@@ -99,12 +99,12 @@ pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
         let content = said(ANN, TO_BOB, name, "hi");
         Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
     };
-    for (ann, bob, newest) in
+    for (ann, bob, latest) in
         [(6, 8, vec![(BOB, id(9))]), (6, 9, vec![(BOB, id(9))]), (2, 3, vec![(ANN, id(5)), (BOB, id(9))])]
     {
         let refused = store.commit(vec![say(2, 7, 10), say(3, ann, bob)]).await;
         let Err(CommitError::Behind(behind)) = refused else { panic!("{refused:?}") };
-        assert_eq!((behind.writes.len(), behind.newest), (2, newest));
+        assert_eq!((behind.writes.len(), behind.latest), (2, latest));
     }
     assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![5], vec![9]));
     assert_eq!(records(store, &[(ANN, client_id(2)), (ANN, client_id(3))]).await, [None, None]);

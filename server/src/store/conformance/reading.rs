@@ -88,8 +88,8 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
             }
         }
     }
-    let newest = store.tail(BOB, id(90), PageLimit::of_rows(10)).expect("just written, so in memory");
-    assert_eq!(numbers(&newest), [100]);
+    let latest = store.tail(BOB, id(90), PageLimit::of_rows(10)).expect("just written, so in memory");
+    assert_eq!(numbers(&latest), [100]);
 }
 
 /// Own messages and read markers are not unread.

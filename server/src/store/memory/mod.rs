@@ -45,9 +45,9 @@ impl MemoryStore {
 impl MessageStore for MemoryStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let mut state = self.state();
-        let newest = state.behind(&writes);
-        if !newest.is_empty() {
-            return Err(CommitError::Behind(Box::new(Behind { writes, newest })));
+        let latest = state.behind(&writes);
+        if !latest.is_empty() {
+            return Err(CommitError::Behind(Box::new(Behind { writes, latest })));
         }
         Ok(writes.into_iter().map(|write| state.write(write)).collect())
     }
@@ -62,13 +62,13 @@ impl MessageStore for MemoryStore {
         Ok(self.state().pending(after, limit))
     }
 
-    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
-        Ok(uids.iter().map(|uid| state.newest(*uid)).collect())
+        Ok(uids.iter().map(|uid| state.latest_id(*uid)).collect())
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
-        Ok(self.state().newest(uid))
+        Ok(self.state().latest_id(uid))
     }
 
     fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {

@@ -32,7 +32,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The newest ids of inboxes that these writes would not come after.
+    /// The latest ids of inboxes that these writes would not come after.
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();
         for write in writes {
@@ -41,9 +41,9 @@ impl State {
                 Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => &deliver.rows,
                 Write::Deliver(_) => continue,
             };
-            let newest = rows.iter().map(|row| (row, self.newest(row.receiver)));
-            let late = newest.filter(|(row, newest)| row.message_id <= *newest);
-            behind.extend(late.map(|(row, newest)| (row.receiver, newest)));
+            let latest = rows.iter().map(|row| (row, self.latest_id(row.receiver)));
+            let late = latest.filter(|(row, latest)| row.message_id <= *latest);
+            behind.extend(late.map(|(row, latest)| (row.receiver, latest)));
         }
         behind.into_iter().collect()
     }
@@ -148,9 +148,9 @@ impl State {
 
     fn check_ids(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<(), Outcome> {
         for (row, copied) in rows.iter().zip(copied) {
-            if *copied == CopyOutcome::Stored && row.message_id <= self.newest(row.receiver) {
+            if *copied == CopyOutcome::Stored && row.message_id <= self.latest_id(row.receiver) {
                 return Err(Outcome::Rejected(format!(
-                    "id {} is not larger than the newest of user {}",
+                    "id {} is not larger than the latest of user {}",
                     row.message_id, row.receiver
                 )));
             }
@@ -187,8 +187,8 @@ impl State {
         self.open.range(later).take(limit).map(pending).collect()
     }
 
-    /// The newest id of `uid`.
-    pub(super) fn newest(&self, uid: Uid) -> MessageId {
+    /// The latest id of `uid`.
+    pub(super) fn latest_id(&self, uid: Uid) -> MessageId {
         let all = (0, MessageId::MAX.get());
         self.rows(uid, all, Direction::Backward).next().map_or(MessageId::ZERO, |entry| entry.message_id)
     }
@@ -225,13 +225,13 @@ impl State {
 
     /// The conversation list of `uid`.
     pub(super) fn conversations(&self, uid: Uid, limit: usize) -> Vec<Summary> {
-        let mut newest: HashMap<Conversation, Entry> = HashMap::new();
+        let mut latest: HashMap<Conversation, Entry> = HashMap::new();
         for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
             if entry.content.kind != Kind::ReadMarker {
-                newest.insert(entry.conversation(), entry);
+                latest.insert(entry.conversation(), entry);
             }
         }
-        let mut last: Vec<Entry> = newest.into_values().collect();
+        let mut last: Vec<Entry> = latest.into_values().collect();
         last.sort_by_key(|entry| std::cmp::Reverse(entry.message_id));
         last.truncate(limit);
         last.into_iter().map(|last| self.summary(uid, last)).collect()

@@ -34,7 +34,7 @@ pub(super) struct Call {
 }
 
 /// What the committer is asked.
-pub(super) enum Ask {
+pub(super) enum Request {
     Commit(Call),
     Pending(AcceptanceId, usize, Reply<Vec<Pending>>),
     Group(GroupId, Reply<Option<Arc<Group>>>),
@@ -44,7 +44,7 @@ pub(super) enum Ask {
 /// The committer's state.
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
-    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) requests: mpsc::Receiver<Request>,
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
     pub(super) flusher: Flusher,
@@ -64,12 +64,12 @@ impl Committer {
     /// Over what was read at the start.
     pub(super) fn new(
         shared: Arc<Shared>,
-        asks: mpsc::Receiver<Ask>,
+        requests: mpsc::Receiver<Request>,
         journal: Journal,
         ledger: Ledger,
         flusher: Flusher,
     ) -> Committer {
-        Committer { shared, asks, journal, ledger, flusher, trial_at: None }
+        Committer { shared, requests, journal, ledger, flusher, trial_at: None }
     }
 
     /// Works until it is closed or nobody can ask any more.
@@ -81,7 +81,7 @@ impl Committer {
             let flow = tokio::select! {
                 biased;
                 () = self.flusher.ended(), if self.flusher.is_running() => ControlFlow::Continue(()),
-                ask = self.asks.recv() => match ask {
+                ask = self.requests.recv() => match ask {
                     Some(ask) => self.answer(ask).await,
                     None => ControlFlow::Break(()),
                 },
@@ -95,7 +95,7 @@ impl Committer {
         }
     }
 
-    /// Between two asks: begins a flush that is due, and removes some batches that are flushed.
+    /// Between two requests: begins a flush that is due, and removes some batches that are flushed.
     async fn tend(&mut self) -> ControlFlow<()> {
         if self.flusher.is_due() {
             self.flush();
@@ -122,11 +122,11 @@ impl Committer {
     }
 
     /// An asker who has gone away is not missed: results of sends are dropped here and below.
-    async fn answer(&mut self, ask: Ask) -> ControlFlow<()> {
+    async fn answer(&mut self, ask: Request) -> ControlFlow<()> {
         match ask {
-            Ask::Commit(call) => return self.commit_with_waiting(call).await,
-            Ask::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
-            Ask::Group(gid, reply) => {
+            Request::Commit(call) => return self.commit_with_waiting(call).await,
+            Request::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
+            Request::Group(gid, reply) => {
                 let group = self.learn_group(gid).await;
                 if let Ok(Some(group)) = &group {
                     // The one who asked did not find it.
@@ -134,7 +134,7 @@ impl Committer {
                 }
                 _ = reply.send(group);
             }
-            Ask::Close(reply) => {
+            Request::Close(reply) => {
                 let closed = self.close().await;
                 _ = reply.send(closed);
                 return ControlFlow::Break(());
@@ -150,8 +150,8 @@ impl Committer {
         let mut calls = vec![first];
         let mut behind = None;
         while rows < options.batch_rows && bytes < options.batch_bytes && behind.is_none() {
-            match self.asks.try_recv() {
-                Ok(Ask::Commit(call)) => {
+            match self.requests.try_recv() {
+                Ok(Request::Commit(call)) => {
                     let (more_rows, more_bytes) = weight(&call);
                     (rows, bytes) = (rows + more_rows, bytes + more_bytes);
                     calls.push(call);
@@ -249,8 +249,8 @@ impl Committer {
     fn in_order(&self, mut calls: Vec<Call>) -> Vec<Call> {
         let late = calls.extract_if(.., |call| !self.ledger.behind(&call.writes).is_empty());
         for Call { writes, reply } in late {
-            let newest = self.ledger.behind(&writes);
-            _ = reply.send(Err(CommitError::Behind(Box::new(Behind { writes, newest }))));
+            let latest = self.ledger.behind(&writes);
+            _ = reply.send(Err(CommitError::Behind(Box::new(Behind { writes, latest }))));
         }
         calls
     }
@@ -264,8 +264,8 @@ impl Committer {
         let view = self.shared.memory.view();
         let mut latest_ids = Vec::new();
         for uid in needs.latest_ids {
-            match view.newest(uid) {
-                Some(newest) => self.ledger.learn_latest_id(uid, newest),
+            match view.latest_id(uid) {
+                Some(latest) => self.ledger.learn_latest_id(uid, latest),
                 None => latest_ids.push(uid),
             }
         }

@@ -10,9 +10,9 @@ use super::read::Reader;
 use crate::domain::{Conversation, Entry, Kind, MessageId};
 use crate::store::{StoreError, Summary};
 
-/// Newest row that is not a read marker, and how far it is read.
+/// The latest row of a conversation that is not a read marker, and how far it is read.
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct Position {
     last: MessageId,
     read_to: MessageId,
 }
@@ -20,45 +20,45 @@ struct Line {
 impl Reader<'_> {
     /// The `limit` newest conversations.
     pub(super) async fn conversations(&self, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        let recent = self.recent_lines();
-        let mut lines = self.stored_lines(&recent, limit).await?;
-        for (conversation, line) in &recent {
-            let known = lines.entry(*conversation).or_default();
-            known.last = line.last.max(known.last);
-            known.read_to = line.read_to.max(known.read_to);
+        let recent = self.recent_positions();
+        let mut positions = self.stored_positions(&recent, limit).await?;
+        for (conversation, position) in &recent {
+            let known = positions.entry(*conversation).or_default();
+            known.last = position.last.max(known.last);
+            known.read_to = position.read_to.max(known.read_to);
         }
-        let mut lines: Vec<(Conversation, Line)> =
-            lines.into_iter().filter(|(_, line)| line.last > MessageId::ZERO).collect();
-        lines.sort_unstable_by_key(|(_, line)| std::cmp::Reverse(line.last));
-        lines.truncate(limit);
-        self.summaries(&lines).await
+        let mut positions: Vec<(Conversation, Position)> =
+            positions.into_iter().filter(|(_, position)| position.last > MessageId::ZERO).collect();
+        positions.sort_unstable_by_key(|(_, position)| std::cmp::Reverse(position.last));
+        positions.truncate(limit);
+        self.summaries(&positions).await
     }
 
     /// What memory says of each conversation that it knows.
-    fn recent_lines(&self) -> HashMap<Conversation, Line> {
-        let mut lines: HashMap<Conversation, Line> = HashMap::new();
+    fn recent_positions(&self) -> HashMap<Conversation, Position> {
+        let mut positions: HashMap<Conversation, Position> = HashMap::new();
         for memtable in &self.view.memtables {
             memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
                     if content.kind != Kind::ReadMarker {
-                        lines.entry(content.conversation(self.uid)).or_default().last = *message_id;
+                        positions.entry(content.conversation(self.uid)).or_default().last = *message_id;
                     }
                 }
                 for (conversation, read_to) in &inbox.read_markers {
-                    let line = lines.entry(*conversation).or_default();
-                    line.read_to = line.read_to.max(*read_to);
+                    let position = positions.entry(*conversation).or_default();
+                    position.read_to = position.read_to.max(*read_to);
                 }
             });
         }
-        lines
+        positions
     }
 
-    /// The newest lines of the table, and those of the conversations in `recent`, wherever they stand.
-    async fn stored_lines(
+    /// The newest positions of the table, and those of the conversations in `recent`, wherever they stand.
+    async fn stored_positions(
         &self,
-        recent: &HashMap<Conversation, Line>,
+        recent: &HashMap<Conversation, Position>,
         limit: usize,
-    ) -> Result<HashMap<Conversation, Line>, StoreError> {
+    ) -> Result<HashMap<Conversation, Position>, StoreError> {
         let names: Vec<String> = recent.keys().map(Conversation::to_string).collect();
         let rows = sqlx::query(
             "SELECT * FROM (SELECT conversation, last_id, read_to FROM conversations
@@ -73,39 +73,40 @@ impl Reader<'_> {
         .bind(json!(names).to_string())
         .fetch_all(&mut *self.db.reader().await?)
         .await?;
-        let mut lines = HashMap::with_capacity(rows.len() + recent.len());
+        let mut positions = HashMap::with_capacity(rows.len() + recent.len());
         for row in rows {
             let conversation: Conversation =
                 row.try_get::<&str, _>(0)?.parse().map_err(StoreError::corrupt)?;
             let last = lookup::message_id(row.try_get(1)?)?;
             let read_to = lookup::message_id(row.try_get(2)?)?;
-            lines.insert(conversation, Line { last, read_to });
+            positions.insert(conversation, Position { last, read_to });
         }
-        Ok(lines)
+        Ok(positions)
     }
 
-    async fn summaries(&self, lines: &[(Conversation, Line)]) -> Result<Vec<Summary>, StoreError> {
-        let mut newest: HashMap<MessageId, Entry> = HashMap::with_capacity(lines.len());
+    async fn summaries(&self, positions: &[(Conversation, Position)]) -> Result<Vec<Summary>, StoreError> {
+        let mut latest: HashMap<MessageId, Entry> = HashMap::with_capacity(positions.len());
         let mut missing = Vec::new();
-        for (_, line) in lines {
-            match self.view.row(self.uid, line.last) {
-                Some(entry) => _ = newest.insert(line.last, entry),
-                None => missing.push(line.last),
+        for (_, position) in positions {
+            match self.view.row(self.uid, position.last) {
+                Some(entry) => _ = latest.insert(position.last, entry),
+                None => missing.push(position.last),
             }
         }
-        newest.extend(self.entries(&missing).await?.into_iter().map(|entry| (entry.message_id, entry)));
+        latest.extend(self.entries(&missing).await?.into_iter().map(|entry| (entry.message_id, entry)));
 
         let markers: Vec<_> =
-            lines.iter().map(|(conversation, line)| (*conversation, line.read_to)).collect();
+            positions.iter().map(|(conversation, position)| (*conversation, position.read_to)).collect();
         let stored = self.unread(&markers, Summary::MOST_UNREAD).await?;
-        let mut summaries = Vec::with_capacity(lines.len());
-        for ((conversation, line), stored) in lines.iter().zip(stored) {
-            let last = newest.remove(&line.last);
+        let mut summaries = Vec::with_capacity(positions.len());
+        for ((conversation, position), stored) in positions.iter().zip(stored) {
+            let last = latest.remove(&position.last);
             let last = last.ok_or_else(|| {
-                StoreError::corrupt(format!("row {} of user {} is missing", line.last, self.uid))
+                StoreError::corrupt(format!("row {} of user {} is missing", position.last, self.uid))
             })?;
-            let unread = (stored + self.recent_unread(*conversation, line.read_to)).min(Summary::MOST_UNREAD);
-            summaries.push(Summary { conversation: *conversation, last, unread, read_to: line.read_to });
+            let unread =
+                (stored + self.recent_unread(*conversation, position.read_to)).min(Summary::MOST_UNREAD);
+            summaries.push(Summary { conversation: *conversation, last, unread, read_to: position.read_to });
         }
         Ok(summaries)
     }

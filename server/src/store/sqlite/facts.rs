@@ -6,10 +6,10 @@ use crate::domain::{Conversation, Entry, MessageId, Uid};
 use crate::store::StoreError;
 
 impl Shared {
-    /// The newest ids of these users, in order.
-    pub(super) async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+    /// The latest ids of these users, in order.
+    pub(super) async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
         let view = self.memory.view();
-        let recent: Vec<Option<MessageId>> = uids.iter().map(|uid| view.newest(*uid)).collect();
+        let recent: Vec<Option<MessageId>> = uids.iter().map(|uid| view.latest_id(*uid)).collect();
         let missing: Vec<Uid> = missing(uids, &recent);
         if missing.is_empty() {
             return Ok(recent.into_iter().flatten().collect());
@@ -17,10 +17,10 @@ impl Shared {
         let mut connection = self.db.service().await?;
         let stored = lookup::latest_ids(&mut *connection, missing).await?;
         connection.give_back();
-        let newest = |(uid, recent): (&Uid, Option<MessageId>)| {
+        let latest = |(uid, recent): (&Uid, Option<MessageId>)| {
             recent.or_else(|| stored.get(uid).copied()).unwrap_or_default()
         };
-        Ok(uids.iter().zip(recent).map(newest).collect())
+        Ok(uids.iter().zip(recent).map(latest).collect())
     }
 
     /// These rows, in order.

@@ -134,7 +134,7 @@ impl Ledger {
                 continue;
             }
             match self.remembered.as_ref().and_then(|remembered| remembered.latest_ids.get(&uid)) {
-                Some(newest) => _ = self.latest_ids.insert(uid, *newest),
+                Some(latest) => _ = self.latest_ids.insert(uid, *latest),
                 None => _ = needs.latest_ids.insert(uid),
             }
         }
@@ -148,9 +148,9 @@ impl Ledger {
         }
     }
 
-    /// Learns the newest id of a user.
-    pub(super) fn learn_latest_id(&mut self, uid: Uid, newest: MessageId) {
-        self.latest_ids.insert(uid, newest);
+    /// Learns the latest id of a user.
+    pub(super) fn learn_latest_id(&mut self, uid: Uid, latest: MessageId) {
+        self.latest_ids.insert(uid, latest);
     }
 
     /// Learns that a key is used.
@@ -168,7 +168,7 @@ impl Ledger {
         self.groups.get(&gid).or_else(|| self.remembered.as_ref()?.groups.get(&gid))
     }
 
-    /// Ends a batch: keys are in memory now; newest ids and groups are remembered, so many of each. What is forgotten is learnt
+    /// Ends a batch: keys are in memory now; latest ids and groups are remembered, so many of each. What is forgotten is learnt
     /// again when it is needed.
     pub(super) fn settle(&mut self, most_latest_ids: usize, most_groups: usize) {
         self.used.clear();
@@ -176,8 +176,8 @@ impl Ledger {
             latest_ids: Cache::new(most_latest_ids.max(1)),
             groups: Cache::new(most_groups.max(1)),
         });
-        for (uid, newest) in self.latest_ids.drain() {
-            remembered.latest_ids.insert(uid, newest);
+        for (uid, latest) in self.latest_ids.drain() {
+            remembered.latest_ids.insert(uid, latest);
         }
         for (gid, known) in self.groups.drain() {
             remembered.groups.insert(gid, known);
@@ -201,7 +201,7 @@ impl Ledger {
         }
     }
 
-    /// The newest ids of inboxes that these writes would not come after, each once. The ledger must have learnt what they need.
+    /// The latest ids of inboxes that these writes would not come after, each once. The ledger must have learnt what they need.
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();
         for write in writes {
@@ -211,10 +211,10 @@ impl Ledger {
                 Write::Deliver(_) => continue,
             };
             for row in rows {
-                if let Some(&newest) = self.latest_ids.get(&row.receiver)
-                    && row.message_id <= newest
+                if let Some(&latest) = self.latest_ids.get(&row.receiver)
+                    && row.message_id <= latest
                 {
-                    behind.insert(row.receiver, newest);
+                    behind.insert(row.receiver, latest);
                 }
             }
         }
@@ -297,10 +297,10 @@ impl Ledger {
     fn stored(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<Vec<(Uid, MessageId)>, Outcome> {
         let mut stored = Vec::with_capacity(rows.len());
         for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
-            let newest = self.latest_ids.get(&row.receiver).copied().unwrap_or_default();
-            if row.message_id <= newest {
+            let latest = self.latest_ids.get(&row.receiver).copied().unwrap_or_default();
+            if row.message_id <= latest {
                 return Err(Outcome::Rejected(format!(
-                    "id {} is not larger than the newest of user {}",
+                    "id {} is not larger than the latest of user {}",
                     row.message_id, row.receiver
                 )));
             }
@@ -318,7 +318,7 @@ impl Ledger {
     }
 
     /// Moves the ledger by a record, one just judged or one read back from the journal, and says what readers
-    /// are to see of it. A receiver whose newest id is not known counts as having none above the first row's.
+    /// are to see of it. A receiver whose latest id is not known counts as having none above the first row's.
     pub(super) fn apply(&mut self, record: &JournalRecord) -> Result<MemtableUpdate, Contradiction> {
         match record {
             JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {

@@ -21,7 +21,7 @@ use crate::store::{IdempotencyRecord, StoreError};
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
-/// The newest ids of these users; those without rows are absent.
+/// The latest ids of these users; those without rows are absent.
 pub(super) async fn latest_ids(
     executor: impl SqliteExecutor<'_>,
     uids: impl IntoIterator<Item = Uid>,
@@ -37,8 +37,8 @@ pub(super) async fn latest_ids(
     .await?;
     let mut latest_ids = HashMap::with_capacity(rows.len());
     for row in rows {
-        if let Some(newest) = row.try_get::<Option<i64>, _>(1)? {
-            latest_ids.insert(uid(&row, 0)?, message_id(newest)?);
+        if let Some(latest) = row.try_get::<Option<i64>, _>(1)? {
+            latest_ids.insert(uid(&row, 0)?, message_id(latest)?);
         }
     }
     Ok(latest_ids)

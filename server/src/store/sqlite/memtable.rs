@@ -23,7 +23,7 @@ const SHARDS: usize = 64;
 pub(super) struct MemtableUpdate {
     /// What all its copies share.
     pub(super) content: Arc<Content>,
-    /// Receiver, the new id, the newest one before it.
+    /// Receiver, the new id, the latest one before it.
     pub(super) rows: Vec<(Uid, MessageId, MessageId)>,
     /// The idempotency record, for an acceptance under a key.
     pub(super) record: Option<IdempotencyRecord>,
@@ -36,7 +36,7 @@ pub(super) struct MemtableUpdate {
 /// The rows of one user in one memtable.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    /// The newest id before the first row.
+    /// The latest id before the first row.
     pub(super) base: MessageId,
     /// By id.
     pub(super) rows: Vec<(MessageId, Arc<Content>)>,

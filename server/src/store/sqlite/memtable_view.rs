@@ -15,8 +15,8 @@ impl MemtableView {
         self.memtables.iter().find_map(|memtable| memtable.inbox(uid, |inbox| inbox.base))
     }
 
-    /// The newest id of `uid`, if it is in memory.
-    pub(super) fn newest(&self, uid: Uid) -> Option<MessageId> {
+    /// The latest id of `uid`, if it is in memory.
+    pub(super) fn latest_id(&self, uid: Uid) -> Option<MessageId> {
         let last = |inbox: &Inbox| inbox.rows.last().map(|(id, _)| *id);
         self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, last).flatten())
     }

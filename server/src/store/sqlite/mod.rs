@@ -69,7 +69,7 @@ pub use invites::end_invites;
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 
-use committer::{Ask, Call, Committer, Reply};
+use committer::{Call, Committer, Reply, Request};
 use flusher::Flusher;
 use journal::Journal;
 use memtable::Memory;
@@ -82,7 +82,7 @@ use shared::Shared;
 /// the next start replays the journal.
 pub struct SqliteStore {
     shared: Arc<Shared>,
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<Request>,
     history: HistoryId,
     _committer: AbortOnDropHandle<()>,
 }
@@ -119,7 +119,7 @@ impl SqliteStore {
         let (mut ledger, memtable) = replay::replay(&db, &mut journal, flushed).await?;
         ledger.settle(options.known_latest_ids, options.known_groups);
 
-        let (asks, waiting) = mpsc::channel(options.waiting_commits.max(1));
+        let (requests, waiting) = mpsc::channel(options.waiting_commits.max(1));
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
         let shared = Arc::new(Shared::new(db, Memory::new(memtable), options));
@@ -127,20 +127,20 @@ impl SqliteStore {
         let flusher = Flusher::new(shared.clone(), flushed);
         let committer = Committer::new(shared.clone(), waiting, journal, ledger, flusher);
         let committer = AbortOnDropHandle::new(tokio::spawn(committer.live()));
-        Ok(SqliteStore { shared, asks, history, _committer: committer })
+        Ok(SqliteStore { shared, requests, history, _committer: committer })
     }
 
     /// Asks the committer. An answer that does not come means that the store is closing or its task has died.
-    async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, StoreError> {
+    async fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Request) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.asks.send(ask(reply)).await.map_err(|_| closed())?;
+        self.requests.send(ask(reply)).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 
     /// Waits until the committer, which has died, knows again what is there, or the store is closed.
     async fn until_reopened(&self) {
-        while let Err(error) = self.ask(|reply| Ask::Pending(AcceptanceId::default(), 0, reply)).await {
-            if self.asks.is_closed() {
+        while let Err(error) = self.ask(|reply| Request::Pending(AcceptanceId::default(), 0, reply)).await {
+            if self.requests.is_closed() {
                 return;
             }
             debug!(%error, "what is there is not known yet");
@@ -171,7 +171,7 @@ async fn named_history(db: &Db, new: HistoryId) -> Result<HistoryId, StoreError>
 impl MessageStore for SqliteStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.asks.send(Ask::Commit(Call { writes, reply })).await;
+        let sent = self.requests.send(Request::Commit(Call { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
         match answer.await {
             Ok(answer) => answer,
@@ -189,11 +189,11 @@ impl MessageStore for SqliteStore {
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        self.ask(|reply| Ask::Pending(after, limit, reply)).await
+        self.ask(|reply| Request::Pending(after, limit, reply)).await
     }
 
-    async fn newest(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
-        self.shared.newest(uids).await
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        self.shared.latest_ids(uids).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
@@ -234,7 +234,7 @@ impl MessageStore for SqliteStore {
         if let Some(group) = self.shared.group(gid) {
             return Ok(Some(group));
         }
-        self.ask(|reply| Ask::Group(gid, reply)).await
+        self.ask(|reply| Request::Group(gid, reply)).await
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
@@ -252,14 +252,14 @@ impl MessageStore for SqliteStore {
 
     fn health(&self) -> Health {
         let mut health = self.shared.condition.health(self.shared.db.path());
-        if self.asks.is_closed() {
+        if self.requests.is_closed() {
             health.trouble.get_or_insert_with(|| closed().to_string().into());
         }
         health
     }
 
     async fn close(&self) {
-        if let Err(error) = self.ask(Ask::Close).await {
+        if let Err(error) = self.ask(Request::Close).await {
             warn!(%error, "the journal was not closed in order; the next start reads it back");
         }
         if let Err(error) = self.shared.db.close().await {

@@ -38,7 +38,7 @@ pub struct SqliteOptions {
     pub flush_age: Duration,
     /// Rows that a flush writes in one transaction; other writers of the main database wait for no more.
     pub flush_chunk: usize,
-    /// Users whose newest id the committer remembers.
+    /// Users whose latest id the committer remembers.
     pub known_latest_ids: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,

@@ -31,10 +31,10 @@ impl<'a> Reader<'a> {
         Reader { db, view, uid, base }
     }
 
-    /// The newest id.
+    /// The latest id.
     pub(super) async fn watermark(&self) -> Result<MessageId, StoreError> {
-        match self.view.newest(self.uid) {
-            Some(newest) => Ok(newest),
+        match self.view.latest_id(self.uid) {
+            Some(latest) => Ok(latest),
             None => {
                 let latest_ids = lookup::latest_ids(&mut *self.db.reader().await?, [self.uid]).await?;
                 Ok(latest_ids.get(&self.uid).copied().unwrap_or_default())

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, error, warn};
 
-use super::committer::{Ask, Committer, refuse};
+use super::committer::{Committer, Request, refuse};
 use super::meta;
 use super::replay::replay;
 use crate::store::StoreError;
@@ -89,18 +89,18 @@ impl Committer {
     async fn refuse_until(&mut self, until: Instant, error: &StoreError) -> ControlFlow<()> {
         loop {
             let ask = tokio::select! {
-                ask = self.asks.recv() => ask,
+                ask = self.requests.recv() => ask,
                 () = sleep_until(until) => return ControlFlow::Continue(()),
             };
             match ask {
                 None => return ControlFlow::Break(()),
-                Some(Ask::Commit(call)) => {
+                Some(Request::Commit(call)) => {
                     self.shared.condition.refused(1);
                     refuse(vec![call], error);
                 }
-                Some(Ask::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
-                Some(Ask::Group(_, reply)) => _ = reply.send(Err(error.clone())),
-                Some(Ask::Close(reply)) => {
+                Some(Request::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
+                Some(Request::Group(_, reply)) => _ = reply.send(Err(error.clone())),
+                Some(Request::Close(reply)) => {
                     _ = reply.send(Err(error.clone()));
                     return ControlFlow::Break(());
                 }

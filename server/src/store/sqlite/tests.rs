@@ -178,7 +178,7 @@ async fn commit(store: &SqliteStore, model: &MemoryStore, history: &mut History,
     }
     let done = match (store.commit(writes.clone()).await, model.commit(writes.clone()).await) {
         (Err(CommitError::Behind(behind)), Err(CommitError::Behind(expected))) => {
-            return assert_eq!(behind.newest, expected.newest);
+            return assert_eq!(behind.latest, expected.latest);
         }
         (done, expected) => {
             let done = done.expect("committed");
@@ -288,7 +288,7 @@ async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
         tell_around(store, 7..=12).await;
     }
     let names = (0..15).map(crate::store::conformance::client_id).collect();
-    (model, Universe { uids: (1..=7).map(Uid).collect(), gids: vec![], names, newest: 26 })
+    (model, Universe { uids: (1..=7).map(Uid).collect(), gids: vec![], names, latest: 26 })
 }
 
 async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u64>) {

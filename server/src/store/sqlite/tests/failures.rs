@@ -157,7 +157,7 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
 
     let store = open(directory.path(), unflushed()).await;
     assert_eq!(store.health().set_aside, 1);
-    assert_eq!(store.shared.memory.view().newest(Uid(2)), None, "all is flushed");
+    assert_eq!(store.shared.memory.view().latest_id(Uid(2)), None, "all is flushed");
     assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
     assert_eq!(store.conversations(Uid(2), 10).await.expect("read").len(), 2);
     assert!(store.pending(AcceptanceId::default(), 1).await.expect("read").is_empty());
@@ -197,7 +197,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     let (own, to_other) = (Uid(1), Conversation::User(Uid(2)));
     let names = SqliteDirectory::new(Arc::clone(db), 1).for_queues();
     assert_eq!(names.names(&[own]).await.expect("read"), [None]);
-    assert_eq!(store.newest(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
+    assert_eq!(store.latest_ids(&[own, Uid(3)]).await.expect("read"), [id(1), MessageId::ZERO]);
     let key = (own, crate::store::conformance::client_id(1));
     assert!(store.keys(&[key]).await.expect("read")[0].record().is_some());
     assert!(store.entries(&[(own, id(1)), (own, id(2))]).await.expect("read")[0].is_some());
