@@ -42,6 +42,7 @@ static SOURCES: &[(&str, &[u8])] = files![
     "composer.js",
     "db.js",
     "dialogs.js",
+    "docs.css",
     "dom.js",
     "icon.svg",
     "icons.svg",

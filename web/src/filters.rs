@@ -1,11 +1,12 @@
-//! Filters for the templates: the address of a static file, and the disc that stands for a person.
+//! Filters for the templates: the address of a static file, the disc that stands for a person, and texts with code in them.
 //!
 //! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
 
 #![expect(unreachable_pub, reason = "what `filter_fn` makes is always public")]
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
+use askama::filters::{Html, Safe, escape};
 use askama::{Result, Values};
 
 /// Colours for discs in `app.css` (`.tint-0` and up).
@@ -27,4 +28,20 @@ pub(crate) fn initial(name: &str, _: &dyn Values) -> Result<String> {
 #[askama::filter_fn]
 pub(crate) fn tint(uid: &u64, _: &dyn Values) -> Result<impl Display> {
     Ok(format!("tint-{}", uid % TINTS))
+}
+
+/// A text in which backticks enclose code, as HTML that is safe whatever the text holds.
+#[askama::filter_fn]
+pub(crate) fn prose(text: &str, _: &dyn Values) -> Result<Safe<String>> {
+    let mut html = String::with_capacity(text.len() + 32);
+    for (at, part) in text.split('`').enumerate() {
+        if at > 0 {
+            html.push_str(if at % 2 == 1 { "<code>" } else { "</code>" });
+        }
+        write!(html, "{}", escape(part, Html)?).expect("writing into a String cannot fail");
+    }
+    if text.matches('`').count() % 2 == 1 {
+        html.push_str("</code>");
+    }
+    Ok(Safe(html))
 }

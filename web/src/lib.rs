@@ -6,10 +6,12 @@
 //! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'`.
 
 mod assets;
+mod docs;
 mod filters;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
+pub use docs::{Answer, Call, Docs, Field, Guide, Refusal, Tag, Type, docs, guide};
 pub use views::{
     Failure, Invite, NewInvite, Shell, SignIn, failure, invite, new_invite, not_found, shell, sign_in,
 };

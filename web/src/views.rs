@@ -108,7 +108,7 @@ pub fn not_found() -> String {
     })
 }
 
-fn render(view: &impl Template) -> String {
+pub(crate) fn render(view: &impl Template) -> String {
     view.render().expect("writing into a String cannot fail")
 }
 

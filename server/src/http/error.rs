@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::{AccountError, InviteError, NumberError, SendError};
 use crate::domain::RangeError;
@@ -150,23 +151,27 @@ fn plain(complaint: &str) -> String {
     format!("{found} stands where {expected} belongs{place}")
 }
 
-/// The document, and one refused message of a batch.
-#[derive(Serialize)]
+/// Why something was refused (RFC 9457).
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
 pub(super) struct Document<'a> {
+    /// `about:blank`: what there is to know stands in `code`.
     r#type: &'static str,
+    /// The status in words.
     title: &'static str,
+    /// The status of the answer; of a message in a batch, that which it would have alone.
+    #[schema(minimum = 400, maximum = 599)]
     status: u16,
+    /// Stable, for programs.
+    #[schema(example = "rate_limited")]
     code: &'static str,
+    /// What to do, for people.
     detail: &'a str,
+    /// Whether the same request may succeed later.
     retryable: bool,
-}
-
-/// The document of a whole answer: with the request's name, by which the log knows it.
-#[derive(Serialize)]
-struct Traced<'a> {
-    #[serde(flatten)]
-    document: Document<'a>,
+    /// The request's name in the server's log, also in `x-request-id`. A message in a batch has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     trace_id: Option<String>,
 }
 
@@ -184,6 +189,7 @@ impl Problem {
             code: self.code,
             detail: &self.detail,
             retryable: self.retryable,
+            trace_id: None,
         }
     }
 }
@@ -191,7 +197,7 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let trace_id = REQUEST_ID.try_with(Clone::clone).ok();
-        let body = Traced { document: self.document(), trace_id };
+        let body = Document { trace_id, ..self.document() };
         let body = serde_json::to_vec(&body).expect("texts and numbers are JSON");
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();

@@ -7,18 +7,36 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use utoipa::ToSchema;
 
 use super::error::Problem;
 use super::listen::Peer;
 use super::state::{Readiness, Settings};
 use crate::telemetry::Metrics;
 
-/// The process is up.
+/// How the process is.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct Condition {
+    /// `up`, or `ready`.
+    status: String,
+}
+
+/// Is the process up?
+#[utoipa::path(
+    get, path = "/health", operation_id = "health", tag = "Operation", security(),
+    responses((status = 200, body = Condition, description = "It is up")),
+)]
 pub(super) async fn health() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], "{\"status\":\"up\"}").into_response()
 }
 
-/// It can serve now.
+/// Can it serve now?
+#[utoipa::path(
+    get, path = "/ready", operation_id = "ready", tag = "Operation", security(),
+    responses((status = 200, body = Condition, description = "It can")),
+    extensions(("x-codes" = json!(["not_ready"]))),
+)]
 pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Response, Problem> {
     let Some(trouble) = ready() else {
         return Ok(([(header::CONTENT_TYPE, "application/json")], "{\"status\":\"ready\"}").into_response());
@@ -27,7 +45,16 @@ pub(super) async fn ready(State(ready): State<Readiness>) -> Result<Response, Pr
     Err(Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail))
 }
 
-/// What Prometheus reads, at the server's own address: only from this machine, unless the configuration opens it.
+/// Get the metrics, as Prometheus reads them.
+///
+/// Only callers on the same machine may, and through no proxy. `[metrics]` opens them, or gives them an address of their own.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "metrics", tag = "Operation", security(),
+    responses((
+        status = 200, body = String, content_type = "application/openmetrics-text", description = "OpenMetrics 1.0",
+    )),
+    extensions(("x-codes" = json!(["metrics_private"]))),
+)]
 pub(super) async fn metrics(
     State(metrics): State<Arc<Metrics>>,
     State(settings): State<Arc<Settings>>,

@@ -21,6 +21,7 @@ use crate::telemetry::Metrics;
 
 mod api;
 mod budget;
+mod codes;
 mod error;
 mod extract;
 mod heads;
@@ -46,6 +47,7 @@ use api::{accounts, conversations, groups, invites, messages, people, range};
 use budget::Budget;
 use error::Problem;
 use listen::{SeatedListener, Seats};
+use openapi::Docs;
 use state::{AppState, HttpState, Settings, Sockets};
 
 /// An address, the method that it takes, and who answers.
@@ -183,6 +185,7 @@ impl Server {
             sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },
             clock,
             readiness,
+            docs: Arc::new(Docs::new(&config.limits)),
         });
         let trusted = config.server.trusted_proxies.clone();
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.

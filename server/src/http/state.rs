@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::budget::Budget;
 use super::limits::Rates;
 use super::listen::Seats;
+use super::openapi::Docs;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
@@ -121,6 +122,7 @@ pub(super) struct AppState {
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,
     pub(super) readiness: Readiness,
+    pub(super) docs: Arc<Docs>,
 }
 
 macro_rules! parts {
@@ -147,4 +149,5 @@ parts! {
     metrics: Arc<Metrics>,
     sockets: Sockets,
     readiness: Readiness,
+    docs: Arc<Docs>,
 }

@@ -6,12 +6,91 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::error::Problem;
 use crate::domain::{Conversation, Entry, GroupId, Uid};
 
 /// Bytes that a row takes beside its body, about.
 pub(super) const ROW_BYTES: usize = 300;
+
+/// A row of an inbox.
+#[derive(ToSchema)]
+#[schema(as = Entry)]
+#[expect(dead_code, reason = "describes what `write_entry` writes")]
+pub(super) struct EntryForm {
+    /// The first 4 hex digits of md5 of the receiver's uid in decimal ASCII.
+    #[schema(pattern = "^[0-9a-f]{4}$", example = "9103")]
+    partition_key: String,
+    /// Whose inbox it is.
+    receiver: u32,
+    /// The id of the row in this inbox.
+    #[schema(minimum = 1, example = 41)]
+    message_id: u64,
+    /// `message`, `receipt` or `membership`; skip kinds that you do not know.
+    #[schema(example = "message")]
+    kind: String,
+    /// `u:UID`, the other user from the receiver's side, or `g:GID`.
+    #[schema(pattern = "^[ug]:[0-9]+$", example = "u:10001")]
+    conversation: String,
+    /// Who did it.
+    sender: u32,
+    /// The sender's idempotency key; absent in a `receipt`.
+    #[schema(nullable = false)]
+    client_id: Option<Uuid>,
+    /// What it says, by its kind.
+    body: BodyForm,
+    /// When it was accepted, in UTC. It orders nothing.
+    #[schema(format = DateTime, example = "2026-11-22T06:41:08.236Z")]
+    sent_at: String,
+}
+
+/// The body of a row, by its kind.
+#[derive(ToSchema)]
+#[schema(as = EntryBody)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+enum BodyForm {
+    /// Of a `message`.
+    Message {
+        /// What was said.
+        text: String,
+    },
+    /// Of a `receipt`.
+    ReadMarker {
+        /// The row up to which the user has read the conversation.
+        read_to: u64,
+    },
+    /// Of a `membership`.
+    Membership {
+        /// What happened.
+        action: ActionForm,
+        /// Which group.
+        group: u64,
+        /// What people call it.
+        name: String,
+        /// Whom it concerns.
+        uid: u32,
+        /// The name of that user.
+        user_name: String,
+        /// Who did it.
+        by: u32,
+        /// The name of that user.
+        by_name: String,
+    },
+}
+
+/// A change of a group.
+#[derive(ToSchema)]
+#[schema(as = GroupAction, rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+enum ActionForm {
+    Created,
+    Added,
+    Removed,
+    Left,
+}
 
 /// Writes `entry` as an ENTRY object.
 pub(super) fn write_entry(out: &mut String, entry: &Entry) {
@@ -71,6 +150,24 @@ pub(super) fn capacity_bytes(entry: &Entry) -> usize {
     integers.iter().map(|name| name.len() + INTEGER).sum::<usize>()
         + texts.iter().map(|(name, value)| name.len() + value).sum::<usize>()
         + client_id
+}
+
+/// One user, or the members of one group.
+#[derive(ToSchema)]
+#[schema(as = Recipient)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes `To`, which says more when it is not what it should be")]
+pub(super) enum ToForm {
+    /// A user; oneself for a note to oneself.
+    User {
+        /// The user's uid.
+        user: u32,
+    },
+    /// A group that the sender is in.
+    Group {
+        /// The group's number.
+        group: u64,
+    },
 }
 
 /// `{user: UID}` or `{group: GID}`.

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::json;
 use crate::app::{AccountError, Accounts, Busy, SignedIn};
@@ -16,20 +17,39 @@ use crate::http::proxy::Caller;
 use crate::http::state::{HttpState, Settings};
 
 /// What one signs up or logs in with.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Credentials {
+    /// Unique without regard to case; no control characters.
+    #[schema(min_length = 1, max_length = 40, example = "Ada")]
     name: String,
+    /// Any characters.
+    #[schema(min_length = 8, max_length = 200, example = "correct horse")]
     password: String,
 }
 
-#[derive(Serialize)]
+/// An account and its session.
+#[derive(Serialize, ToSchema)]
 struct Account<'a> {
+    #[schema(example = 10_001)]
     uid: u32,
     name: &'a str,
+    /// For `Authorization: Bearer TOKEN`; shown this once.
     token: &'a str,
 }
 
-/// `POST /accounts`
+/// Make an account and log it in.
+#[utoipa::path(
+    post, path = "/api/v1/accounts", operation_id = "signUp", tag = "Accounts", security(),
+    request_body = Credentials,
+    responses((
+        status = 201, body = Account<'_>,
+        description = "Made. A request with an `Origin` of this server gets the token as a cookie as well",
+        headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
+    )),
+    extensions(("x-codes" = json!([
+        "rate_limited", "busy", "unavailable", "bad_name", "bad_password", "name_taken",
+    ]))),
+)]
 pub(in crate::http) async fn sign_up(
     State(state): State<HttpState>,
     source: Source,
@@ -41,7 +61,19 @@ pub(in crate::http) async fn sign_up(
     Ok(welcome(&signed_in, source, caller, &state.settings))
 }
 
-/// `POST /sessions`
+/// Log in.
+///
+/// Each log-in is a session of its own, for `[accounts] session_days`.
+#[utoipa::path(
+    post, path = "/api/v1/sessions", operation_id = "logIn", tag = "Accounts", security(),
+    request_body = Credentials,
+    responses((
+        status = 201, body = Account<'_>,
+        description = "Logged in. A request with an `Origin` of this server gets the token as a cookie as well",
+        headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
+    )),
+    extensions(("x-codes" = json!(["rate_limited", "busy", "unavailable", "wrong_credentials"]))),
+)]
 pub(in crate::http) async fn log_in(
     State(state): State<HttpState>,
     source: Source,
@@ -84,7 +116,13 @@ fn is_secure(caller: Caller, settings: &Settings) -> bool {
     settings.https_alone() || (settings.public_origin.is_none() && caller.https)
 }
 
-/// `DELETE /sessions/current`
+/// End this session.
+///
+/// Its WebSockets close with 4401.
+#[utoipa::path(
+    delete, path = "/api/v1/sessions/current", operation_id = "logOut", tag = "Accounts",
+    responses((status = 204, description = "Ended")),
+)]
 pub(in crate::http) async fn log_out(
     State(accounts): State<Accounts>,
     State(settings): State<Arc<Settings>>,
@@ -95,7 +133,13 @@ pub(in crate::http) async fn log_out(
     Ok(goodbye(caller, &settings))
 }
 
-/// `DELETE /sessions`
+/// End all sessions of the account.
+///
+/// Their WebSockets close with 4401.
+#[utoipa::path(
+    delete, path = "/api/v1/sessions", operation_id = "logOutEverywhere", tag = "Accounts",
+    responses((status = 204, description = "Ended")),
+)]
 pub(in crate::http) async fn log_out_everywhere(
     State(accounts): State<Accounts>,
     State(settings): State<Arc<Settings>>,
@@ -114,12 +158,21 @@ fn goodbye(caller: Caller, settings: &Settings) -> Response {
     response
 }
 
-#[derive(Serialize)]
+/// What opens a WebSocket.
+#[derive(Serialize, ToSchema)]
 struct Ticket<'a> {
+    /// For `/ws?ticket=TICKET`, once.
     ticket: &'a str,
 }
 
-/// `POST /sessions/current/ticket`
+/// Get a ticket that opens `/ws?ticket=` once within 30 seconds.
+///
+/// For clients that cannot set headers; tokens never stand in addresses.
+#[utoipa::path(
+    post, path = "/api/v1/sessions/current/ticket", operation_id = "ticket", tag = "Accounts",
+    responses((status = 200, body = Ticket<'_>, description = "The ticket")),
+    extensions(("x-codes" = json!(["too_many_tickets"]))),
+)]
 pub(in crate::http) async fn ticket(
     State(accounts): State<Accounts>,
     Session(session): Session,

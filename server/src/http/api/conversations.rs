@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
 
 use super::range::limit;
 use super::reading::Reads;
@@ -14,14 +15,40 @@ use crate::domain::{Conversation, MessageId};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
+use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
-use crate::http::wire::{put, write_entries, write_entry, write_text};
+use crate::http::wire::{EntryForm, put, write_entries, write_entry, write_text};
 
 /// Rows of a page when nothing is said.
 const PAGE_ROWS: usize = 50;
 
-/// `GET /conversations`
+/// A line of the list.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct ConversationLine {
+    /// `u:UID` or `g:GID`.
+    #[schema(pattern = "^[ug]:[0-9]+$", example = "u:10002")]
+    id: String,
+    /// The name of the other user, or of the group.
+    title: String,
+    /// Its newest row.
+    last: EntryForm,
+    /// Messages of others beyond `read_to`, counted up to 1,000.
+    #[schema(maximum = 1_000)]
+    unread: u32,
+    /// The read marker; 0: nothing is read.
+    read_to: u64,
+}
+
+/// Get the caller's conversations, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/conversations", operation_id = "conversations", tag = "Conversations",
+    responses((
+        status = 200, body = Vec<ConversationLine>, description = "One line each, at most `[limits] conversations`",
+    )),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
 pub(in crate::http) async fn list(
     State(conversations): State<Conversations>,
     State(reads): State<Reads>,
@@ -46,13 +73,34 @@ pub(in crate::http) async fn list(
 }
 
 /// Which part of a history.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(in crate::http) struct History {
+    /// Only rows with smaller ids.
     before: Option<u64>,
+    /// At most so many rows; more than `[limits] page_rows` is taken as that.
+    #[param(value_type = Option<u64>, minimum = 1, default = 50)]
     limit: Option<String>,
 }
 
-/// `GET /conversations/{id}/messages`
+/// Rows of one conversation, newest first.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct HistoryPage {
+    #[schema(max_items = 200)]
+    rows: Vec<EntryForm>,
+    /// `before` for the next page; `null`: there is nothing older.
+    #[schema(required)]
+    next_before: Option<u64>,
+}
+
+/// Get rows of one conversation, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/conversations/{id}/messages", operation_id = "history", tag = "Conversations",
+    params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"), History),
+    responses((status = 200, body = HistoryPage, description = "A page")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
 pub(in crate::http) async fn messages(
     State(conversations): State<Conversations>,
     State(settings): State<Arc<Settings>>,
@@ -82,12 +130,20 @@ pub(in crate::http) async fn messages(
 }
 
 /// How far one has read.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct ReadMarker {
+    /// A row of that conversation in the caller's inbox.
     message_id: u64,
 }
 
-/// `PUT /conversations/{id}/read`
+/// Move the caller's read marker; it only grows.
+#[utoipa::path(
+    put, path = "/api/v1/conversations/{id}/read", operation_id = "markRead", tag = "Conversations",
+    params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`")),
+    request_body = ReadMarker,
+    responses((status = 204, description = "Moved, or it stood there or further already")),
+    extensions(("x-codes" = json!(writing(["rate_limited", "not_in_conversation"])))),
+)]
 pub(in crate::http) async fn read(
     State(messages): State<Messages>,
     State(rates): State<Arc<Rates>>,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::json;
 use super::people::Person;
@@ -14,28 +15,46 @@ use crate::domain::{GroupId, Uid};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Segments, Session};
 use crate::http::limits::Rates;
+use crate::http::openapi::refusals::writing;
 
 /// A group to be made.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewGroup {
+    /// What people call it; no control characters.
+    #[schema(min_length = 1, max_length = 80, example = "Harbour walk")]
     name: String,
+    /// Who is in it beside the caller, by uid.
     #[serde(default)]
+    #[schema(max_items = 500)]
     members: Vec<u32>,
 }
 
-#[derive(Serialize)]
-struct Made {
-    gid: u64,
+/// Which group.
+#[derive(Serialize, ToSchema)]
+pub(super) struct GroupNumber {
+    #[schema(minimum = 1)]
+    pub(super) gid: u64,
 }
 
-#[derive(Serialize)]
-struct View {
+/// A group as its members see it.
+#[derive(Serialize, ToSchema)]
+struct Group {
+    #[schema(minimum = 1)]
     gid: u64,
     name: String,
+    /// Who is in it.
     members: Vec<Person>,
 }
 
-/// `POST /groups`
+/// Make a group of oneself and others.
+#[utoipa::path(
+    post, path = "/api/v1/groups", operation_id = "createGroup", tag = "Groups",
+    request_body = NewGroup,
+    responses((status = 201, body = GroupNumber, description = "Made")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "group_name", "group_full", "unknown_user", "group_changed",
+    ])))),
+)]
 pub(in crate::http) async fn create(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
@@ -44,10 +63,16 @@ pub(in crate::http) async fn create(
 ) -> Result<Response, Problem> {
     rates.send(session.uid, 1)?;
     let gid = groups.create(session.uid, name, members.into_iter().map(Uid).collect()).await?;
-    Ok(json(StatusCode::CREATED, &Made { gid: gid.0 }))
+    Ok(json(StatusCode::CREATED, &GroupNumber { gid: gid.0 }))
 }
 
-/// `GET /groups/{gid}`
+/// Get a group that one is in.
+#[utoipa::path(
+    get, path = "/api/v1/groups/{gid}", operation_id = "group", tag = "Groups",
+    params(("gid" = u64, Path, description = "The group's number")),
+    responses((status = 200, body = Group, description = "The group")),
+    extensions(("x-codes" = json!(["unknown_group"]))),
+)]
 pub(in crate::http) async fn show(
     State(groups): State<Groups>,
     Session(session): Session,
@@ -55,16 +80,25 @@ pub(in crate::http) async fn show(
 ) -> Result<Response, Problem> {
     let view = groups.get(session.uid, gid(&path)?).await?;
     let members = view.members.into_iter().map(|person| Person { uid: person.uid.0, name: person.name });
-    Ok(json(StatusCode::OK, &View { gid: view.gid.0, name: view.name, members: members.collect() }))
+    Ok(json(StatusCode::OK, &Group { gid: view.gid.0, name: view.name, members: members.collect() }))
 }
 
 /// Somebody to be taken in.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewMember {
     uid: u32,
 }
 
-/// `POST /groups/{gid}/members`
+/// Take somebody in.
+#[utoipa::path(
+    post, path = "/api/v1/groups/{gid}/members", operation_id = "addMember", tag = "Groups",
+    params(("gid" = u64, Path, description = "The group's number")),
+    request_body = NewMember,
+    responses((status = 204, description = "Taken in")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "unknown_user", "already_member", "group_full", "group_changed",
+    ])))),
+)]
 pub(in crate::http) async fn add(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
@@ -78,7 +112,16 @@ pub(in crate::http) async fn add(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// `DELETE /groups/{gid}/members/{uid}`: oneself leaves, another is put out.
+/// Put somebody out; oneself: leave.
+#[utoipa::path(
+    delete, path = "/api/v1/groups/{gid}/members/{uid}", operation_id = "removeMember", tag = "Groups",
+    params(
+        ("gid" = u64, Path, description = "The group's number"),
+        ("uid" = u32, Path, description = "Who; one's own uid to leave"),
+    ),
+    responses((status = 204, description = "Gone")),
+    extensions(("x-codes" = json!(writing(["rate_limited", "unknown_group", "not_member", "group_changed"])))),
+)]
 pub(in crate::http) async fn remove(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,

@@ -9,6 +9,7 @@ use axum::response::Response;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::json;
@@ -19,22 +20,30 @@ use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
 use crate::http::object::{from_text, object};
+use crate::http::openapi::refusals::sending;
 use crate::http::state::Settings;
-use crate::http::wire::To;
+use crate::http::wire::{To, ToForm};
 use crate::telemetry::Metrics;
 
 /// A message as clients write it.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewMessage {
+    /// The idempotency key, a new one for each message: the same again gets the first answer.
     client_id: Uuid,
+    /// Who gets it.
     #[serde(deserialize_with = "object")]
+    #[schema(value_type = ToForm)]
     to: To,
+    /// What it says.
     #[serde(deserialize_with = "object")]
-    body: NewBody,
+    body: NewText,
 }
 
-#[derive(Deserialize)]
-struct NewBody {
+/// The body of a message that is sent.
+#[derive(Deserialize, ToSchema)]
+struct NewText {
+    /// Without the character U+0000.
+    #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at nine")]
     text: String,
 }
 
@@ -44,9 +53,14 @@ impl NewMessage {
     }
 }
 
-#[derive(Serialize)]
+/// It survives a power cut.
+#[derive(Serialize, ToSchema)]
 struct Sent {
+    /// The id of the sender's own copy.
+    #[schema(minimum = 1, example = 41)]
     message_id: u64,
+    /// When it was accepted, in UTC.
+    #[schema(format = DateTime, example = "2026-11-22T06:41:08.236Z")]
     sent_at: String,
 }
 
@@ -56,7 +70,16 @@ impl From<SendAck> for Sent {
     }
 }
 
-/// `POST /messages`
+/// Send a message.
+#[utoipa::path(
+    post, path = "/api/v1/messages", operation_id = "send", tag = "Messages",
+    request_body = NewMessage,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was sent before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited"])))),
+)]
 pub(in crate::http) async fn send(
     State(messages): State<Messages>,
     State(rates): State<Arc<Rates>>,
@@ -77,24 +100,42 @@ pub(in crate::http) async fn send(
 }
 
 /// Messages to be sent in this order.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Batch {
+    /// In the order in which they are to be accepted. One that is malformed is refused by itself.
+    #[schema(value_type = Vec<NewMessage>, min_items = 1, max_items = 200)]
     messages: Vec<Box<RawValue>>,
 }
 
-#[derive(Serialize)]
+/// What became of a batch.
+#[derive(Serialize, ToSchema)]
 struct Results<'a> {
+    /// One for each message, in their order.
+    #[schema(max_items = 200)]
     results: Vec<Outcome<'a>>,
 }
 
-#[derive(Serialize)]
+/// What became of one message of a batch.
+#[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 enum Outcome<'a> {
     Sent(Sent),
-    Refused { error: Document<'a> },
+    /// It was refused.
+    Refused {
+        error: Document<'a>,
+    },
 }
 
-/// `POST /messages/batch`: each message succeeds or fails by itself, but none overtakes an earlier one that is refused for the moment.
+/// Send many messages, in order.
+///
+/// Each message succeeds or fails by itself, but none overtakes an earlier one: when one is refused for the moment, those behind it are
+/// refused with `out_of_order`. Send again from the first refused one on.
+#[utoipa::path(
+    post, path = "/api/v1/messages/batch", operation_id = "sendBatch", tag = "Messages",
+    request_body = Batch,
+    responses((status = 200, body = Results<'_>, description = "One result for each message, in their order")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
 pub(in crate::http) async fn send_batch(
     State(messages): State<Messages>,
     State(rates): State<Arc<Rates>>,

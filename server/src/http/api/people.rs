@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use crate::app::{Accounts, InboxSync};
@@ -14,21 +15,31 @@ use crate::http::error::Problem;
 use crate::http::extract::{Params, Segment, Session};
 use crate::http::state::Settings;
 
-#[derive(Serialize)]
+/// A user.
+#[derive(Serialize, ToSchema)]
 pub(super) struct Person {
+    #[schema(example = 10_002)]
     pub(super) uid: u32,
     pub(super) name: String,
 }
 
-#[derive(Serialize)]
+/// The caller.
+#[derive(Serialize, ToSchema)]
 struct Me {
     uid: u32,
     name: String,
+    /// The caller's newest committed id.
     seq: u64,
+    /// Names one unbroken life of the data: when it changes, a client forgets what it has and starts over.
+    #[schema(format = Uuid)]
     history: String,
 }
 
-/// `GET /me`
+/// Get oneself, and how far one's inbox goes.
+#[utoipa::path(
+    get, path = "/api/v1/me", operation_id = "me", tag = "People",
+    responses((status = 200, body = Me, description = "Oneself")),
+)]
 pub(in crate::http) async fn me(
     State(accounts): State<Accounts>,
     State(sync): State<InboxSync>,
@@ -40,12 +51,20 @@ pub(in crate::http) async fn me(
 }
 
 /// What a name begins with.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(in crate::http) struct Search {
+    /// What the name begins with, whatever its case.
+    #[param(example = "be")]
     name: String,
 }
 
-/// `GET /users?name=P`
+/// Find users whose name begins with something.
+#[utoipa::path(
+    get, path = "/api/v1/users", operation_id = "findUsers", tag = "People",
+    params(Search),
+    responses((status = 200, body = Vec<Person>, description = "By name, at most `[limits] search_results`")),
+)]
 pub(in crate::http) async fn find(
     State(accounts): State<Accounts>,
     State(settings): State<Arc<Settings>>,
@@ -57,7 +76,13 @@ pub(in crate::http) async fn find(
     Ok(json(StatusCode::OK, &people))
 }
 
-/// `GET /users/{uid}`
+/// Get one user.
+#[utoipa::path(
+    get, path = "/api/v1/users/{uid}", operation_id = "user", tag = "People",
+    params(("uid" = u32, Path, description = "The user's uid")),
+    responses((status = 200, body = Person, description = "The user")),
+    extensions(("x-codes" = json!(["unknown_user"]))),
+)]
 pub(in crate::http) async fn show(
     State(accounts): State<Accounts>,
     Session(_): Session,

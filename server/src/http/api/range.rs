@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::json;
 use super::reading::Reads;
@@ -12,18 +13,58 @@ use crate::domain::{Bound, Direction, RangeQuery};
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Session};
 use crate::http::proxy::Caller;
-use crate::http::wire::{capacity_bytes, put, write_entries};
+use crate::http::wire::{EntryForm, capacity_bytes, put, write_entries};
 
 /// Bytes of one capacity unit (S20).
 const UNIT: usize = 4_096;
 
 /// A range as it stands in an address. Everything may be left out: then it is all rows, oldest first.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(in crate::http) struct RangeParams {
+    /// Inclusive: a number, `INF_MIN` or `INF_MAX`. Left out: from the end at which the direction begins.
+    #[param(pattern = "^([0-9]+|INF_MIN|INF_MAX)$", example = "INF_MIN")]
     start: Option<String>,
+    /// Exclusive: a number, `INF_MIN` or `INF_MAX`. Left out: to the other end.
+    #[param(pattern = "^([0-9]+|INF_MIN|INF_MAX)$", example = "INF_MAX")]
     end: Option<String>,
+    /// At most so many rows; more than 5,000 is taken as 5,000. An answer also ends at 4 MB.
+    #[param(value_type = Option<u64>, minimum = 1, default = 5_000)]
     limit: Option<String>,
+    /// `forward` needs a start below the end, `backward` one above it.
+    #[param(inline, value_type = Option<DirectionForm>)]
     direction: Option<String>,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase", default = "forward")]
+#[expect(dead_code, reason = "describes a parameter that is read by hand")]
+enum DirectionForm {
+    Forward,
+    Backward,
+}
+
+/// Rows of a range, in the direction that was asked for.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct RangePage {
+    #[schema(max_items = 5_000)]
+    rows: Vec<EntryForm>,
+    /// Where the next page begins; `null`: the whole range was answered.
+    #[schema(required)]
+    next_start: Option<u64>,
+    /// What the answer cost.
+    consumed: Consumed,
+}
+
+/// The cost of an answer.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct Consumed {
+    /// Capacity units: the bytes of names and values of all rows (8 for an integer; `receiver`, `message_id`, `sender` and
+    /// `sent_at` are integers), divided by 4,096 and rounded up once; 1 at least.
+    #[schema(minimum = 1)]
+    read: u64,
 }
 
 impl RangeParams {
@@ -70,7 +111,13 @@ pub(super) fn limit(text: &str) -> Result<usize, Problem> {
     Ok(text.parse().unwrap_or(usize::MAX))
 }
 
-/// `GET /range`
+/// Get the caller's rows by id.
+#[utoipa::path(
+    get, path = "/api/v1/range", operation_id = "range", tag = "Rows",
+    params(RangeParams),
+    responses((status = 200, body = RangePage, description = "Rows in the direction that was asked for")),
+    extensions(("x-codes" = json!(["bad_range", "rate_limited"]))),
+)]
 pub(in crate::http) async fn range(
     State(sync): State<InboxSync>,
     State(reads): State<Reads>,
@@ -97,13 +144,23 @@ pub(in crate::http) async fn range(
     reading.answer(text)
 }
 
-#[derive(Serialize)]
+/// How far an inbox goes.
+#[derive(Serialize, ToSchema)]
 struct Seq {
+    /// The caller's newest committed id.
     seq: u64,
+    /// Names one unbroken life of the data: when it changes, a client forgets what it has and starts over.
+    #[schema(format = Uuid)]
     history: String,
 }
 
-/// `GET /seq`
+/// Get the caller's newest committed id.
+///
+/// It is answered from memory, and cheap enough to be asked for often.
+#[utoipa::path(
+    get, path = "/api/v1/seq", operation_id = "seq", tag = "Rows",
+    responses((status = 200, body = Seq, description = "The id, and the history that it belongs to")),
+)]
 pub(in crate::http) async fn seq(
     State(sync): State<InboxSync>,
     Session(session): Session,

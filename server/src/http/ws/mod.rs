@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use utoipa::IntoParams;
 
 use super::error::Problem;
 use super::extract::{Params, session};
@@ -44,12 +45,23 @@ const HARD_LIMIT: usize = 4;
 const LINGER_BYTES: usize = 1 << 20;
 
 /// The other way of showing who one is.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Entrance {
+    /// In place of the `Authorization` header: what `POST /api/v1/sessions/current/ticket` gave.
     ticket: Option<String>,
 }
 
-/// `GET /ws`
+/// Open a WebSocket.
+///
+/// Each frame is one text message with one JSON object. From the client: `heartbeat`, `send` and `read`. From the server: `welcome`,
+/// `alive`, `entries`, `sent` and `error`. The frames and the codes with which the server closes are described at `/docs/websocket`.
+#[utoipa::path(
+    get, path = "/ws", operation_id = "socket", tag = "WebSocket",
+    params(Entrance),
+    responses((status = 101, description = "The connection is a WebSocket from here on")),
+    extensions(("x-codes" = json!(["foreign_origin", "websocket_only", "too_many_connections"]))),
+)]
 pub(super) async fn open(
     State(state): State<HttpState>,
     _: Source,

@@ -29,6 +29,7 @@ use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timesta
 use crate::http::budget::Budget;
 use crate::http::limits::{ClientNetwork, Rates};
 use crate::http::listen::Seats;
+use crate::http::openapi::Docs;
 use crate::http::state::{AppState, HttpState, Settings, Sockets};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
@@ -201,6 +202,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
         budget: Budget::new(1 << 20, 1 << 20),
+        docs: Arc::new(Docs::new(&config.limits)),
         password_places: Seats::new(10, 10),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {

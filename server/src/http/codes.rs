@@ -1,0 +1,100 @@
+//! Every code with which a request over HTTP is refused: its status, whether the same request may succeed later, and why it comes.
+//!
+//! The description of the interface shows it (`openapi/refusals.rs`), and the table in `docs/API.md` is compared with it. Codes
+//! that come over the WebSocket alone stand in `docs/PROTOCOL.md`.
+
+/// One code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code {
+    pub(super) status: u16,
+    pub(super) code: &'static str,
+    pub(super) retryable: bool,
+    pub(super) why: &'static str,
+}
+
+const fn final_(status: u16, code: &'static str, why: &'static str) -> Code {
+    Code { status, code, retryable: false, why }
+}
+
+const fn passing(status: u16, code: &'static str, why: &'static str) -> Code {
+    Code { status, code, retryable: true, why }
+}
+
+/// In the order of their statuses.
+#[rustfmt::skip]
+pub(super) const CODES: [Code; 45] = [
+    final_( 400, "malformed_json", "the body is not JSON"),
+    final_( 400, "invalid_utf8", "the body is not UTF-8"),
+    final_( 400, "body_incomplete", "the body did not arrive whole"),
+    final_( 400, "invalid_query", "the address or a parameter is not what the call takes"),
+    final_( 400, "bad_range", "start and end do not fit the direction, or the limit is 0"),
+    final_( 401, "unauthorized", "the token is missing, wrong, expired or ended"),
+    final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled"),
+    final_( 403, "foreign_origin", "the `Origin` is that of another site, or a cookie comes without one"),
+    final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only"),
+    final_( 404, "not_found", "there is no such call"),
+    final_( 404, "unknown_user", "no account has this uid"),
+    final_( 404, "unknown_group", "there is no such group, or the caller is not in it"),
+    final_( 404, "not_member", "that user is not in the group"),
+    final_( 404, "unknown_invite", "there is no such invitation"),
+    final_( 405, "method_not_allowed", "the address takes another method"),
+    passing(408, "timeout", "the request took too long to arrive or to answer"),
+    final_( 409, "name_taken", "another account has the name"),
+    final_( 409, "client_id_reused", "the key was used for another recipient or text"),
+    final_( 409, "already_member", "that user is in the group already"),
+    passing(409, "group_changed", "others changed the group at the same moment"),
+    final_( 410, "expired_invite", "the invitation has ended"),
+    final_( 410, "used_up_invite", "the invitation has let in as many as it was made for"),
+    final_( 413, "body_too_large", "the body has more than 131,072 bytes, or 4 MiB for a batch (`[limits] body_bytes`, `batch_body_bytes`)"),
+    final_( 422, "invalid_body", "a field is missing or has the wrong type"),
+    final_( 422, "bad_name", "a name has 1 to 40 characters and no control characters"),
+    final_( 422, "bad_password", "a password has 8 to 200 characters"),
+    final_( 422, "text_empty", "a text has at least one character"),
+    final_( 422, "text_too_long", "a text has at most 8,000 characters (`[limits] text_characters`)"),
+    final_( 422, "text_nul", "a text has no NUL"),
+    final_( 422, "not_in_conversation", "the read marker is no row of that conversation in the caller's inbox"),
+    final_( 422, "group_name", "a group's name has 1 to 80 characters and no control characters"),
+    final_( 422, "group_full", "a group has at most 500 members (`[limits] group_members`)"),
+    final_( 422, "bad_terms", "the invitation's time or uses are out of range"),
+    final_( 426, "websocket_only", "`/ws` takes WebSocket handshakes"),
+    passing(429, "rate_limited", "more than the address, the name or the account may do"),
+    passing(429, "too_many_tickets", "too many tickets wait to be used"),
+    final_( 500, "internal", "something went wrong in the server; its log says what"),
+    final_( 500, "exhausted", "the account's sequence has reached its end (2^53)"),
+    final_( 500, "rejected", "this message cannot be stored; the log says why"),
+    passing(503, "busy", "too much is waiting"),
+    passing(503, "unavailable", "storage or the sequence service does not answer"),
+    passing(503, "out_of_order", "an earlier message of the batch was refused for the moment"),
+    passing(503, "stopping", "the server stops"),
+    passing(503, "too_many_connections", "too many open connections, in all or from this address"),
+    passing(503, "not_ready", "`/ready`: nothing can be stored right now, and why"),
+];
+
+/// What is known of `code`.
+pub(super) fn code(code: &str) -> Option<Code> {
+    CODES.into_iter().find(|known| known.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the table in `docs/API.md`, one for each code: status, code, why.
+    fn documented() -> Vec<(u16, String, String)> {
+        const TEXT: &str = include_str!("../../../docs/API.md");
+        let rows = TEXT.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+        let rows = rows.filter_map(|(status, rest)| Some((status.parse().ok()?, rest)));
+        rows.map(|(status, rest): (u16, &str)| {
+            let mut columns = rest.split(" | ");
+            let (code, why) = (columns.next().expect("a code"), columns.next().expect("a reason"));
+            (status, code.trim_matches('`').to_owned(), why.to_owned())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_guide_explains_each_code_in_the_same_words() {
+        let known = CODES.map(|known| (known.status, known.code.to_owned(), known.why.to_owned()));
+        assert_eq!(documented(), known);
+    }
+}

@@ -1,0 +1,126 @@
+//! The description against the table of routes, and against itself.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::config::Config;
+use crate::http::state::Settings;
+use crate::http::{API, routes};
+
+fn document() -> Value {
+    describe(&LimitsSection::default())
+}
+
+/// Routes for people, which answer with pages and files.
+const PAGES: [&str; 7] = [
+    "/",
+    "/c/{conversation}",
+    "/invites/{code}",
+    "/groups/{gid}/invite",
+    "/login",
+    "/docs",
+    "/static/{*path}",
+];
+
+#[test]
+fn every_call_is_described_and_every_description_is_a_call() {
+    let settings = Settings::new(&Config::default());
+    let is_page = |path: &str| PAGES.contains(&path) || path.starts_with("/docs/");
+    let served: BTreeSet<(String, String)> = routes(&settings)
+        .iter()
+        .filter(|route| !is_page(route.path))
+        .map(|route| {
+            let beneath = if route.path.starts_with('/') { "" } else { API };
+            (format!("{beneath}{}", route.path), route.method.to_owned())
+        })
+        .collect();
+    let document = document();
+    let described: BTreeSet<(String, String)> =
+        operations(&document).map(|(path, method, _)| (path.clone(), method.clone())).collect();
+    assert_eq!(described, served);
+}
+
+#[test]
+fn every_operation_has_a_name_a_summary_and_a_known_tag() {
+    let document = document();
+    let tags: Vec<&Value> =
+        document["tags"].as_array().expect("tags").iter().map(|tag| &tag["name"]).collect();
+    let mut names = BTreeSet::new();
+    for (path, method, operation) in operations(&document) {
+        assert!(
+            operation["summary"].as_str().is_some_and(|text| text.ends_with(['.', '?'])),
+            "{method} {path}"
+        );
+        assert!(tags.contains(&&operation["tags"][0]), "{method} {path}");
+        assert!(names.insert(operation["operationId"].as_str().expect("a name")), "{method} {path}");
+    }
+}
+
+#[test]
+fn every_reference_points_at_something() {
+    fn walk(document: &Value, part: &Value, found: &mut usize) {
+        if let Some(pointer) = part["$ref"].as_str() {
+            assert!(document.pointer(pointer.trim_start_matches('#')).is_some(), "{pointer}");
+            *found += 1;
+        }
+        let fields = part.as_object().into_iter().flat_map(|fields| fields.values());
+        fields.chain(part.as_array().into_iter().flatten()).for_each(|inner| walk(document, inner, found));
+    }
+    let (document, mut found) = (document(), 0);
+    walk(&document, &document, &mut found);
+    assert!(found > 50, "{found}");
+}
+
+#[test]
+fn every_field_and_parameter_is_explained_or_speaks_for_itself() {
+    const PLAIN: [&str; 8] = ["uid", "name", "group", "user", "gid", "error", "seq", "rows"];
+    let document = document();
+    for (schema, described) in document["components"]["schemas"].as_object().expect("schemas") {
+        for (name, field) in described["properties"].as_object().into_iter().flatten() {
+            let explained = resolved(&document, field)["description"].is_string();
+            assert!(explained || PLAIN.contains(&name.as_str()), "{schema}.{name}");
+        }
+    }
+    for (path, _, operation) in operations(&document) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(parameter["description"].is_string(), "{path}: {parameter}");
+        }
+    }
+}
+
+#[test]
+fn the_limits_are_the_configured_ones() {
+    let limits = LimitsSection { text_characters: 7, group_members: 3, ..LimitsSection::default() };
+    let document = describe(&limits);
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["NewText"]["properties"]["text"]["maxLength"], 7);
+    assert_eq!(schemas["NewGroup"]["properties"]["members"]["maxItems"], 3);
+    assert_eq!(schemas["NewText"]["properties"]["text"]["minLength"], 1);
+}
+
+#[test]
+fn whole_numbers_have_the_range_that_the_server_takes() {
+    let document = document();
+    let fields = |schema: &str| document["components"]["schemas"][schema]["properties"].clone();
+    assert_eq!(fields("Person")["uid"]["maximum"], u32::MAX);
+    assert_eq!(fields("Seq")["seq"]["maximum"], 9_007_199_254_740_991_u64);
+    assert!(!document.to_string().contains("\"int64\"") && !document.to_string().contains("\"int32\""));
+}
+
+#[test]
+fn the_page_shows_parameters_bodies_answers_and_codes() {
+    let page = page::render(&document());
+    assert!(!page.contains("<script>") && !page.contains("javascript:"));
+    for part in [
+        "<code>POST /api/v1/messages</code>",
+        "<code>direction</code> <small>in the query</small>",
+        "<code>body.text</code> <small class=\"needed\">required</small>",
+        "text, 1 to 8000 characters",
+        "<code>to.user</code>",
+        "<a href=\"#type-Sent\">Sent</a>",
+        "<code>client_id_reused</code>",
+        "href=\"/docs/websocket\"",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
