@@ -12,6 +12,7 @@ use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
 use uuid::Uuid;
 
+pub(crate) mod contract;
 pub(crate) mod socket;
 
 pub(crate) use socket::Socket;
@@ -163,8 +164,23 @@ impl TestApp {
         self.http.request(method, format!("http://{}{path}", self.address))
     }
 
-    /// Sends a request.
+    /// Sends a request. The answer must be one that the description of the interface names.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let contract = contract::contract().await;
+        let asked = request.try_clone().and_then(|request| request.build().ok());
+        let answer = self.send_unjudged(request).await;
+        if let Some(asked) = asked {
+            let (method, path) = (asked.method(), asked.url().path());
+            let body = asked.body().and_then(reqwest::Body::as_bytes);
+            if let Err(wrong) = contract.judge(method, path, body, &answer) {
+                panic!("{method} {path} was answered {} {}: {wrong}", answer.status, answer.text);
+            }
+        }
+        answer
+    }
+
+    /// Sends a request, and takes any answer.
+    pub(crate) async fn send_unjudged(&self, request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
         Answer { status, headers, text: response.text().await.expect("a text") }

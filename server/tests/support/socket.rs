@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
+use super::contract::contract;
 use super::{PATIENCE, client_id};
 
 /// One connection.
@@ -33,7 +34,11 @@ impl Socket {
         }
         match timeout(PATIENCE, connect_async(request)).await.expect("in time") {
             Ok((stream, _)) => Ok(Socket(stream)),
-            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(Error::Http(response)) => {
+                let status = response.status().as_u16();
+                assert!(contract().await.names("socket", status), "{status} is not described");
+                Err(status)
+            }
             Err(error) => panic!("{error}"),
         }
     }
