@@ -17,10 +17,14 @@ pub(crate) enum Flaw {
     NoTakeoverWait,
     /// The lease is counted from the arrival of the answer, not from before the request.
     LeaseFromAnswer,
+    /// A taker waits for the lease that is granted by now, not for the longest earlier one that somebody may still hold.
+    ShorterAtOnce,
     /// No comparison with the deadline at the answer: only a timer ends the lease.
     NoDeadlineCheck,
     /// Memory moves when a raise is asked for, not when it is confirmed.
     AnswerBeforeConfirm,
+    /// A raise whose outcome is not known counts as confirmed.
+    UnknownCounts,
     /// A release is noted whoever sends it, without comparing epoch and incarnation.
     LooseRelease,
     /// A node hands out numbers of what it has lost until its release is noted.
@@ -37,6 +41,8 @@ pub(crate) enum Flaw {
     InstallWithoutState,
     /// A replica answers calls of whatever configuration, without comparing its number.
     AnyNumber,
+    /// A client pairs an answer with a question by the place among those under way, without comparing serial and stream.
+    AnswerByPlace,
     /// A call of the quorum counts answers however long after its questions they come.
     CountLate,
 }
@@ -72,15 +78,17 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
         Self::EpochOfNode,
         Self::NoTakeoverWait,
         Self::LeaseFromAnswer,
+        Self::ShorterAtOnce,
         Self::NoDeadlineCheck,
         Self::AnswerBeforeConfirm,
+        Self::UnknownCounts,
         Self::LooseRelease,
         Self::ReleaseWhileServing,
         Self::SmallQuorum,
@@ -90,5 +98,6 @@ impl Flaw {
         Self::VoteWhileSealed,
         Self::InstallWithoutState,
         Self::AnyNumber,
+        Self::AnswerByPlace,
     ];
 }

@@ -25,7 +25,8 @@ impl Lease {
 
     /// Goes by the configuration that answered the newest read: it is granted, and waited for, as that one says.
     pub(crate) fn follow(&mut self, bounds: &Bounds) {
-        (self.length, self.awaited) = (bounds.lease, bounds.awaited);
+        let awaited = if self.flaws.has(Flaw::ShorterAtOnce) { bounds.lease } else { bounds.awaited };
+        (self.length, self.awaited) = (bounds.lease, awaited);
     }
 
     /// How long a read lets this node serve.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::flaws::{Flaw, Flaws};
 use crate::ids::Epoch;
 use crate::store::{Ceiling, RaiseError};
 
@@ -26,13 +27,14 @@ pub(crate) enum After {
 }
 
 /// What follows from the answer to a raise to `target`.
-pub(crate) fn after(target: Ceiling, answer: Result<u64, RaiseError>) -> After {
+pub(crate) fn after(target: Ceiling, answer: Result<u64, RaiseError>, flaws: Flaws) -> After {
     match answer {
         Ok(ceiling) if ceiling >= target.max => After::Confirmed(ceiling),
         Ok(ceiling) => {
             let why = RaiseError::Unknown(format!("confirmed {ceiling} only"));
             After::Again { to: target.max, why }
         }
+        Err(RaiseError::Unknown(_)) if flaws.has(Flaw::UnknownCounts) => After::Confirmed(target.max),
         Err(RaiseError::NotOwner { newest }) => After::Lost { newest },
         // An earlier raise of unknown outcome, or an operator's, went further.
         Err(why @ RaiseError::Smaller { stored }) => After::Again { to: stored, why },
@@ -77,16 +79,19 @@ mod tests {
     #[test]
     fn only_a_confirmed_ceiling_counts_and_every_other_answer_is_tried_again() {
         let target = Ceiling { section: SectionId::new(1), max: 100 };
-        let to = |answer| match after(target, answer) {
+        let to = |answer| match after(target, answer, Flaws::default()) {
             After::Again { to, .. } => Some(to),
             _ => None,
         };
-        assert_eq!(after(target, Ok(100)), After::Confirmed(100));
+        assert_eq!(after(target, Ok(100), Flaws::default()), After::Confirmed(100));
         assert_eq!(to(Ok(99)), Some(100));
         assert_eq!(to(Err(RaiseError::Unknown(String::new()))), Some(100));
         assert_eq!(to(Err(RaiseError::Smaller { stored: 150 })), Some(150), "seen, and not confirmed");
         let newest = Epoch { term: 1, version: 2 };
-        assert_eq!(after(target, Err(RaiseError::NotOwner { newest })), After::Lost { newest });
+        assert_eq!(
+            after(target, Err(RaiseError::NotOwner { newest }), Flaws::default()),
+            After::Lost { newest }
+        );
     }
 
     #[test]

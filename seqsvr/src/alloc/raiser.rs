@@ -11,6 +11,7 @@ use tracing::{error, warn};
 use super::raised::{After, Pauses, after};
 use super::shared::Shared;
 use crate::config::Options;
+use crate::flaws::Flaws;
 use crate::ids::SectionId;
 use crate::store::{Ceiling, RaiseError, SectionStore};
 
@@ -61,7 +62,7 @@ impl Raiser {
         let mut answers = answers.into_iter();
         for &target in batch {
             let missing = || Err(RaiseError::Unknown("the store gave too few answers".to_owned()));
-            match after(target, answers.next().unwrap_or_else(missing)) {
+            match after(target, answers.next().unwrap_or_else(missing), Flaws::default()) {
                 After::Confirmed(ceiling) => {
                     confirmed += 1;
                     self.shared.confirm(target.section, ceiling);

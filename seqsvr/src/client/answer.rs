@@ -21,16 +21,16 @@ enum Outcome {
 }
 
 /// Hands replies to those who wait for them.
-pub(super) struct Teller {
-    pub(super) addr: Arc<str>,
-    pub(super) board: Arc<Board>,
-    pub(super) seen: Arc<Mutex<Seen>>,
-    pub(super) counters: Arc<Counters>,
+pub(crate) struct Teller {
+    pub(crate) addr: Arc<str>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) seen: Arc<Mutex<Seen>>,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl Teller {
     /// Tells `pending` what the process answered.
-    pub(super) fn tell(&self, pending: Pending, answer: Option<Answer>) {
+    pub(crate) fn tell(&self, pending: Pending, answer: Option<Answer>) {
         let Some((outcome, table)) = answer.map(split) else {
             return pending.waiting.fail(&self.nonsense());
         };

@@ -11,7 +11,7 @@ use crate::routing::Table;
 use crate::routing::cache::Cache;
 use crate::rpc::v1;
 
-pub(super) struct Board {
+pub(crate) struct Board {
     set: u32,
     uids: RangeInclusive<u32>,
     table: RwLock<Option<Arc<Table>>>,
@@ -28,7 +28,7 @@ struct Shared {
 }
 
 impl Board {
-    pub(super) fn new(
+    pub(crate) fn new(
         set: u32,
         uids: RangeInclusive<u32>,
         counters: Arc<Counters>,
@@ -40,18 +40,18 @@ impl Board {
     }
 
     /// The number of the Set.
-    pub(super) fn set(&self) -> u32 {
+    pub(crate) fn set(&self) -> u32 {
         self.set
     }
 
     /// The table, and the count of changes that it came with.
-    pub(super) fn table(&self) -> (u64, Option<Arc<Table>>) {
+    pub(crate) fn table(&self) -> (u64, Option<Arc<Table>>) {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         (self.changes.load(Ordering::Acquire), table.clone())
     }
 
     /// Differs from the last call's when there is another table. Every request asks.
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         if let Some(shared) = &self.shared {
             let generation = shared.cache.generation();
             if shared.generation.swap(generation, Ordering::Relaxed) != generation {
@@ -62,14 +62,14 @@ impl Board {
     }
 
     /// What requests say of the table.
-    pub(super) fn route(&self) -> v1::Route {
+    pub(crate) fn route(&self) -> v1::Route {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let version = table.as_ref().map_or_else(Epoch::default, |table| table.version);
         v1::Route { set: self.set, term: version.term, version: version.version }
     }
 
     /// Takes over a table that came with a reply, unless it is no newer or not this Set's.
-    pub(super) fn adopt(&self, table: v1::Table) {
+    pub(crate) fn adopt(&self, table: v1::Table) {
         let Some(table) = self.understand(table) else { return };
         if self.take(Arc::clone(&table))
             && let Some(shared) = &self.shared

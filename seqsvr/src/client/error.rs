@@ -93,7 +93,7 @@ impl EachError {
 
 /// What came of asking one process once.
 #[derive(Clone, Debug, Error)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// Another process serves the uid.
     #[error("no process owned the uid")]
     NotOwner,

@@ -24,7 +24,7 @@ pub struct ClientMetrics {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     pub(super) numbers: AtomicU64,
     pub(super) frames: AtomicU64,
     pub(super) retries: AtomicU64,

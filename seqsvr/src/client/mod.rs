@@ -7,17 +7,17 @@
 //!                                                                     answer: checks against `seen`
 //! ```
 
-mod answer;
-mod board;
+pub(crate) mod answer;
+pub(crate) mod board;
 mod config;
-mod error;
+pub(crate) mod error;
 mod later;
-mod metrics;
+pub(crate) mod metrics;
 mod operate;
-mod outbox;
+pub(crate) mod outbox;
 mod peer;
 mod retry;
-mod seen;
+pub(crate) mod seen;
 mod sequencer;
 mod set;
 mod split;

@@ -10,12 +10,16 @@ use tokio::sync::oneshot;
 
 use super::error::Fault;
 use super::seen::Seen;
+use crate::flaws::{Flaw, Flaws};
 use crate::ids::Granted;
 use crate::rpc::v1::{self, stream_request};
 
+/// Ticks in the time that one answer may take.
+pub(crate) const TICKS: u32 = 4;
+
 /// A question about uids of one Set to one process.
 #[derive(Clone, Debug)]
-pub(super) enum Ask {
+pub(crate) enum Ask {
     Next { uid: u32, count: u32 },
     Each(Arc<[u32]>),
     Current(Arc<[u32]>),
@@ -24,14 +28,14 @@ pub(super) enum Ask {
 
 impl Ask {
     /// Whether it is for one number, and may be gathered with others.
-    pub(super) fn is_single(&self) -> bool {
+    pub(crate) fn is_single(&self) -> bool {
         matches!(self, Self::Next { count: 1, .. })
     }
 }
 
 /// Its answer.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(crate) enum Told {
     Granted(Granted),
     /// Numbers or upper bounds, in the order of the question.
     Numbers(Vec<u64>),
@@ -39,35 +43,35 @@ pub(super) enum Told {
 }
 
 /// A call for one number, to be gathered with others.
-pub(super) struct Single {
-    pub(super) uid: u32,
-    pub(super) queued: u32,
-    pub(super) answer: oneshot::Sender<Result<Granted, Fault>>,
+pub(crate) struct Single {
+    pub(crate) uid: u32,
+    pub(crate) queued: u32,
+    pub(crate) answer: oneshot::Sender<Result<Granted, Fault>>,
 }
 
 /// Any other call.
-pub(super) struct Call {
-    pub(super) ask: Ask,
-    pub(super) queued: u32,
-    pub(super) answer: oneshot::Sender<Result<Told, Fault>>,
+pub(crate) struct Call {
+    pub(crate) ask: Ask,
+    pub(crate) queued: u32,
+    pub(crate) answer: oneshot::Sender<Result<Told, Fault>>,
 }
 
-pub(super) enum Waiting {
+pub(crate) enum Waiting {
     Singles(Vec<Single>),
     Call(Call),
 }
 
 /// A frame that was sent.
-pub(super) struct Pending {
+pub(crate) struct Pending {
     serial: u32,
     sent: u32,
     /// The newest number known for each uid of the frame when it left.
-    pub(super) known: Vec<u64>,
-    pub(super) waiting: Waiting,
+    pub(crate) known: Vec<u64>,
+    pub(crate) waiting: Waiting,
 }
 
 /// What the writer of a stream gets.
-pub(super) enum Next {
+pub(crate) enum Next {
     Frame(v1::StreamRequest),
     /// Come back when woken.
     Empty,
@@ -77,14 +81,14 @@ pub(super) enum Next {
 
 /// Bounds of an outbox.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Calls that wait or are under way.
-    pub(super) calls: usize,
+    pub(crate) calls: usize,
     /// Calls for one number each that share a frame.
-    pub(super) gather: usize,
+    pub(crate) gather: usize,
 }
 
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     bounds: Bounds,
     singles: VecDeque<Single>,
     calls: VecDeque<Call>,
@@ -96,11 +100,12 @@ pub(super) struct Outbox {
     /// Counts streams: what an older one asks or answers is ignored.
     era: u32,
     singles_first: bool,
+    flaws: Flaws,
     waker: Option<Waker>,
 }
 
 impl Outbox {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: Bounds, flaws: Flaws) -> Self {
         Self {
             bounds,
             singles: VecDeque::new(),
@@ -111,19 +116,20 @@ impl Outbox {
             tick: 0,
             era: 0,
             singles_first: true,
+            flaws,
             waker: None,
         }
     }
 
     /// Begins a new stream.
-    pub(super) fn begin(&mut self) -> u32 {
+    pub(crate) fn begin(&mut self) -> u32 {
         self.era = self.era.wrapping_add(1);
         self.waker = None;
         self.era
     }
 
     /// Queues a call for one number. Wake what is returned once the lock is given back.
-    pub(super) fn single(
+    pub(crate) fn single(
         &mut self,
         uid: u32,
         answer: oneshot::Sender<Result<Granted, Fault>>,
@@ -134,7 +140,7 @@ impl Outbox {
     }
 
     /// Queues any other call.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         ask: Ask,
         answer: oneshot::Sender<Result<Told, Fault>>,
@@ -153,7 +159,7 @@ impl Outbox {
     }
 
     /// The next frame for the stream `era`, or a note to wake it.
-    pub(super) fn next(&mut self, era: u32, waker: &Waker, route: v1::Route, seen: &Seen) -> Next {
+    pub(crate) fn next(&mut self, era: u32, waker: &Waker, route: v1::Route, seen: &Seen) -> Next {
         if era != self.era {
             return Next::Ended;
         }
@@ -200,16 +206,20 @@ impl Outbox {
     }
 
     /// What the answer with this id answers; `None` when nobody waits for it any more.
-    pub(super) fn answered(&mut self, era: u32, id: u64) -> Option<Pending> {
+    pub(crate) fn answered(&mut self, era: u32, id: u64) -> Option<Pending> {
         let (at, serial) = ((id & u64::from(u32::MAX)) as usize, (id >> 32) as u32);
-        let known = era == self.era && self.pending.get(at).is_some_and(|one| one.serial == serial);
-        let pending = known.then(|| self.pending.remove(at))?;
+        let there = self.pending.get(at)?;
+        let its = era == self.era && there.serial == serial;
+        if !its && !self.flaws.has(Flaw::AnswerByPlace) {
+            return None;
+        }
+        let pending = self.pending.remove(at);
         self.held -= pending.waiting.len();
         Some(pending)
     }
 
     /// Time goes on. Gives up what has been here for more than `patience` ticks.
-    pub(super) fn tick(&mut self, patience: u32) -> Vec<Waiting> {
+    pub(crate) fn tick(&mut self, patience: u32) -> Vec<Waiting> {
         self.tick = self.tick.wrapping_add(1);
         let tick = self.tick;
         let old = move |then: u32| tick.wrapping_sub(then) > patience;
@@ -227,7 +237,7 @@ impl Outbox {
     }
 
     /// The stream is gone: gives up everything.
-    pub(super) fn lose_all(&mut self) -> Vec<Waiting> {
+    pub(crate) fn lose_all(&mut self) -> Vec<Waiting> {
         self.begin();
         self.held = 0;
         let mut given_up: Vec<Waiting> = self.pending.drain().map(|one| one.waiting).collect();
@@ -239,7 +249,7 @@ impl Outbox {
 
 impl Waiting {
     /// How many calls these are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Singles(singles) => singles.len(),
             Self::Call(_) => 1,
@@ -247,7 +257,7 @@ impl Waiting {
     }
 
     /// Tells everyone that it failed.
-    pub(super) fn fail(self, fault: &Fault) {
+    pub(crate) fn fail(self, fault: &Fault) {
         // A caller who has left needs no answer.
         match self {
             Self::Singles(singles) => {

@@ -20,16 +20,14 @@ use super::config::Limits;
 use super::error::Fault;
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Ask, Bounds, Next, Outbox, Told, Waiting};
+use super::outbox::{Ask, Bounds, Next, Outbox, TICKS, Told, Waiting};
 use super::seen::Seen;
+use crate::flaws::Flaws;
 use crate::ids::Granted;
 use crate::rpc::security::{Call as CallWith, SecurityError};
 use crate::rpc::text;
 use crate::rpc::v1::sequence_client::SequenceClient;
 use crate::rpc::v1::{StreamReply, StreamRequest};
-
-/// Ticks in the time that one answer may take.
-const TICKS: u32 = 4;
 
 /// Whether it is worth asking, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +80,7 @@ impl Peer {
         let bounds = Bounds { calls: around.limits.calls_per_node, gather: around.limits.gather };
         let link = Arc::new(Link {
             addr: addr.into(),
-            outbox: Mutex::new(Outbox::new(bounds)),
+            outbox: Mutex::new(Outbox::new(bounds, Flaws::default())),
             health: AtomicU8::new(Health::Fresh as u8),
             ended: Mutex::new("there is no connection".into()),
             wanted: Notify::new(),

@@ -13,14 +13,14 @@ struct Entry {
 
 /// The largest known number of each of the uids asked for lately. Within a bucket of four the one that was longest not
 /// given a number is forgotten first; a forgotten uid is not checked until it gets its next number.
-pub(super) struct Seen {
+pub(crate) struct Seen {
     buckets: Box<[[Entry; WAYS]]>,
     shift: u32,
 }
 
 impl Seen {
     /// Room for `uids`, rounded up to a power of two, 16 bytes each.
-    pub(super) fn new(uids: usize) -> Self {
+    pub(crate) fn new(uids: usize) -> Self {
         let buckets = uids.div_ceil(WAYS).max(2).next_power_of_two();
         let shift = 32 - buckets.trailing_zeros().min(32);
         Self { buckets: vec![[Entry::default(); WAYS]; buckets].into(), shift }
@@ -28,14 +28,14 @@ impl Seen {
 
     /// The largest number known for `uid`; 0 when none is.
     #[inline]
-    pub(super) fn last(&self, uid: u32) -> u64 {
+    pub(crate) fn last(&self, uid: u32) -> u64 {
         let bucket = &self.buckets[self.bucket(uid)];
         bucket.iter().find(|entry| entry.uid == uid && entry.last != 0).map_or(0, |entry| entry.last)
     }
 
     /// Notes that `number` arrived for `uid`.
     #[inline]
-    pub(super) fn note(&mut self, uid: u32, number: u64) {
+    pub(crate) fn note(&mut self, uid: u32, number: u64) {
         let bucket = &mut self.buckets[self.bucket(uid)];
         let found = bucket.iter().position(|entry| entry.uid == uid && entry.last != 0);
         let known = found.map_or(0, |at| bucket[at].last);

@@ -120,12 +120,14 @@ impl Alloc {
             Input::Start => self.start(cx),
             Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
             Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
-            Input::Packet(from, Packet::Ask { id, uids, want, known }) => {
-                self.ask(cx, Request { from, id, uids, want, known, taken: Vec::new() });
+            Input::Packet(from, Packet::Ask { stream, frame }) => {
+                if let Some(request) = Request::read(from, stream, frame) {
+                    self.ask(cx, request);
+                }
             }
-            Input::Packet(from, Packet::Cancel { id }) => {
+            Input::Packet(from, Packet::Ended { stream }) => {
                 if let Some(life) = &mut self.life {
-                    life.waiting.retain(|_, request| (request.from, request.id) != (from, id));
+                    life.waiting.retain(|_, request| (request.from, request.stream) != (from, stream));
                 }
             }
             Input::Packet(_, Packet::Leave) => self.leave_all(cx),
@@ -403,8 +405,9 @@ impl Alloc {
 
     fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, told: Told) {
         let Some(life) = &self.life else { return };
-        let table = life.table.clone().filter(|table| request.known < Some(table.version));
-        cx.send(request.from, Packet::Told { id: request.id, told, table });
+        let table = life.table.clone().filter(|table| request.known < table.version);
+        let Request { from, stream, id, .. } = *request;
+        cx.send(from, Packet::Told { stream, id, told, table });
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Broken {
     Epoch { at: At, uid: u32, granted: Granted, floor: Epoch },
     /// An upper bound was smaller than what had been handed out before it was asked for.
     Bound { at: At, uid: u32, bound: u64, floor: u64 },
+    /// The client itself refused a number, for one that had arrived before its question left.
+    Refused { at: At, uid: u32, got: u64, known: u64 },
     /// The faults were over, and this uid was still not served.
     Silent { at: At, uid: u32 },
 }
@@ -62,6 +64,9 @@ impl fmt::Display for Broken {
                 "{:.3} s: uid {uid} was said to be at most at {bound}, asked after {floor} had been answered",
                 seconds(at)
             ),
+            Self::Refused { at, uid, got, known } => {
+                write!(f, "{:.3} s: uid {uid}: the client was told {got} after {known}", seconds(at))
+            }
             Self::Silent { at, uid } => {
                 write!(f, "{:.3} s: uid {uid} is not served although all faults are over", seconds(at))
             }
@@ -107,6 +112,16 @@ impl Checker {
         line.given.insert(granted.first, granted);
         line.floor.number = line.floor.number.max(granted.last);
         line.floor.epoch = line.floor.epoch.max(granted.epoch);
+    }
+
+    /// The same, where no epoch reaches the caller.
+    pub(crate) fn numbered(&mut self, at: At, uid: u32, floor: Floor, number: u64) {
+        self.granted(at, uid, floor, Granted { first: number, last: number, epoch: floor.epoch });
+    }
+
+    /// The client refused what a caller would have been told.
+    pub(crate) fn refused(&mut self, at: At, uid: u32, got: u64, known: u64) {
+        self.broken.get_or_insert(Broken::Refused { at, uid, got, known });
     }
 
     /// A caller that asked at `floor` was told an upper bound.

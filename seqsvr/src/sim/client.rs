@@ -1,15 +1,22 @@
-//! A caller: asks for numbers and bounds of uids, hot ones more than others, by a cached table, tries again elsewhere when it is
-//! refused or hears nothing, and tells the checker when it asked and what came back.
+//! A caller: asks for numbers and bounds of uids, hot ones more than others, tries again elsewhere when it is refused or hears
+//! nothing, and tells the checker when it asked and what came back. Streams, tables and what is remembered are the client's own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
 
 use super::checker::Floor;
-use super::message::{Input, Packet, Tick, Told, Want};
+use super::message::{Input, Packet, Tick};
 use super::world::Cx;
 use super::{At, MILLI, Place};
+use crate::client::error::Fault;
+use crate::client::outbox::{Ask, TICKS, Told};
+use crate::flaws::Flaws;
 use crate::ids::Uid;
-use crate::routing::Table;
+
+mod line;
+
+use line::{Line, Shared, Waits};
 
 /// How a caller is set up.
 #[derive(Clone, Debug)]
@@ -24,12 +31,18 @@ pub(crate) struct ClientSetup {
     pub(crate) count: u32,
     /// The mean time between two requests.
     pub(crate) pause: At,
+    /// How long an AllocSvr may take for an answer.
+    pub(crate) answer: Duration,
+    pub(crate) flaws: Flaws,
 }
 
 /// See the module.
 pub(crate) struct Client {
     setup: ClientSetup,
-    table: Option<Arc<Table>>,
+    shared: Shared,
+    lines: BTreeMap<Place, Line>,
+    /// Streams so far, in all lives.
+    streams: u64,
     next: u64,
     attempts: BTreeMap<u64, Attempt>,
     /// One uid of each section that must be served in the end.
@@ -37,13 +50,13 @@ pub(crate) struct Client {
     asking: bool,
 }
 
-#[derive(Clone, Debug)]
 struct Attempt {
+    ask: Ask,
     uids: Vec<u32>,
-    want: Want,
     /// What had been answered for each uid.
     floors: Vec<Floor>,
     to: Place,
+    waits: Waits,
     left: u32,
     /// No retry has been made for it yet.
     open: bool,
@@ -51,7 +64,9 @@ struct Attempt {
 
 impl Client {
     pub(crate) fn new(setup: ClientSetup) -> Self {
-        Self { setup, table: None, next: 0, attempts: BTreeMap::new(), owed: Vec::new(), asking: true }
+        let shared = Shared::new(setup.uids, setup.flaws);
+        let (lines, attempts, owed) = Default::default();
+        Self { setup, shared, lines, streams: 0, next: 0, attempts, owed, asking: true }
     }
 
     /// Asks for these, until it is served; for nothing else any more.
@@ -66,32 +81,37 @@ impl Client {
     }
 
     pub(crate) fn crash(&mut self) {
-        self.table = None;
+        self.shared = Shared::new(self.setup.uids, self.setup.flaws);
+        self.lines.clear();
         self.attempts.clear();
     }
 
     pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
-            Input::Start | Input::Tick(Tick::Next) => self.work(cx),
-            Input::Packet(_, Packet::Told { id, told, table }) => {
-                let newer = table
-                    .filter(|table| self.table.as_ref().is_none_or(|known| known.version < table.version));
-                self.table = newer.or(self.table.take());
-                self.told(cx, id, &told);
+            Input::Start => {
+                cx.tick(cx.now + self.setup.answer / TICKS, Tick::Age);
+                self.work(cx);
             }
-            // Its answer may still come, and must then be right.
-            Input::Tick(Tick::Late(id)) => {
-                if let Some(attempt) = self.attempts.get_mut(&id)
-                    && attempt.open
-                {
-                    attempt.open = false;
-                    let attempt = attempt.clone();
-                    if attempt.left == 0 {
-                        cx.send(attempt.to, Packet::Cancel { id });
-                    }
-                    self.again(cx, attempt);
+            Input::Tick(Tick::Next) => self.work(cx),
+            Input::Tick(Tick::Write(place)) => {
+                if let Some(line) = self.lines.get_mut(&place) {
+                    line.write(cx);
                 }
             }
+            Input::Packet(_, Packet::Told { stream, id, told, table }) => {
+                if let Some(line) = self.lines.values_mut().find(|line| line.has(stream)) {
+                    line.told(stream, id, told, table);
+                }
+                self.look(cx);
+            }
+            Input::Tick(Tick::Age) => {
+                cx.tick(cx.now + self.setup.answer / TICKS, Tick::Age);
+                for line in self.lines.values_mut() {
+                    line.age();
+                }
+                self.look(cx);
+            }
+            Input::Tick(Tick::Late(id)) => self.late(cx, id),
             Input::Packet(..) | Input::Tick(_) => {}
         }
     }
@@ -99,20 +119,28 @@ impl Client {
     fn work(&mut self, cx: &mut Cx<'_>) {
         cx.tick_in(1..2 * self.setup.pause, Tick::Next);
         if self.asking {
-            let hot = cx.chance.permille(500) && !self.setup.hot.is_empty();
-            let any = cx.chance.between(0..u64::from(self.setup.uids)) as u32;
-            let uid = if hot { *cx.chance.pick(&self.setup.hot) } else { any };
-            let few = if cx.chance.permille(800) { 1 } else { self.setup.count };
-            let count = cx.chance.between(1..u64::from(few) + 1) as u32;
-            let (want, uids) = match cx.chance.index(10) {
-                0 => (Want::Current, vec![uid]),
-                1 | 2 => (Want::Each, self.several(cx, uid)),
-                _ => (Want::Next(count), vec![uid]),
-            };
-            self.attempt(cx, uids, want, 8);
+            // Several at the same moment share frames.
+            let at_once = if cx.chance.permille(100) { 4 } else { 1 };
+            for _ in 0..at_once {
+                let ask = self.wish(cx);
+                self.attempt(cx, ask, 8);
+            }
         } else if !self.owed.is_empty() {
             let uid = *cx.chance.pick(&self.owed);
-            self.attempt(cx, vec![uid], Want::Next(1), 1);
+            self.attempt(cx, Ask::Next { uid, count: 1 }, 1);
+        }
+    }
+
+    fn wish(&self, cx: &mut Cx<'_>) -> Ask {
+        let hot = cx.chance.permille(500) && !self.setup.hot.is_empty();
+        let any = cx.chance.between(0..u64::from(self.setup.uids)) as u32;
+        let uid = if hot { *cx.chance.pick(&self.setup.hot) } else { any };
+        let few = if cx.chance.permille(800) { 1 } else { self.setup.count };
+        let count = cx.chance.between(1..u64::from(few) + 1) as u32;
+        match cx.chance.index(10) {
+            0 => Ask::Current(self.several(cx, uid).into()),
+            1 | 2 => Ask::Each(self.several(cx, uid).into()),
+            _ => Ask::Next { uid, count },
         }
     }
 
@@ -126,22 +154,32 @@ impl Client {
         uids
     }
 
-    fn attempt(&mut self, cx: &mut Cx<'_>, uids: Vec<u32>, want: Want, left: u32) {
+    fn attempt(&mut self, cx: &mut Cx<'_>, ask: Ask, left: u32) {
+        let uids = match &ask {
+            Ask::Next { uid, .. } | Ask::Advance { uid, .. } => vec![*uid],
+            Ask::Each(uids) | Ask::Current(uids) => uids.to_vec(),
+        };
         let places = self.places(cx, uids[0]);
         let to = *cx.chance.pick(&places);
-        self.next += 1;
+        let line = match self.lines.entry(to) {
+            Entry::Occupied(line) => line.into_mut(),
+            Entry::Vacant(free) => {
+                self.streams += 1;
+                free.insert(Line::open(cx, to, self.streams, &self.shared))
+            }
+        };
         let floors = uids.iter().map(|&uid| cx.checker.asks(uid)).collect();
-        let attempt = Attempt { uids: uids.clone(), want, floors, to, left, open: true };
-        self.attempts.insert(self.next, attempt);
-        let known = self.table.as_ref().map(|table| table.version);
-        cx.send(to, Packet::Ask { id: self.next, uids, want, known });
+        // Too many are under way there: the next wish may go elsewhere.
+        let Ok(waits) = line.ask(cx, ask.clone()) else { return };
+        self.next += 1;
+        self.attempts.insert(self.next, Attempt { ask, uids, floors, to, waits, left, open: true });
         cx.tick_in(200 * MILLI..800 * MILLI, Tick::Late(self.next));
     }
 
     /// Where its table says, or any.
     fn places(&mut self, cx: &mut Cx<'_>, uid: u32) -> Vec<Place> {
-        let table = self.table.as_deref();
-        let owner = table.and_then(|table| {
+        let (_, table) = self.shared.board.table();
+        let owner = table.as_deref().and_then(|table| {
             let owner = table.owner(table.section(Uid::new(uid)))?;
             table.nodes.get(owner.node as usize).map(|node| node.name.as_str())
         });
@@ -152,29 +190,66 @@ impl Client {
         }
     }
 
-    fn again(&mut self, cx: &mut Cx<'_>, attempt: Attempt) {
-        if attempt.left > 0 {
-            self.attempt(cx, attempt.uids, attempt.want, attempt.left - 1);
+    /// It asks again. Half of the time it waits for the answer all the same, which must then be right; now and then it makes a new
+    /// connection.
+    fn late(&mut self, cx: &mut Cx<'_>, id: u64) {
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| attempt.open) else { return };
+        attempt.open = false;
+        let (ask, to, left) = (attempt.ask.clone(), attempt.to, attempt.left);
+        if cx.chance.permille(500) {
+            self.attempts.remove(&id);
+        }
+        if cx.chance.permille(100) {
+            self.streams += 1;
+            if let Some(line) = self.lines.get_mut(&to) {
+                line.redial(cx, self.streams);
+            }
+            self.look(cx);
+        }
+        self.again(cx, ask, left);
+    }
+
+    fn again(&mut self, cx: &mut Cx<'_>, ask: Ask, left: u32) {
+        if left > 0 {
+            self.attempt(cx, ask, left - 1);
         }
     }
 
-    fn told(&mut self, cx: &mut Cx<'_>, id: u64, told: &Told) {
-        let Some(attempt) = self.attempts.remove(&id) else { return };
-        match told {
-            Told::Granted { .. } | Told::Each(_) => {
-                let asked = attempt.uids.iter().zip(&attempt.floors);
-                for ((&uid, &floor), granted) in asked.zip(told.granted()) {
-                    cx.checker.granted(cx.at, uid, floor, granted);
-                    self.owed.retain(|owed| *owed != uid);
+    /// Takes what has been answered.
+    fn look(&mut self, cx: &mut Cx<'_>) {
+        let attempts = self.attempts.iter_mut();
+        let told: Vec<_> = attempts.filter_map(|(&id, one)| Some((id, one.waits.look()?))).collect();
+        for (id, told) in told {
+            if let Some(attempt) = self.attempts.remove(&id) {
+                self.told(cx, attempt, told);
+            }
+        }
+    }
+
+    fn told(&mut self, cx: &mut Cx<'_>, attempt: Attempt, told: Result<Told, Fault>) {
+        let asked = attempt.uids.iter().zip(&attempt.floors);
+        match (told, &attempt.ask) {
+            (Ok(Told::Granted(granted)), _) => {
+                cx.checker.granted(cx.at, attempt.uids[0], attempt.floors[0], granted);
+                self.owed.retain(|owed| *owed != attempt.uids[0]);
+            }
+            (Ok(Told::Numbers(bounds)), Ask::Current(_)) => {
+                for ((&uid, &floor), bound) in asked.zip(bounds) {
+                    cx.checker.bounded(cx.at, uid, floor, bound);
                 }
             }
-            &Told::Bound(bound) => {
-                cx.checker.bounded(cx.at, attempt.uids[0], attempt.floors[0], bound);
+            (Ok(Told::Numbers(numbers)), _) => {
+                for ((&uid, &floor), number) in asked.zip(numbers) {
+                    cx.checker.numbered(cx.at, uid, floor, number);
+                }
             }
-            Told::NotOwner | Told::Unavailable => {
-                // It may go round in a few milliseconds: a table came with the refusal, or the next node knows better.
+            (Err(Fault::Regression { uid, got, known }), _) => {
+                cx.checker.refused(cx.at, uid.get(), got, known);
+            }
+            // It may go round in a few milliseconds: a table came with the refusal, or the next node knows better.
+            (Ok(Told::Advanced) | Err(_), _) => {
                 if attempt.open && (attempt.left > 4 || cx.chance.permille(300)) {
-                    self.again(cx, attempt);
+                    self.again(cx, attempt.ask, attempt.left);
                 }
             }
         }

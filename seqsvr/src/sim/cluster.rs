@@ -23,6 +23,7 @@ use crate::arbiter::config::ArbiterConfig;
 use crate::arbiter::core::{ArbiterRules, Seed};
 use crate::arbiter::health::HealthRules;
 use crate::arbiter::plan::{Balance, Policy};
+use crate::client::LimitsConfig;
 use crate::flaws::{Flaw, Flaws};
 use crate::replica::config::PeersConfig;
 use crate::routing::Order;
@@ -168,6 +169,8 @@ impl Cluster {
             hot: vec![0, SECTION_SIZE * new.shape.sections - 1],
             count: new.shape.count,
             pause: 60 * MILLI,
+            answer: Duration::from_millis(LimitsConfig::default().answer_ms) / new.speed(),
+            flaws: new.shape.flaws,
         };
         new.callers = (0..new.shape.callers)
             .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))

@@ -290,6 +290,11 @@ impl Faults {
     fn callers(&mut self, cluster: &mut Cluster) {
         let place = *cluster.world.chance.pick(&cluster.allocs.clone());
         let only_callers = cluster.world.chance.permille(500);
+        self.divide(cluster, place, only_callers);
+    }
+
+    /// Cuts a process off from callers only, or from all but callers.
+    fn divide(&mut self, cluster: &mut Cluster, place: Place, only_callers: bool) {
         let first_caller = cluster.callers[0];
         let others = (0..cluster.world.count()).filter(|&other| (other >= first_caller) == only_callers);
         self.cut(cluster, others.flat_map(|other| [(place, other), (other, place)]).collect());

@@ -6,6 +6,7 @@ use crate::arbiter::core::{Change, Probe};
 use crate::ids::{Epoch, Granted};
 use crate::replica::{Answer, Question};
 use crate::routing::Table;
+use crate::rpc::v1;
 use crate::store::{Address, Owner};
 use std::sync::Arc;
 
@@ -27,31 +28,20 @@ pub(crate) enum Packet {
     Question { id: u64, to: Option<Address>, question: Question },
     /// From a replica.
     Answer { id: u64, answer: Answer },
-    /// From a caller to an AllocSvr: of one uid, or one number for each of several.
-    Ask { id: u64, uids: Vec<u32>, want: Want, known: Option<Epoch> },
-    /// From a caller whose deadline has come: it waits no longer.
-    Cancel { id: u64 },
+    /// From a caller to an AllocSvr, on that stream.
+    Ask { stream: u64, frame: v1::StreamRequest },
+    /// From a caller that has ended a stream: it waits for nothing of it any more.
+    Ended { stream: u64 },
     /// From people to an AllocSvr: stop in good order.
     Leave,
     /// From an AllocSvr to a caller, with the table when the caller's is older.
-    Told { id: u64, told: Told, table: Option<Arc<Table>> },
+    Told { stream: u64, id: u64, told: Told, table: Option<Arc<Table>> },
     /// From an arbiter to an AllocSvr.
     Probe { id: u64 },
     /// From an AllocSvr to an arbiter.
     Probed { id: u64, probe: Probe },
     /// From people to an arbiter.
     Change { id: u64, change: Change },
-}
-
-/// What a caller wants for a uid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Want {
-    /// So many numbers.
-    Next(u32),
-    /// One number for each of the uids.
-    Each,
-    /// An upper bound of what was handed out.
-    Current,
 }
 
 /// What a caller is told.
@@ -61,8 +51,8 @@ pub(crate) enum Told {
     Granted { first: u64, last: u64, epoch: Epoch },
     /// One number for each uid, in the order of the question.
     Each(Vec<Granted>),
-    /// An upper bound.
-    Bound(u64),
+    /// An upper bound for each uid.
+    Bounds(Vec<u64>),
     /// Somebody else owns the uid.
     NotOwner,
     /// Not now: no lease, a gained section still waits, or the ceiling cannot be raised.
@@ -75,7 +65,7 @@ impl Told {
         match self {
             &Self::Granted { first, last, epoch } => vec![Granted { first, last, epoch }],
             Self::Each(each) => each.clone(),
-            Self::Bound(_) | Self::NotOwner | Self::Unavailable => Vec::new(),
+            Self::Bounds(_) | Self::NotOwner | Self::Unavailable => Vec::new(),
         }
     }
 }
@@ -113,6 +103,10 @@ pub(crate) enum Tick {
     LeaseOver,
     /// A caller: ask for something.
     Next,
+    /// A caller: the connection to that AllocSvr takes frames.
+    Write(Place),
+    /// A caller: its questions have become older.
+    Age,
     /// An arbiter: a probe was not answered in time.
     Missed(u64),
 }

@@ -211,6 +211,10 @@ impl Replacer {
             Err(ChangeError::Outbid(higher)) => life.ballot = life.ballot.max(higher),
             // It may have been cut off before enough had it.
             Err(ChangeError::Newer(newer)) => return self.carry(cx, Arc::clone(&newer), newer),
+            // Who slept through the change before is brought up to date, as by an arbiter that finds stores halted.
+            Err(ChangeError::Unavailable(_)) if current != next => {
+                return self.carry(cx, Arc::clone(&current), current);
+            }
             Err(ChangeError::Unavailable(_)) => {}
             Err(ChangeError::Layouts(why)) => unreachable!("all are set up alike: {why}"),
         }

@@ -5,32 +5,60 @@ use std::time::Duration;
 
 use super::Place;
 use super::memory::{Memory, Take};
-use super::message::{Told, Want};
+use super::message::Told;
 use crate::clock::Moment;
 use crate::ids::{Epoch, Granted, SectionId};
+use crate::rpc::v1::{self, stream_request::Call};
+
+/// What a caller wants for a uid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Want {
+    /// So many numbers.
+    Next(u32),
+    /// One number for each of the uids.
+    Each,
+    /// An upper bound of what was handed out for each of the uids.
+    Current,
+}
 
 /// A request that has arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) from: Place,
+    /// On which of its streams.
+    pub(super) stream: u64,
     pub(super) id: u64,
     /// One, but for a call for several.
     pub(super) uids: Vec<u32>,
     pub(super) want: Want,
-    pub(super) known: Option<Epoch>,
+    /// The table that the caller goes by.
+    pub(super) known: Epoch,
     /// Of a call for several: the numbers of the first ones.
     pub(super) taken: Vec<Granted>,
 }
 
 impl Request {
+    /// What a frame asks; `None`: nothing that is simulated.
+    pub(super) fn read(from: Place, stream: u64, frame: v1::StreamRequest) -> Option<Self> {
+        let (uids, want, route) = match frame.call? {
+            Call::Next(v1::NextRequest { uid, count, route }) => (vec![uid], Want::Next(count), route),
+            Call::NextEach(v1::NextEachRequest { uids, route }) => (uids, Want::Each, route),
+            Call::Current(v1::CurrentRequest { uids, route }) => (uids, Want::Current, route),
+            Call::Advance(_) => return None,
+        };
+        let v1::Route { term, version, .. } = route.unwrap_or_default();
+        let known = Epoch { term, version };
+        Some(Self { from, stream, id: frame.id, uids, want, known, taken: Vec::new() })
+    }
+
     /// Takes what it wants, as far as that goes without a raise. A call for several uids that are not all served takes nothing.
     pub(super) fn take(&mut self, memory: &mut Memory) -> Option<Told> {
         let first = self.uids[0];
         Some(match self.want {
-            Want::Current => match memory.bound(first) {
-                Some((_, bound)) => Told::Bound(bound),
-                None => Told::NotOwner,
-            },
+            Want::Current => {
+                let bounds = self.uids.iter().map(|&uid| Some(memory.bound(uid)?.1));
+                bounds.collect::<Option<_>>().map_or(Told::NotOwner, Told::Bounds)
+            }
             Want::Next(count) => match memory.take(first, count) {
                 Take::Granted(granted) => granted.into(),
                 Take::NotServed => Told::NotOwner,

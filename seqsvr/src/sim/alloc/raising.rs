@@ -26,11 +26,12 @@ impl Alloc {
         targets: &[Ceiling],
         outcomes: Vec<Result<u64, RaiseError>>,
     ) {
+        let flaws = self.setup.access.flaws;
         let mut lost = Vec::new();
         let mut failed = false;
         let Some(life) = &mut self.life else { return };
         for (target, outcome) in targets.iter().zip(outcomes) {
-            match after(*target, outcome) {
+            match after(*target, outcome, flaws) {
                 After::Confirmed(max) => life.memory.confirm(owner, Ceiling { max, ..*target }),
                 After::Lost { .. } => lost.push(target.section),
                 After::Again { to, .. } => {

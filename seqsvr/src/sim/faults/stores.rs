@@ -103,7 +103,8 @@ impl Faults {
         }
     }
 
-    /// To half or twice as long as it was at first, or back. Who does that may end while the earlier lease is still held.
+    /// To half or twice as long as it was at first, or back. Often while an AllocSvr that callers reach does not hear of it.
+    /// Who does that may end while the earlier lease is still held.
     pub(super) fn lease(&mut self, cluster: &mut Cluster) {
         let (members, sizes) = (cluster.members(), cluster.shape.sizes);
         let Some(replacer) = Self::idle(cluster).filter(|_| cluster.shape.spares > 0) else { return };
@@ -112,7 +113,11 @@ impl Faults {
             return;
         }
         let first = cluster.shape.lease;
-        let lease = *cluster.world.chance.pick(&[first / 2, first, first * 2]);
+        let lease = *cluster.world.chance.pick(&[first / 2, first / 2, first, first * 2, first * 2]);
+        if cluster.world.chance.permille(500) {
+            let deaf = *cluster.world.chance.pick(&cluster.allocs.clone());
+            self.divide(cluster, deaf, false);
+        }
         self.begin(cluster, replacer, Task::Lease(lease));
         if cluster.world.chance.permille(400) {
             self.later(cluster, 2 * SECOND, Next::Fail(replacer));
