@@ -101,3 +101,29 @@ async fn both_sets_of_colours_can_be_read() {
         window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
     }
 }
+
+#[tokio::test]
+async fn the_description_of_the_interface_fits_a_phone_and_its_links_lead_somewhere() {
+    let world = World::start().await;
+    let window = world.window().await;
+    window.size(390, 844).await;
+    for path in ["/docs", "/docs/websocket"] {
+        window.goto(&world.at(path)).await;
+        window.until("document.querySelectorAll('h2').length > 5").await;
+        window.until("document.documentElement.scrollWidth === 390").await;
+        let lost =
+            "return JSON.stringify([...document.querySelectorAll('a[href^=\"#\"]')].map((link) => link.hash)
+            .filter((hash) => document.querySelectorAll('#' + CSS.escape(hash.slice(1))).length !== 1));";
+        assert_eq!(window.run(lost).await, "[]", "{path}");
+        // The chat's own page does not scroll; these do.
+        window.run("scrollTo(0, 1000)").await;
+        window.until("scrollY === 1000").await;
+    }
+    for theme in ["light", "dark"] {
+        window
+            .run(&format!("localStorage.setItem('theme', '{theme}'); dispatchEvent(new Event('theme'))"))
+            .await;
+        let ground = if theme == "light" { "rgb(255, 255, 255)" } else { "rgb(20, 24, 26)" };
+        window.until(&format!("getComputedStyle(document.body).backgroundColor === '{ground}'")).await;
+    }
+}
