@@ -9,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::comeback::{Comeback, Event, Step};
+use super::comeback::{Bid, Comeback, Event, Step};
 use super::config::PeersConfig;
 use super::identity::Identity;
 use super::merge::LayoutsDiffer;
@@ -17,6 +17,7 @@ use super::message::{Answer, Copy, Question};
 use crate::clock;
 use crate::flaws::Flaws;
 use crate::rpc::security::{Call, SecurityError};
+use crate::store::Address;
 use crate::store::quorum::{Link, Remote, Sizes, SizesError};
 
 /// How long one replica may take to answer with a copy.
@@ -167,9 +168,11 @@ impl Peers {
         loop {
             match back.on(clock::now(), event)? {
                 Step::Vote(copy) => return Ok(copy),
-                Step::Ask(others) => {
+                Step::Ask(others, bid) => {
                     copies.extend(
-                        others.into_iter().map(|from| async move { (from, self.copy_of(from).await) }),
+                        others
+                            .into_iter()
+                            .map(|from| async move { (from, self.copy_after(from, bid).await) }),
                     );
                 }
             }
@@ -187,6 +190,15 @@ impl Peers {
             tracing::warn!("{addr} cannot be copied: {why}; {copied} of {needed} are; trying again");
         }
         Event::Answered { from, copy: copy.ok() }
+    }
+
+    async fn copy_after(&self, index: usize, bid: Option<Bid>) -> Result<Copy, String> {
+        if let Some(Bid { number, term }) = bid {
+            tracing::info!("{} is asked to promise term {term}", self.links[index].0);
+            // The copy tells whether it did.
+            let _ = self.links[index].1.call(Address { number, member: 0 }, Question::Promise { term }).await;
+        }
+        self.copy_of(index).await
     }
 
     async fn copy_of(&self, index: usize) -> Result<Copy, String> {

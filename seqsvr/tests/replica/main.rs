@@ -4,11 +4,13 @@ mod process;
 mod refusals;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use process::{Place, refusal};
 use seqsvr::replica::message::Raised;
 use seqsvr::replica::{Answer, Question};
+use seqsvr::routing::Table;
 use seqsvr::store::quorum::Link;
 use seqsvr::store::{Ceiling, Layout, Owner};
 use seqsvr::{Epoch, SectionId};
@@ -136,6 +138,14 @@ async fn a_lost_replica_comes_back_with_what_the_others_have() {
         let ceilings = vec![Ceiling { section: SectionId::new(version as u32), max: 1_000 * version }];
         link.ask(Question::Raise { owner: owner(version), ceilings }).await.unwrap();
     }
+    // One has a table, the other has promised a higher term to an arbiter that may not know it.
+    let version = Epoch { term: 5, version: 1 };
+    let (nodes, assignments) = (Vec::new(), Vec::new());
+    let table = Table { set: 0, version, section_size: 100_000, uids: 0..=u32::MAX, nodes, assignments };
+    let table = Arc::new(table);
+    assert_eq!(others[0].link().ask(Question::Write(Arc::clone(&table))).await, Ok(Answer::Written));
+    let promised = others[1].link().ask(Question::Promise { term: 20 }).await;
+    assert_eq!(promised, Ok(Answer::Promised(None)));
     let addrs = others.each_ref().map(|replica| format!("\"{}\"", replica.addr)).join(", ");
     let lost = Place::new("s3", &format!("[peers]\nreplicas = [{addrs}]\nsettle_ms = 1000"));
     let line = refusal(&lost, &["--init"]);
@@ -146,6 +156,11 @@ async fn a_lost_replica_comes_back_with_what_the_others_have() {
     let older = link.ask(Question::Raise { owner: owner(1), ceilings: vec![to(1, 2_000)] }).await;
     assert_eq!(older, Ok(Answer::Raised(vec![Raised::NotOwner(owner(2).epoch)])));
     assert_eq!(claim(&link, 9, owner(3)).await, [to(1, 1_000), to(2, 2_000)]);
+    let of_that_term = Arc::new(Table { version: Epoch { term: 20, version: 1 }, ..(*table).clone() });
+    for replica in others.iter().chain([&replica]) {
+        let outranked = replica.link().ask(Question::Write(Arc::clone(&of_that_term))).await;
+        assert_eq!(outranked, Ok(Answer::Outranked(21)), "{}", replica.addr);
+    }
 }
 
 /// Ports for replicas that must know one another before any of them runs.

@@ -36,7 +36,7 @@ impl Faults {
         caller
     }
 
-    /// Never more at once than leave N - W + 1 to copy from. The caller, if there is one, does not find it again for a while.
+    /// Never more at once than leave N - W + 1 to copy from, and W - 1 others to promise. The caller, if there is one, does not find it again for a while.
     pub(super) fn lose_now(&mut self, cluster: &mut Cluster, place: Place, caller: Option<Place>) {
         let members = cluster.members();
         let missing = self.missing(cluster, &members);
@@ -67,7 +67,8 @@ impl Faults {
         let (n, w) = (cluster.shape.sizes.n(), cluster.shape.sizes.w());
         let replacers = cluster.replacers.clone();
         let changing = replacers.into_iter().any(|one| cluster.task(one).is_some_and(|task| task.is_some()));
-        if changing { (n - w).min(w - 1) } else { w - 1 }
+        let most = (w - 1).min(n - w + 1);
+        if changing { most.min(n - w) } else { most }
     }
 
     /// In half of the cases the old one is dead; else it lives on, and may not hear of it. Often while an AllocSvr reaches the old one
