@@ -123,6 +123,17 @@ pub enum RestoreError {
     /// Somebody could hand out numbers meanwhile.
     #[error("an arbiter acts on these stores; stop all arbiters and AllocSvrs of the Set first")]
     Acting,
+    /// Another Set hands out their numbers.
+    #[error(
+        "the backup is of the uids {} to {}, and the Set has {} to {} by now: it gave the others to another Set after the backup was          taken (`seqsvr store give`), which hands out their numbers. Nothing was restored. Restore a backup that was taken since, or          take one of these stores as they are (`seqsvr backup`) and restore that with an --ahead that is large enough",
+        backup.start(), backup.end(), set.start(), set.end()
+    )]
+    Given {
+        /// The uids of the backup.
+        backup: RangeInclusive<u32>,
+        /// Those that the Set has left.
+        set: RangeInclusive<u32>,
+    },
     /// The sum is no ceiling.
     #[error("--ahead {0} takes a ceiling above {MAX_CEILING}, the largest; give a smaller one")]
     TooFar(u64),
@@ -164,6 +175,11 @@ pub async fn restore(
     }
     if let Some(tables) = tables {
         let before = tables.read(&Mark::default(), std::time::Duration::ZERO).await?;
+        if let (Some(bounds), Some(table)) = (&before.bounds, &backup.table)
+            && (table.uids.start() < bounds.uids.start() || table.uids.end() > bounds.uids.end())
+        {
+            return Err(RestoreError::Given { backup: table.uids.clone(), set: bounds.uids.clone() });
+        }
         if there.is_used() && before.acting.is_some_and(|ago| ago < SILENT) {
             return Err(RestoreError::Acting);
         }

@@ -6,6 +6,8 @@ use super::*;
 use crate::replica::message::Description;
 use crate::store::{StoresConfig, Terms};
 
+mod repeated;
+
 const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
 
 fn terms() -> Terms {
