@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqsvr::client::ClientConfigError;
+use seqsvr_client::ClientConfigError;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -75,7 +75,7 @@ pub enum BootError {
     Store(#[from] StoreError),
     /// The ceilings of the sequences cannot be opened.
     #[error("the sequence file cannot be opened: {0}")]
-    Sections(#[from] seqsvr::store::StoreError),
+    Sections(#[from] seqsvr_core::store::StoreError),
     /// The numbers of users and groups cannot be issued.
     #[error(transparent)]
     Ids(#[from] crate::seq::OpenError),
@@ -92,7 +92,7 @@ pub enum BootError {
     },
     /// The sequences cannot be served.
     #[error("the sequence service cannot start: {0}")]
-    Sequence(#[from] seqsvr::OpenError),
+    Sequence(#[from] seqsvr_core::OpenError),
     /// The cluster's client configuration cannot be used.
     #[error("[sequence] client_config: {0}")]
     Cluster(#[from] ClientConfigError),

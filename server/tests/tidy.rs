@@ -82,14 +82,14 @@ fn foreign_crates_stay_in_their_layer() {
     let may = |layer: &str, krate: &str| match krate {
         "axum" | "tower_http" | "utoipa" => layer == "http",
         "sqlx" | "rusqlite" => layer == "store",
-        "seqsvr" => layer == "seq",
+        "seqsvr_core" | "seqsvr_client" | "seqsvr_issuer" => layer == "seq",
         _ => true,
     };
     for (layer, _) in LAYERS {
         for path in layer_files(layer) {
-            // Connections are the one thing that the two programs share.
-            let text = read(&path).replace("seqsvr::net::", "");
-            for krate in ["axum", "tower_http", "utoipa", "sqlx", "rusqlite", "seqsvr"] {
+            let text = read(&path);
+            let layered = ["axum", "tower_http", "utoipa", "sqlx", "rusqlite"];
+            for krate in layered.into_iter().chain(["seqsvr_core", "seqsvr_client", "seqsvr_issuer"]) {
                 assert!(
                     may(layer, krate) || !text.contains(&format!("{krate}::")),
                     "{}: {layer} must not use {krate}",
@@ -130,9 +130,9 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     prose.flat_map(|part| part.split('`').skip(1).step_by(2))
 }
 
-/// Whether `span` is a file or folder of a crate: `server/src/http`, `seqsvr/tests/faults.rs`.
+/// Whether `span` is a file or folder of a crate: `server/src/http`, `seqsvr/core/tests/faults.rs`.
 fn is_path(span: &str) -> bool {
-    let crates = ["server", "seqsvr", "client", "web", "trials", "xtask"];
+    let crates = ["server", "seqsvr", "client", "process", "web", "trials", "test-support", "xtask"];
     span.split_once('/')
         .is_some_and(|(first, rest)| crates.contains(&first) && !rest.contains([' ', '*', '{']))
 }

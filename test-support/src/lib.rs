@@ -1,3 +1,5 @@
 //! What the tests and measurements of several crates need. No service depends on it.
 
 pub mod ports;
+pub mod servers;
+pub mod until;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seqsvr::Embedded;
-use seqsvr::client::{Client, ClientConfig, ClusterSequencer};
-use seqsvr::store::sqlite::SqliteSections;
+use seqsvr_client::{Client, ClientConfig, ClusterSequencer};
+use seqsvr_core::Embedded;
+use seqsvr_core::store::sqlite::SqliteSections;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
@@ -31,11 +31,11 @@ pub async fn sequencer(config: &Config) -> Result<Sequences, BootError> {
 async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     let file = config.storage.file()?.with_file_name("sequence.db");
     let sections = SqliteSections::open(&file).await?;
-    let options = seqsvr::Options {
+    let options = seqsvr_core::Options {
         section_size: config.sequence.section_size,
         step: config.sequence.step,
         limit: MessageId::MAX.get(),
-        ..seqsvr::Options::default()
+        ..seqsvr_core::Options::default()
     };
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }

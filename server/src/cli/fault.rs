@@ -1,6 +1,6 @@
 //! Which failures are the fault of the command line or the configuration; how they are told is the same for every program.
 
-pub use seqsvr::process::Fault;
+pub use tidemark_process::Fault;
 
 use crate::boot::BootError;
 use crate::config::ConfigError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 
 use super::{Fault, progress};
 use crate::boot::{self, BootError, Storage};

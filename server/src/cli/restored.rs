@@ -1,7 +1,7 @@
 //! `tidemark restored`: to be run after files or a database were put back, before serving.
 
 use clap::Args;
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 
 use super::Fault;
 use crate::boot::{self, BootError, Storage};

@@ -7,7 +7,17 @@ use super::ConfigError;
 use super::names::did_you_mean;
 
 /// The crates of this project: their lines are kept free of what must not be in a log, at every level.
-pub const OWN_CRATES: [&str; 4] = ["tidemark", "tidemark_web", "tidemark_client", "seqsvr"];
+pub const OWN_CRATES: [&str; 9] = [
+    "tidemark",
+    "tidemark_web",
+    "tidemark_client",
+    "tidemark_process",
+    "seqsvr",
+    "seqsvr_core",
+    "seqsvr_rpc",
+    "seqsvr_client",
+    "seqsvr_issuer",
+];
 
 /// Libraries that write lines, too. Below `info` they print whatever passes through them, so that is never shown.
 const LIBRARIES: [&str; 14] = [
@@ -135,7 +145,7 @@ mod tests {
             "tidemark",
             "info,tidemark::http[request]=trace",
             "",
-            "seqsvr::client=debug,info",
+            "seqsvr_client=debug,info",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }

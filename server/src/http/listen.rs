@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
-use seqsvr::net::Attended;
+use seqsvr_rpc::net::Attended;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::limits::ClientNetwork;

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seqsvr::issuer::repository::{MemoryRepository, Repository, SqliteRepository, Values};
-use seqsvr::issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
-use seqsvr::issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
+use seqsvr_issuer::repository::{MemoryRepository, Repository, SqliteRepository, Values};
+use seqsvr_issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
+use seqsvr_issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
 
 use super::NumberError;
 use crate::domain::{GroupId, Uid};

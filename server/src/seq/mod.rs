@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use seqsvr::{NextError, Refusal, Sequencer};
+use seqsvr_core::{NextError, Refusal, Sequencer};
 
 use tracing::warn;
 
@@ -69,7 +69,7 @@ impl Numbers {
     /// The next number of each of these sequences, larger than all before it (S1, I6), asked for at once and waited for at most
     /// `patience`. They stand in the order of `uids`; a user that is there twice gets two, the later one larger.
     pub async fn each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<MessageId, NumberError>> {
-        let uids: Vec<_> = uids.iter().map(|uid| seqsvr::Uid::new(uid.0)).collect();
+        let uids: Vec<_> = uids.iter().map(|uid| seqsvr_core::Uid::new(uid.0)).collect();
         let numbers = self.sequencer.next_each(&uids, patience).await;
         numbers.into_iter().map(|number| MessageId::new(number?).ok_or(NumberError::Exhausted)).collect()
     }
@@ -83,7 +83,7 @@ impl Numbers {
     /// When a ceiling cannot be raised now; other sequences may have been advanced.
     pub async fn overtake(&self, newest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
         let advance =
-            |&(uid, id): &(Uid, MessageId)| self.sequencer.advance(seqsvr::Uid::new(uid.0), id.get());
+            |&(uid, id): &(Uid, MessageId)| self.sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get());
         for some in newest.chunks(AT_ONCE) {
             try_join_all(some.iter().map(advance)).await?;
             self.note_overtaken(some.len());

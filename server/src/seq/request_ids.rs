@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use seqsvr::issuer::clock::{Clock, ClockOptions, Guard};
-use seqsvr::issuer::machine::Fixed;
-use seqsvr::issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, Snowflake, SnowflakeOptions};
+use seqsvr_issuer::clock::{Clock, ClockOptions, Guard};
+use seqsvr_issuer::machine::Fixed;
+use seqsvr_issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, Snowflake, SnowflakeOptions};
 
 /// The ids cannot be made; the text says why.
 #[derive(Debug, thiserror::Error)]

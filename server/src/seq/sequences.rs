@@ -4,8 +4,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use seqsvr::client::ClusterSequencer;
-use seqsvr::{Embedded, Sequencer};
+use seqsvr_client::ClusterSequencer;
+use seqsvr_core::Sequencer;
+use seqsvr_core::alloc::Embedded;
 
 /// The sequences of the installation.
 #[derive(Clone)]

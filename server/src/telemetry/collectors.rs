@@ -8,8 +8,8 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use seqsvr::client::{Client, ClientMetrics};
-use seqsvr::{Embedded, RAISE_BUCKETS};
+use seqsvr_client::{Client, ClientMetrics};
+use seqsvr_core::alloc::{Embedded, RAISE_BUCKETS};
 
 use crate::queue::Queues;
 use crate::seq::{Numbers, Sequences};

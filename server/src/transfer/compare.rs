@@ -1,6 +1,6 @@
 //! Whether the sequence is ahead of the rows, as it must be, and what is done when it is not.
 
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 use tracing::warn;
 
 use super::error::TransferError;
@@ -86,7 +86,7 @@ pub async fn overtake_rows(
 
 /// Whether it had to be done.
 async fn overtake(sequencer: &dyn Sequencer, uid: Uid, newest: MessageId) -> Result<bool, TransferError> {
-    let uid = seqsvr::Uid::new(uid.0);
+    let uid = seqsvr_core::Uid::new(uid.0);
     let last = sequencer.current(uid).await?;
     if last >= newest.get() {
         return Ok(false);
@@ -100,8 +100,9 @@ async fn overtake(sequencer: &dyn Sequencer, uid: Uid, newest: MessageId) -> Res
 mod tests {
     use std::sync::Arc;
 
-    use seqsvr::store::Memory;
-    use seqsvr::{Embedded, Options};
+    use seqsvr_core::Options;
+    use seqsvr_core::alloc::Embedded;
+    use seqsvr_core::store::Memory;
 
     use super::*;
     use crate::domain::Timestamp;
@@ -137,7 +138,7 @@ mod tests {
         }
         let sequences = Embedded::open(ceilings, options.clone()).await.expect("opens");
         for (uid, newest) in [(19_950, 19_999), (19_999, 19_999), (20_050, 21_099), (50_000, 50_000)] {
-            let next = sequences.next(seqsvr::Uid::new(uid), 1).await.expect("granted").last;
+            let next = sequences.next(seqsvr_core::Uid::new(uid), 1).await.expect("granted").last;
             assert!(next > newest && next < newest + 20_000, "user {uid} got {next}");
         }
         let fresh = Embedded::open(Arc::new(Memory::new()), options).await.expect("opens");

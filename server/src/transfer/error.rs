@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqsvr::NextError;
+use seqsvr_core::NextError;
 
 use crate::store::StoreError;
 use crate::store::archive::RestoreError;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 
 use super::check::Checked;
 use super::error::TransferError;
@@ -42,7 +42,7 @@ pub async fn import(
 ) -> Result<u64, TransferError> {
     let stored = restore.begin(&checked.source).await?;
     for (uid, id) in checked.largest.values() {
-        sequencer.advance(seqsvr::Uid::new(uid.0), id.get()).await?;
+        sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get()).await?;
     }
     progress.set_message("importing");
     progress.set_length(checked.records);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 
 use super::check::Checked;
 use super::error::TransferError;
@@ -150,7 +150,7 @@ impl<'a> Mover<'a> {
         let mut there = self.to.append.copies(self.into, &named).await?.into_iter();
         let Some(count) = u32::try_from(fitting.len()).ok().filter(|count| *count > 0) else { return Ok(()) };
         // As many as may be needed; those that are not are a gap (I11).
-        let granted = self.to.sequencer.next(seqsvr::Uid::new(self.into.0), count).await?;
+        let granted = self.to.sequencer.next(seqsvr_core::Uid::new(self.into.0), count).await?;
         let mut numbers = granted.first..=granted.last;
         let mut rows = Vec::with_capacity(fitting.len());
         for (old, content) in fitting {

@@ -2,7 +2,7 @@
 //! time can have used (I14).
 
 use futures_util::future::try_join_all;
-use seqsvr::Sequencer;
+use seqsvr_core::Sequencer;
 
 use super::error::TransferError;
 
@@ -29,12 +29,12 @@ const AT_ONCE: usize = 1_000;
 pub async fn raise_all(sequencer: &dyn Sequencer, adjacent: u32) -> Result<usize, TransferError> {
     let first_of_each: Vec<u32> = (0..=u32::MAX).step_by(adjacent as usize).collect();
     for some in first_of_each.chunks(AT_ONCE) {
-        try_join_all(some.iter().map(|&first| raise(sequencer, seqsvr::Uid::new(first)))).await?;
+        try_join_all(some.iter().map(|&first| raise(sequencer, seqsvr_core::Uid::new(first)))).await?;
     }
     Ok(first_of_each.len())
 }
 
-async fn raise(sequencer: &dyn Sequencer, uid: seqsvr::Uid) -> Result<(), TransferError> {
+async fn raise(sequencer: &dyn Sequencer, uid: seqsvr_core::Uid) -> Result<(), TransferError> {
     let now = sequencer.current(uid).await?;
     Ok(sequencer.advance(uid, now + MARGIN).await?)
 }
@@ -43,8 +43,9 @@ async fn raise(sequencer: &dyn Sequencer, uid: seqsvr::Uid) -> Result<(), Transf
 mod tests {
     use std::sync::Arc;
 
-    use seqsvr::store::Memory;
-    use seqsvr::{Embedded, Options, Uid};
+    use seqsvr_core::alloc::Embedded;
+    use seqsvr_core::store::Memory;
+    use seqsvr_core::{Options, Uid};
 
     use super::*;
 

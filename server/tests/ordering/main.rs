@@ -104,7 +104,7 @@ async fn a_sequence_behind_the_rows_is_overtaken_without_a_refusal() {
             before.insist(ann, to(bob, n, "before")).await;
         }
         before.queues.stop().await;
-        world.sections = Arc::new(seqsvr::store::Memory::new());
+        world.sections = Arc::new(seqsvr_core::store::Memory::new());
 
         let after = world.start(options(queues)).await;
         // Cat's line is in order, Bob's and Ann's are behind: none may overtake the other.
@@ -139,7 +139,7 @@ async fn copies_owed_overtake_a_sequence_that_is_behind() {
     before.store.script([Fault::Pass, Fault::Stall]);
     before.insist(ann, to(bob, 6, "before the crash")).await;
     before.store.until_stalled(1).await;
-    world.sections = Arc::new(seqsvr::store::Memory::new());
+    world.sections = Arc::new(seqsvr_core::store::Memory::new());
 
     let after = world.start(options(4)).await;
     after.insist(ann, to(bob, 7, "after the crash")).await;
@@ -240,7 +240,7 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     let process = world.start(options(1)).await;
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)]).await.expect("made");
-    process.lines.advance(seqsvr::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
+    process.lines.advance(seqsvr_core::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
     let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
     process.messages.submit(ann, draft(1)).await.expect("accepted");
     assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));

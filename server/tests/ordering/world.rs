@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seqsvr::{Granted, NextError, Sequencer, TryNextError, Unavailable};
+use seqsvr_core::{Granted, NextError, Sequencer, TryNextError, Unavailable};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ pub(crate) fn name(n: u128) -> ClientId {
 pub(crate) struct World {
     pub(crate) rows: Arc<MemoryStore>,
     pub(crate) directory: Arc<MemoryDirectory>,
-    pub(crate) sections: Arc<seqsvr::store::Memory>,
+    pub(crate) sections: Arc<seqsvr_core::store::Memory>,
     pub(crate) uuids: Arc<AtomicU64>,
     pub(crate) ids: Ids,
 }
@@ -56,7 +56,7 @@ impl World {
         World {
             rows: Arc::new(MemoryStore::new()),
             directory,
-            sections: Arc::new(seqsvr::store::Memory::new()),
+            sections: Arc::new(seqsvr_core::store::Memory::new()),
             uuids: Arc::default(),
             ids: Ids::in_memory("a secret of the tests").await.expect("opens"),
         }
@@ -65,8 +65,9 @@ impl World {
     /// A "process" over what there is.
     pub(crate) async fn start(&self, options: Options) -> Process {
         let store = Arc::new(FaultyStore::new(self.rows.clone()));
-        let limits = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
-        let embedded = seqsvr::Embedded::open(self.sections.clone(), limits).await.expect("opens");
+        let limits = seqsvr_core::Options { limit: MessageId::MAX.get(), ..seqsvr_core::Options::default() };
+        let embedded =
+            seqsvr_core::alloc::Embedded::open(self.sections.clone(), limits).await.expect("opens");
         let questions = Questions::default();
         let refused = Refused::default();
         let lines =
@@ -142,27 +143,27 @@ pub(crate) type Refused = Arc<Mutex<HashSet<Uid>>>;
 
 /// Sequences that note what they are asked.
 struct Listening {
-    embedded: seqsvr::Embedded,
+    embedded: seqsvr_core::alloc::Embedded,
     questions: Questions,
     refused: Refused,
 }
 
 #[async_trait]
 impl Sequencer for Listening {
-    fn try_next(&self, uid: seqsvr::Uid, count: u32) -> Result<Granted, TryNextError> {
+    fn try_next(&self, uid: seqsvr_core::Uid, count: u32) -> Result<Granted, TryNextError> {
         self.embedded.try_next(uid, count)
     }
 
-    async fn next(&self, uid: seqsvr::Uid, count: u32) -> Result<Granted, NextError> {
+    async fn next(&self, uid: seqsvr_core::Uid, count: u32) -> Result<Granted, NextError> {
         self.embedded.next(uid, count).await
     }
 
-    async fn next_each(&self, uids: &[seqsvr::Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
+    async fn next_each(&self, uids: &[seqsvr_core::Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
         if !uids.is_empty() {
             self.questions.lock().expect("nothing panics while it is locked").push(uids.len());
         }
         let refused = self.refused.lock().expect("nothing panics while it is locked").clone();
-        let is_refused = |uid: &seqsvr::Uid| refused.contains(&Uid(uid.get()));
+        let is_refused = |uid: &seqsvr_core::Uid| refused.contains(&Uid(uid.get()));
         let served: Vec<_> = uids.iter().copied().filter(|uid| !is_refused(uid)).collect();
         let mut numbers = self.embedded.next_each(&served, patience).await.into_iter();
         if served.len() < uids.len() {
@@ -175,11 +176,11 @@ impl Sequencer for Listening {
         uids.iter().map(of).collect()
     }
 
-    async fn current(&self, uid: seqsvr::Uid) -> Result<u64, NextError> {
+    async fn current(&self, uid: seqsvr_core::Uid) -> Result<u64, NextError> {
         self.embedded.current(uid).await
     }
 
-    async fn advance(&self, uid: seqsvr::Uid, at_least: u64) -> Result<(), NextError> {
+    async fn advance(&self, uid: seqsvr_core::Uid, at_least: u64) -> Result<(), NextError> {
         self.embedded.advance(uid, at_least).await
     }
 }

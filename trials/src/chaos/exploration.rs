@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use seqsvr::sim::{Exploration, Found, explorations};
+use seqsvr_simulation::{Exploration, Found, explorations};
 
 use crate::{Failure, Result};
 

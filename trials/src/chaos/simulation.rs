@@ -8,7 +8,6 @@ use std::thread::{available_parallelism, scope};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use seqsvr::sim;
 
 use crate::{Failure, Result};
 
@@ -56,7 +55,7 @@ impl SimulationTrial {
                     return Ok(summary);
                 }
                 let seed = self.seed.wrapping_add(number);
-                let outcome = sim::run(seed, 0);
+                let outcome = seqsvr_simulation::run(seed, 0);
                 if let Some(broken) = outcome.broken {
                     stop.store(true, Ordering::Relaxed);
                     return Err((seed, broken));
@@ -86,7 +85,7 @@ impl SimulationTrial {
 
 fn tell(seed: u64, broken: &str, folder: &Path) -> Result<SimulationSummary> {
     let history = folder.join("history");
-    std::fs::write(&history, sim::run(seed, LINES).lines.join("\n"))?;
+    std::fs::write(&history, seqsvr_simulation::run(seed, LINES).lines.join("\n"))?;
     Err(Failure::new(format!(
         "seed {seed}: {broken}\nthe end of its history is in the file `history`; this seed alone with: \
          cargo xtask chaos sim --seed {seed} --minutes 0"

@@ -5,7 +5,8 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use seqsvr::store::{EtcdConfig, Stores, StoresConfig};
+use seqsvr_cluster::store::{Stores, StoresConfig};
+use seqsvr_etcd::EtcdConfig;
 use tidemark_test_support::ports::free_port;
 
 use super::etcd::EtcdMember;

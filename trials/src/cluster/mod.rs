@@ -12,9 +12,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use seqsvr::Uid;
-use seqsvr::client::{Client, ClientConfig};
-use seqsvr::store::Stores;
+use seqsvr_client::{Client, ClientConfig};
+use seqsvr_cluster::store::Stores;
+use seqsvr_core::Uid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 

@@ -1,6 +1,6 @@
 //! The chat server over a cluster: `[sequence] source = "cluster"`.
 
-use seqsvr::Uid;
+use seqsvr_core::Uid;
 use tidemark_client::{Draft, Http, RangeQuery, Recipient};
 use tidemark_trials::cluster::Cluster;
 use tidemark_trials::server::Server;

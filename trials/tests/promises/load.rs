@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use seqsvr::client::Client;
-use seqsvr::routing::Table;
-use seqsvr::{SectionId, Uid};
+use seqsvr_client::Client;
+use seqsvr_core::routing::Table;
+use seqsvr_core::{SectionId, Uid};
 use tidemark_trials::cluster::{Cluster, Policy, Shape};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use seqsvr::Uid;
-use seqsvr::client::Client;
+use seqsvr_client::Client;
+use seqsvr_core::Uid;
 use tidemark_test_support::ports::free_port;
 use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::Cluster;

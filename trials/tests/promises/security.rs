@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use futures_util::future::join_all;
-use seqsvr::Uid;
+use seqsvr_core::Uid;
 use tidemark_trials::cluster::{Cluster, Papers, Shape};
 
 use crate::papers;

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use seqsvr::Uid;
-use seqsvr::client::{CallError, Client, ClientConfig};
+use seqsvr_client::{CallError, Client, ClientConfig};
+use seqsvr_core::Uid;
 use tidemark_trials::cluster::{Cluster, Shape};
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! One routing table for all processes of a machine (S12): what one client process has learnt, the others use without asking.
 
-use seqsvr::Uid;
-use seqsvr::client::{Client, ClientConfig};
+use seqsvr_client::{Client, ClientConfig};
+use seqsvr_core::Uid;
 use tidemark_trials::cluster::Cluster;
 
 use crate::support::{altered, assert_says, program, refusal, seqsvr, shape};

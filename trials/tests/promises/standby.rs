@@ -1,9 +1,9 @@
 //! The policy of 1.0 (S10): one serves and the next stands by, roles swap when it dies, and clients with a static list find
 //! who serves with at most one wasted request.
 
-use seqsvr::client::Client;
-use seqsvr::routing::{Order, Table};
-use seqsvr::{SectionId, Uid};
+use seqsvr_client::Client;
+use seqsvr_core::routing::{Order, Table};
+use seqsvr_core::{SectionId, Uid};
 use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::{Cluster, Policy, Shape};
 

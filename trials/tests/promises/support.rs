@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use seqsvr::routing::Table;
+use seqsvr_core::routing::Table;
 use tidemark_trials::chaos::Load;
 use tidemark_trials::cluster::{Shape, Timing};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};

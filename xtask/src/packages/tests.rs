@@ -152,7 +152,7 @@ fn root() -> PathBuf {
 
 /// The Rust files of the workspace but this one.
 fn sources() -> Vec<PathBuf> {
-    let crates = ["client", "seqsvr", "server", "test-support", "trials", "web", "xtask"];
+    let crates = ["client", "process", "seqsvr", "server", "test-support", "trials", "web", "xtask"];
     let mut folders: Vec<_> = crates.map(|name| root().join(name)).into();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

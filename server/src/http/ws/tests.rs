@@ -155,9 +155,9 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
             NewAccount { name: name.into(), password_hash: String::new(), created_at: Timestamp(0) };
         assert!(directory.create_account(uid, account, None).await.expect("memory"), "the name is free");
     }
-    let sections = Arc::new(seqsvr::store::Memory::new());
-    let numbers = seqsvr::Options { limit: MessageId::MAX.get(), ..seqsvr::Options::default() };
-    let lines = Arc::new(seqsvr::Embedded::open(sections, numbers).await.expect("opens"));
+    let sections = Arc::new(seqsvr_core::store::Memory::new());
+    let numbers = seqsvr_core::Options { limit: MessageId::MAX.get(), ..seqsvr_core::Options::default() };
+    let lines = Arc::new(seqsvr_core::alloc::Embedded::open(sections, numbers).await.expect("opens"));
     let numbers = Numbers::new(lines, 100_000);
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
     let watermarks = Watermarks::new(store.clone(), 100);

@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::process::Stdio;
 
 use futures_util::{Stream, StreamExt};
-use seqsvr::rpc::issuer::v1 as issuer;
-use seqsvr::rpc::issuer::v1::issuer_server::{Issuer, IssuerServer};
-use seqsvr::rpc::v1;
-use seqsvr::rpc::v1::sequence_server::{Sequence, SequenceServer};
+use seqsvr_rpc::issuer_v1 as issuer;
+use seqsvr_rpc::issuer_v1::issuer_server::{Issuer, IssuerServer};
+use seqsvr_rpc::v1;
+use seqsvr_rpc::v1::sequence_server::{Sequence, SequenceServer};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use seqsvr::store::Memory;
-use seqsvr::{Embedded, Options, Sequencer, TryNextError, Uid};
+use seqsvr_core::alloc::Embedded;
+use seqsvr_core::store::Memory;
+use seqsvr_core::{Options, Sequencer, TryNextError, Uid};
 
 use super::Measured;
 use crate::bench::Context;

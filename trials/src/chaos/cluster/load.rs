@@ -4,8 +4,8 @@
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use seqsvr::Uid;
-use seqsvr::client::{CallError, Client};
+use seqsvr_client::{CallError, Client};
+use seqsvr_core::Uid;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seqsvr::client::Client;
+use seqsvr_client::Client;
 use tokio::time::Instant;
 
 pub use self::history::History;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::future::try_join_all;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use seqsvr::Uid;
+use seqsvr_core::Uid;
 use tempfile::TempDir;
 
 use super::{UIDS, lasting, touch};

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use seqsvr::Uid;
-use seqsvr::client::Client;
-use seqsvr::routing::Table;
+use seqsvr_client::Client;
+use seqsvr_core::Uid;
+use seqsvr_core::routing::Table;
 use tempfile::TempDir;
 use tokio::time::sleep;
 

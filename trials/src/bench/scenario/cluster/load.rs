@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost::Message;
-use seqsvr::replica::Answer;
-use seqsvr::rpc::v1::{StoreReply, store_reply};
-use seqsvr::store::postgres::PostgresSections;
-use seqsvr::store::sqlite::SqliteSections;
-use seqsvr::store::{Ceiling, Claimed, Layout, Owner, SectionStore};
-use seqsvr::{Epoch, SectionId};
+use seqsvr_core::store::message::Answer;
+use seqsvr_core::store::postgres::PostgresSections;
+use seqsvr_core::store::sqlite::SqliteSections;
+use seqsvr_core::store::{Ceiling, Claimed, Layout, Owner, SectionStore};
+use seqsvr_core::{Epoch, SectionId};
+use seqsvr_rpc::v1::{StoreReply, store_reply};
 use tempfile::TempDir;
 use tokio::time::sleep;
 

@@ -25,7 +25,7 @@ pub(super) use unary::Unary;
 
 use std::time::Duration;
 
-use seqsvr::Uid;
+use seqsvr_core::Uid;
 use tempfile::TempDir;
 
 use crate::Result;

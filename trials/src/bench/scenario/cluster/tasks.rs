@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use seqsvr::Uid;
-use seqsvr::client::Client;
+use seqsvr_client::Client;
+use seqsvr_core::Uid;
 
 use super::{Compared, UIDS, lasting};
 use crate::bench::Context;

@@ -53,7 +53,7 @@ pub(super) const WAYS: &[Way] = &[
 
 /// Floods the server at `address` in the way of this name, until it is ended or too much time has passed.
 pub(crate) async fn flood(name: &str, address: &str, token: &str) -> Result<()> {
-    seqsvr::process::allow_many_files();
+    tidemark_process::allow_many_files();
     let way = WAYS.iter().find(|way| way.name == name);
     let way = way.ok_or_else(|| Failure::new(format!("there is no flood called {name}")))?;
     let victim = Victim { address: address.to_owned(), token: token.to_owned() };

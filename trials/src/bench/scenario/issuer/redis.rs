@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
-use seqsvr::issuer::repository::{Repository, SqliteRepository};
-use seqsvr::issuer::{Counter, Issuer, RedisOptions};
+use seqsvr_issuer::repository::{Repository, SqliteRepository};
+use seqsvr_issuer::{Counter, Issuer, RedisOptions};
 use tempfile::TempDir;
 
 use super::TAG;

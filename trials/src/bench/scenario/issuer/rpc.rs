@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use seqsvr::rpc::issuer::v1;
-use seqsvr::rpc::issuer::v1::issuer_client::IssuerClient;
+use seqsvr_rpc::issuer_v1 as v1;
+use seqsvr_rpc::issuer_v1::issuer_client::IssuerClient;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};

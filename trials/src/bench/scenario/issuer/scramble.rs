@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use seqsvr::issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
-use seqsvr::issuer::{Range, Tag};
+use seqsvr_issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
+use seqsvr_issuer::{Range, Tag};
 
 use super::TAG;
 use crate::bench::Context;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use seqsvr::issuer::{Counter, Issuer, SegmentOptions};
+use seqsvr_issuer::{Counter, Issuer, SegmentOptions};
 
 use super::TAG;
 use crate::Result;

@@ -5,10 +5,10 @@ use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seqsvr::issuer::clock::{Clock, ClockOptions, Guard};
-use seqsvr::issuer::machine::Fixed;
-use seqsvr::issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, Snowflake, SnowflakeOptions};
-use seqsvr::issuer::{Counter, Issuer};
+use seqsvr_issuer::clock::{Clock, ClockOptions, Guard};
+use seqsvr_issuer::machine::Fixed;
+use seqsvr_issuer::snowflake::{Bits, DEFAULT_EPOCH, Layout, Snowflake, SnowflakeOptions};
+use seqsvr_issuer::{Counter, Issuer};
 
 use super::TAG;
 use crate::bench::Context;

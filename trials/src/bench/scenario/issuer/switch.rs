@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use hdrhistogram::Histogram;
-use seqsvr::issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
-use seqsvr::issuer::{Counter, Issuer, SegmentOptions, Tag};
+use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+use seqsvr_issuer::{Counter, Issuer, SegmentOptions, Tag};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::bench::Context;

@@ -1,0 +1,223 @@
+//! Where requests of one Set are answered: the newest view, the clock, and what is counted. Owns no task; the shell
+//! changes the view and the deadline, the services in `rpc` answer through it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use tokio::time::{Instant, timeout_at};
+
+use super::node::Waiting;
+use super::view::{Cause, Denied, View};
+use seqsvr_core::alloc::metrics::{Counters, Metrics};
+use seqsvr_core::clock::Moment;
+use seqsvr_core::config::Options;
+use seqsvr_core::ids::SectionId;
+
+/// What reads the clock.
+pub(crate) type Clock = fn() -> Moment;
+
+/// See the module.
+pub struct Hall {
+    /// The number of the Set.
+    pub(crate) set: u32,
+    /// The name of this node.
+    pub(crate) node: String,
+    /// This life of it.
+    pub(crate) incarnation: u64,
+    pub(super) options: Options,
+    pub(super) view: ArcSwap<View>,
+    pub(super) clock: Clock,
+    pub(super) counters: Arc<Counters>,
+    /// Numbers handed out by tenures that have ended.
+    pub(super) retired: AtomicU64,
+    pub(super) tally: Tally,
+    /// The tables are being read: until this moment, in nanoseconds.
+    pub(super) hears_until: AtomicU64,
+    /// Since when they have been read without a break of a lease's length.
+    pub(super) hears_since: AtomicU64,
+    /// How many sections are given to this process, and what of that is not served yet.
+    pub(super) given: ArcSwap<Given>,
+    /// Why the last claim failed.
+    pub(super) unclaimed: ArcSwapOption<String>,
+    /// The process is about to end, and wants to be given nothing.
+    pub(super) leaving: AtomicBool,
+    pub(super) rates: ArcSwap<Vec<(SectionId, f32)>>,
+}
+
+/// What a table gives to this process.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Given {
+    /// How many sections.
+    pub(crate) all: u32,
+    /// Those that are not served yet.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+impl Given {
+    /// How many sections are not served yet.
+    pub(crate) fn unserved(&self) -> u32 {
+        self.waiting.iter().map(|one| one.sections.count()).sum()
+    }
+}
+
+/// Refusals by reason.
+#[derive(Debug, Default)]
+pub struct Tally {
+    not_owner: AtomicU64,
+    no_table: AtomicU64,
+    lease: AtomicU64,
+    gaining: AtomicU64,
+    raise: AtomicU64,
+    crowded: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Hall {
+    /// What is served now.
+    #[inline]
+    pub fn view(&self) -> Guard<Arc<View>> {
+        self.view.load()
+    }
+
+    /// Whether what was taken through `view` may still be answered. To be asked after taking and before answering: the
+    /// lease was then valid from the one to the other, since a view's deadline only grows.
+    #[inline]
+    pub(crate) fn may_answer(&self, view: &View) -> bool {
+        (self.clock)() < view.deadline()
+    }
+
+    /// One attempt: what it took is thrown away when the lease is over by then.
+    #[inline]
+    pub(crate) fn attempt<T>(
+        &self,
+        view: &View,
+        attempt: impl FnOnce(&View) -> Result<T, Denied>,
+    ) -> Result<T, Denied> {
+        let taken = attempt(view);
+        match taken {
+            Ok(_) | Err(Denied::Later(_)) if !self.may_answer(view) => Err(self.lapsed(view)),
+            taken => taken,
+        }
+    }
+
+    /// Why nothing may be answered through `view`.
+    pub(crate) fn lapsed(&self, view: &View) -> Denied {
+        Denied::Unavailable(if view.table().is_some() { Cause::Lease } else { Cause::NoTable })
+    }
+
+    /// Repeats `attempt` after each round of raises until it no longer has to wait, for a bounded time.
+    pub(crate) async fn wait<T>(
+        &self,
+        mut attempt: impl FnMut(&View) -> Result<T, Denied>,
+    ) -> Result<T, Denied> {
+        let deadline = Instant::now() + self.options.raise_wait;
+        loop {
+            let attempted = self.attempt(&self.view(), &mut attempt);
+            let mut rounds = match attempted {
+                Err(Denied::Later(rounds)) => rounds,
+                done => return done,
+            };
+            // An error means that the tenure has ended: look again, too.
+            if timeout_at(deadline, rounds.changed()).await.is_err() {
+                return Err(Denied::Unavailable(Cause::Raise));
+            }
+        }
+    }
+
+    /// Whether no table was read for longer than the lease.
+    pub(crate) fn is_lapsed(&self) -> bool {
+        (self.clock)() >= Moment::from_nanos(self.hears_until.load(Ordering::Acquire))
+    }
+
+    /// What is given to this process by the table that it goes by.
+    pub(crate) fn given(&self) -> Guard<Arc<Given>> {
+        self.given.load()
+    }
+
+    /// For how long `waiting` could have been served: since no earlier owner could have a lease, and while this process read the
+    /// tables without a break. Zero while it does not read them, which it says by itself.
+    pub(crate) fn overdue(&self, waiting: &Waiting) -> Duration {
+        if self.is_lapsed() {
+            return Duration::ZERO;
+        }
+        let since = Moment::from_nanos(self.hears_since.load(Ordering::Acquire));
+        (self.clock)().since(waiting.due.max(since))
+    }
+
+    /// How long ago `waiting` was given, and why it is not served yet.
+    pub(crate) fn why(&self, waiting: &Waiting) -> (Duration, String) {
+        let now = (self.clock)();
+        let why = match self.unclaimed.load_full() {
+            _ if self.is_lapsed() => "the stores do not answer".to_owned(),
+            Some(why) => format!("the stores refuse the claim: {why}"),
+            None if now < waiting.due => {
+                let left = waiting.due.since(now).as_millis();
+                format!("the node that served them before may have a lease for {left} ms more")
+            }
+            None => "the claim is on its way".to_owned(),
+        };
+        (now.since(waiting.given), why)
+    }
+
+    /// Whether callers are served what they come for: the lease holds, and not all that is given still waits.
+    pub fn is_serving(&self) -> bool {
+        let given = self.given();
+        !self.is_lapsed() && (given.all == 0 || given.unserved() < given.all)
+    }
+
+    /// Whether the process is about to end.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Numbers a second of the sections that handed out some lately.
+    pub(crate) fn rates(&self) -> Arc<Vec<(SectionId, f32)>> {
+        self.rates.load_full()
+    }
+
+    /// How long the lease still lasts.
+    pub(crate) fn lease_remaining(&self) -> Duration {
+        self.view().deadline().since((self.clock)())
+    }
+
+    /// What the tenures count, together. Sums the touched slots.
+    pub fn metrics(&self) -> Metrics {
+        let view = self.view.load_full();
+        let live = view.tenures().iter().map(|tenure| tenure.shared().allocated());
+        let retired = self.retired.load(Ordering::Acquire);
+        self.counters.snapshot(live.fold(retired, u64::wrapping_add))
+    }
+
+    /// Counts a refusal.
+    pub(crate) fn count(&self, denied: &Denied) {
+        let tally = &self.tally;
+        let counter = match denied {
+            Denied::Later(_) => return,
+            Denied::NotOwner => &tally.not_owner,
+            Denied::Unavailable(Cause::NoTable) => &tally.no_table,
+            Denied::Unavailable(Cause::Lease) => &tally.lease,
+            Denied::Unavailable(Cause::Gaining) => &tally.gaining,
+            Denied::Unavailable(Cause::Raise) => &tally.raise,
+            Denied::Unavailable(Cause::Crowded) => &tally.crowded,
+            Denied::Refused(_) => &tally.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Refusals by reason.
+    pub(crate) fn refusals(&self) -> [(&'static str, u64); 7] {
+        let tally = &self.tally;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [
+            ("not_owner", read(&tally.not_owner)),
+            ("no_table", read(&tally.no_table)),
+            ("lease", read(&tally.lease)),
+            ("gaining", read(&tally.gaining)),
+            ("raise", read(&tally.raise)),
+            ("crowded", read(&tally.crowded)),
+            ("refused", read(&tally.refused)),
+        ]
+    }
+}

@@ -1,0 +1,98 @@
+//! The metrics of an AllocSvr as text, read off its halls when the page is asked for; every one is told by Set. Called
+//! by the role.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::hall::Hall;
+use seqsvr_core::alloc::metrics::{Metrics, RAISE_BUCKETS};
+
+/// The page.
+pub fn render(halls: &[Arc<Hall>]) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Halls(halls.to_vec())));
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to a string does not fail");
+    text
+}
+
+/// Where a counter is read.
+type Count = fn(&Metrics) -> u64;
+/// Where a gauge is read.
+type Gauge = fn(&Hall) -> f64;
+
+struct Halls(Vec<Arc<Hall>>);
+
+impl fmt::Debug for Halls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Halls")
+    }
+}
+
+impl Collector for Halls {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let halls: Vec<(String, &Hall, Metrics)> =
+            self.0.iter().map(|hall| (hall.set.to_string(), &**hall, hall.metrics())).collect();
+        let counters: [(&str, &str, Count); 3] = [
+            ("seqsvr_allocated", "Numbers handed out", |metrics| metrics.allocated),
+            ("seqsvr_raises", "Ceilings that were confirmed", |metrics| metrics.raises),
+            ("seqsvr_raises_failed", "Ceilings that were not confirmed", |metrics| metrics.raises_failed),
+        ];
+        for (name, help, value) in counters {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (set, _, metrics) in &halls {
+                let label = [("set", set.as_str())];
+                ConstCounter::new(value(metrics)).encode(family.encode_family(&label)?)?;
+            }
+        }
+        let gauges: [(&str, &str, Gauge); 4] = [
+            ("seqsvr_sections_given", "Sections that the routing table gives to this process", |hall| {
+                f64::from(hall.given().all)
+            }),
+            ("seqsvr_sections_unserved", "Those of them that are not served yet", |hall| {
+                f64::from(if hall.is_lapsed() { hall.given().all } else { hall.given().unserved() })
+            }),
+            ("seqsvr_lease_remaining_seconds", "Until serving stops", |hall| {
+                hall.lease_remaining().as_secs_f64()
+            }),
+            ("seqsvr_route_version", "Count of changes of the routing table", |hall| {
+                hall.view().table().map_or(0.0, |table| table.version.version as f64)
+            }),
+        ];
+        for (name, help, value) in gauges {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (set, hall, _) in &halls {
+                let label = [("set", set.as_str())];
+                ConstGauge::new(value(hall)).encode(family.encode_family(&label)?)?;
+            }
+        }
+        let help = "Time of one call that raises ceilings";
+        let mut seconds =
+            encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
+        for (set, _, metrics) in &halls {
+            let bounds = RAISE_BUCKETS.into_iter().chain([f64::INFINITY]);
+            let buckets: Vec<(f64, u64)> = bounds.zip(metrics.raise_buckets).collect();
+            let sum = metrics.raise_time.as_secs_f64();
+            let label = [("set", set.as_str())];
+            let mut encoder = seconds.encode_family(&label)?;
+            encoder.encode_histogram::<NoLabelSet>(sum, metrics.raise_calls, &buckets, None)?;
+        }
+        let mut refusals =
+            encoder.encode_descriptor("seqsvr_refusals", "Requests refused", None, MetricType::Counter)?;
+        for (set, hall, _) in &halls {
+            for (reason, count) in hall.refusals() {
+                let labels = [("set", set.as_str()), ("reason", reason)];
+                ConstCounter::new(count).encode(refusals.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

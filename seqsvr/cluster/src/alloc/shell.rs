@@ -1,0 +1,412 @@
+//! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it what came of
+//! it. Owns the core, the tenures and every call under way; the role starts one for each Set. Requests go through its `Hall`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::hall::{Clock, Given, Hall, Tally};
+use super::node::{Action, Event, Node, NodeRules, Serving};
+use super::rates::{self, Counts, Rates};
+use super::record::Record;
+use super::runs::Runs;
+use super::view::{Gone, View};
+use crate::store::Stores;
+use seqsvr_core::alloc::metrics::Counters;
+use seqsvr_core::alloc::tenure::{Means, Tenure};
+use seqsvr_core::clock::Moment;
+use seqsvr_core::config::Options;
+use seqsvr_core::ids::SectionId;
+use seqsvr_core::store::tables::{Mark, Reading};
+use seqsvr_core::store::{Claimed, Owner, StoreError, Terms};
+
+/// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
+const LOST_AT_A_TIME: usize = 1_024;
+
+/// What a Set is served by.
+pub struct Settings {
+    /// The number of the Set.
+    pub set: u32,
+    /// What the core goes by.
+    pub rules: NodeRules,
+    /// Whether the file says which lease.
+    pub lease_is_set: bool,
+    /// How numbers are handed out and ceilings raised.
+    pub options: Options,
+    /// How long the arbiter has to move the sections elsewhere before a stop ends them.
+    pub leave_wait: Duration,
+    /// What reads the clock.
+    pub clock: Clock,
+}
+
+/// See the module.
+pub struct Shell {
+    settings: Settings,
+    core: Node,
+    hall: Arc<Hall>,
+    stores: Stores,
+    record: Record,
+    tenures: Vec<(Arc<Tenure>, Runs)>,
+    serials: u64,
+    /// Views that may still be in use.
+    used: Vec<Gone>,
+    /// Waits for the end of views through which something was taken that is unloaded by now.
+    draining: usize,
+    work: JoinSet<Done>,
+    lost: (mpsc::Sender<Lost>, mpsc::Receiver<Lost>),
+    rates: Rates,
+    /// Whether the last read succeeded, so that only changes are logged.
+    reading: Option<bool>,
+}
+
+/// A section that a newer owner has claimed, and under which assignment it was served here.
+type Lost = (Owner, SectionId);
+
+enum Done {
+    Event(Event),
+    Drained,
+    Counted(Counts),
+}
+
+impl Shell {
+    /// The task, not yet running, and where requests are answered.
+    pub fn new(settings: Settings, stores: Stores, record: Record) -> (Self, Arc<Hall>) {
+        let (view, gone) = View::new(1, settings.options.section_size, None, &Runs::default(), &[]);
+        let hall = Arc::new(Hall {
+            set: settings.set,
+            node: settings.rules.name.clone(),
+            incarnation: settings.rules.incarnation,
+            options: settings.options.clone(),
+            view: ArcSwap::from_pointee(view),
+            clock: settings.clock,
+            counters: Arc::<Counters>::default(),
+            retired: AtomicU64::new(0),
+            tally: Tally::default(),
+            hears_until: AtomicU64::new(0),
+            hears_since: AtomicU64::new(0),
+            given: ArcSwap::default(),
+            unclaimed: ArcSwapOption::empty(),
+            leaving: false.into(),
+            rates: ArcSwap::default(),
+        });
+        let shell = Self {
+            core: Node::new(settings.rules.clone(), record.load()),
+            hall: Arc::clone(&hall),
+            settings,
+            stores,
+            record,
+            tenures: Vec::new(),
+            serials: 1,
+            used: vec![gone],
+            draining: 0,
+            work: JoinSet::new(),
+            lost: mpsc::channel(LOST_AT_A_TIME),
+            rates: Rates::new(),
+            reading: None,
+        };
+        (shell, hall)
+    }
+
+    /// Serves until `stop`. Then it asks for its sections to be moved, in its answers to probes, and ends when they have moved
+    /// elsewhere or that took too long; what it still has then is unloaded and released.
+    pub async fn run(mut self, stop: CancellationToken) {
+        self.feed(Event::Start);
+        let mut ticks = interval(rates::EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut leave_by: Option<Instant> = None;
+        let mut stopped = false;
+        while !(stopped && self.core.is_stopped()) {
+            let wake = self.core.wake_at().map(|at| at.since(self.now()));
+            tokio::select! {
+                Some(done) = self.work.join_next() => match done {
+                    Ok(done) => self.done(done),
+                    Err(error) => error!(%error, "a call ended badly"),
+                },
+                Some((owner, section)) = self.lost.1.recv() => self.feed(Event::Lost { owner, section }),
+                () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
+                _ = ticks.tick() => {
+                    let tenures = self.tenures.clone();
+                    self.work.spawn_blocking(move || Done::Counted(rates::count(&tenures)));
+                }
+                () = stop.cancelled(), if leave_by.is_none() => {
+                    self.hall.leaving.store(true, Ordering::Release);
+                    leave_by = Some(Instant::now() + self.settings.leave_wait);
+                }
+                () = sleep_until(leave_by.unwrap_or_else(Instant::now)), if leave_by.is_some() && !stopped => {
+                    stopped = true;
+                    self.feed(Event::Stop);
+                }
+            }
+            if leave_by.is_some() && !stopped && self.tenures.is_empty() {
+                stopped = true;
+                self.feed(Event::Stop);
+            }
+        }
+    }
+
+    fn now(&self) -> Moment {
+        (self.settings.clock)()
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Event(event) => self.feed(event),
+            Done::Drained => {
+                self.draining -= 1;
+                if self.draining == 0 {
+                    self.feed(Event::Drained);
+                }
+            }
+            Done::Counted(counts) => self.hall.rates.store(Arc::new(self.rates.note(counts))),
+        }
+    }
+
+    /// One step of the core, carried out. What is served changes before the deadline does.
+    fn feed(&mut self, event: Event) {
+        if let Event::Read { asked, outcome } = &event {
+            self.note_reading(*asked, outcome);
+        }
+        if let Event::Claimed { owner, outcome } = &event {
+            self.note_claim(*owner, outcome);
+        }
+        let before = self.core.table().cloned();
+        let now = self.now();
+        let actions = self.core.on(now, event);
+        let mut changed = before.as_ref().map(Arc::as_ptr) != self.core.table().map(Arc::as_ptr);
+        let mut unloaded = Vec::new();
+        for action in actions {
+            match action {
+                Action::Read { mark, wait } => self.read(mark, wait),
+                Action::Claim { sections, owner } => self.claim(Runs::new(sections), owner),
+                Action::Record(serving) => self.save(serving),
+                Action::Serve { owner, sections, claimed } => {
+                    self.serve(owner, Runs::new(sections), &claimed);
+                    changed = true;
+                }
+                Action::Unload { owner, sections } => {
+                    unloaded.extend(self.unload(owner, &Runs::new(sections)));
+                    changed = true;
+                }
+                Action::Release { owner, sections } => self.release(owner, Runs::new(sections)),
+            }
+        }
+        if changed {
+            self.show();
+        }
+        if !unloaded.is_empty() {
+            self.close(&unloaded);
+            self.drain();
+        }
+        self.hall.view().set_deadline(self.core.lease_until());
+        let given = Given { all: self.core.held().count(), waiting: self.core.waiting() };
+        if given != **self.hall.given() {
+            self.hall.given.store(Arc::new(given));
+        }
+    }
+
+    /// Replaces the view. Whoever looks at the old one keeps its deadline.
+    fn show(&mut self) {
+        self.serials += 1;
+        let size = self.settings.options.section_size;
+        let table = self.core.table().cloned();
+        let served: Vec<_> = self.tenures.iter().filter(|(_, served)| !served.is_empty()).cloned().collect();
+        let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &served);
+        self.used.retain_mut(|used| {
+            matches!(used.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Empty))
+        });
+        self.used.push(gone);
+        view.set_deadline(self.core.lease_until());
+        self.hall.view.store(Arc::new(view));
+    }
+
+    /// Waits until nobody looks at a view older than the newest.
+    fn drain(&mut self) {
+        let newest = self.used.pop();
+        let older = std::mem::take(&mut self.used);
+        self.used.extend(newest);
+        self.draining += 1;
+        self.work.spawn(async move {
+            join_all(older).await;
+            Done::Drained
+        });
+    }
+
+    fn serve(&mut self, owner: Owner, sections: Runs, claimed: &Claimed) {
+        info!(set = self.settings.set, epoch = %owner.epoch, %sections, "serving");
+        let lost = self.lost.0.clone();
+        let means = Means {
+            store: Arc::clone(&self.stores.sections),
+            options: self.settings.options.clone(),
+            counters: Arc::clone(&self.hall.counters),
+            // When there is no room the section is closed all the same, and the table will tell.
+            lost: Box::new(move |section| {
+                let _ = lost.try_send((owner, section));
+            }),
+        };
+        let (tenure, raiser) = Tenure::begin(means, owner, sections.ranges(), claimed);
+        // Ends with the tenure.
+        drop(raiser);
+        self.tenures.push((Arc::new(tenure), sections));
+    }
+
+    /// Takes sections out of what the next view shows, and answers what to close once it is shown.
+    fn unload(&mut self, owner: Owner, sections: &Runs) -> Vec<(Arc<Tenure>, Runs)> {
+        info!(set = self.settings.set, epoch = %owner.epoch, %sections, "unloading");
+        let mut unloaded = Vec::new();
+        for (tenure, served) in &mut self.tenures {
+            let lost = served.intersection(sections);
+            if tenure.shared().owner == owner && !lost.is_empty() {
+                *served = served.difference(&lost);
+                unloaded.push((Arc::clone(tenure), lost));
+            }
+        }
+        unloaded
+    }
+
+    /// Whoever still looks at an older view takes nothing more; a tenure without sections ends when nobody does.
+    fn close(&mut self, unloaded: &[(Arc<Tenure>, Runs)]) {
+        for (tenure, sections) in unloaded {
+            for run in sections.ranges() {
+                tenure.shared().fence(run.clone());
+            }
+        }
+        let retired = &self.hall.retired;
+        self.tenures.retain(|(tenure, served)| {
+            if served.is_empty() {
+                retired.fetch_add(tenure.shared().allocated(), Ordering::AcqRel);
+            }
+            !served.is_empty()
+        });
+    }
+
+    fn read(&mut self, mark: Mark, wait: Duration) {
+        let (stores, set) = (self.stores.clone(), self.settings.set);
+        let NodeRules { layout, lease, .. } = self.settings.rules;
+        let lease_is_set = self.settings.lease_is_set;
+        let (asked, allowed) = (self.now(), wait + self.settings.options.store_timeout);
+        // Only who takes over from another waits for that one's release.
+        let takes_over = !self.core.waiting().is_empty();
+        self.work.spawn(async move {
+            let read = async {
+                let reading = match takes_over {
+                    true => stores.tables.read(&mark, wait).await?,
+                    false => stores.tables.read_table(&mark, wait).await?,
+                };
+                let reading = fitting(reading, set, layout.section_size)?;
+                // Nothing is served by a table before it is known that all go by the same lease.
+                if let Some(table) = &reading.table {
+                    let terms = Terms { lease, lease_is_set, layout, uids: table.uids.clone() };
+                    let stored = stores.agree(&terms).await?;
+                    // Another one was stored after the table was read: the next read grants that.
+                    if reading.bounds.is_none() && stored != lease {
+                        let line = format!("the stores have just been given a lease of {stored:?}");
+                        return Err(StoreError::Unavailable(line));
+                    }
+                }
+                Ok(reading)
+            };
+            let outcome = timeout(allowed, read).await.unwrap_or_else(|_| Err(late(allowed)));
+            Done::Event(Event::Read { asked, outcome })
+        });
+    }
+
+    fn claim(&mut self, sections: Runs, owner: Owner) {
+        let (store, layout) = (Arc::clone(&self.stores.sections), self.settings.rules.layout);
+        let allowed = self.settings.options.store_timeout;
+        self.work.spawn(async move {
+            let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
+            let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
+            Done::Event(Event::Claimed { owner, outcome })
+        });
+    }
+
+    fn save(&mut self, serving: Vec<Serving>) {
+        let record = self.record.clone();
+        let NodeRules { incarnation, lease, .. } = self.settings.rules;
+        self.work.spawn(async move {
+            let saving = tokio::task::spawn_blocking(move || record.save(incarnation, &serving));
+            let cost = "serving without the record; the next start waits until the lease of this one is over";
+            match timeout(lease / 2, saving).await {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(error))) => error!(%error, "what is served cannot be recorded; {cost}"),
+                Ok(Err(error)) => error!(%error, "what is served cannot be recorded; {cost}"),
+                Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
+            }
+            // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
+            Done::Event(Event::Recorded)
+        });
+    }
+
+    fn release(&mut self, owner: Owner, sections: Runs) {
+        let store = Arc::clone(&self.stores.sections);
+        let allowed = self.settings.options.store_timeout;
+        self.work.spawn(async move {
+            let released = timeout(allowed, store.release(sections.ranges(), owner)).await;
+            let outcome = released.unwrap_or_else(|_| Err(late(allowed)));
+            Done::Event(Event::Released { owner, outcome })
+        });
+    }
+
+    fn note_reading(&mut self, asked: Moment, outcome: &Result<Reading, StoreError>) {
+        let set = self.settings.set;
+        match outcome {
+            Ok(reading) => {
+                let lease = reading.bounds.as_ref().map_or(self.settings.rules.lease, |bounds| bounds.lease);
+                if lease != self.core.lease() {
+                    info!(set, ?lease, "the lease is as the stores say");
+                }
+                let until = asked + lease;
+                if self.hall.is_lapsed() {
+                    self.hall.hears_since.store(self.now().as_nanos(), Ordering::Release);
+                }
+                self.hall.hears_until.store(until.as_nanos(), Ordering::Release);
+                if self.reading.replace(true) != Some(true) {
+                    info!(set, "the table is being read");
+                }
+            }
+            Err(error) if self.reading.replace(false) != Some(false) => {
+                warn!(set, %error, "the table cannot be read; trying again");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn note_claim(&mut self, owner: Owner, outcome: &Result<Claimed, StoreError>) {
+        let why = outcome.as_ref().err().map(ToString::to_string);
+        let before = self.hall.unclaimed.load_full();
+        // The same reason is told once.
+        if let Some(error) = why.as_ref().filter(|why| Some(*why) != before.as_deref()) {
+            warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
+        }
+        self.hall.unclaimed.store(why.map(Arc::new));
+    }
+}
+
+/// A reading of the right Set, in sections of the right size.
+fn fitting(reading: Reading, set: u32, section_size: u32) -> Result<Reading, StoreError> {
+    match &reading.table {
+        Some(table) if table.set != set || table.section_size != section_size => {
+            Err(StoreError::Unavailable(format!(
+                "the table is of Set {} in sections of {}, but Set {set} and section_size = {section_size} are configured; \
+                 correct number and section_size in [[sets]]",
+                table.set, table.section_size
+            )))
+        }
+        _ => Ok(reading),
+    }
+}
+
+fn late(allowed: Duration) -> StoreError {
+    StoreError::Unavailable(format!("no answer within {allowed:?}"))
+}
+
+#[cfg(test)]
+mod tests;

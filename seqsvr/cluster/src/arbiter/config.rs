@@ -1,0 +1,411 @@
+//! The configuration file of an arbiter, checked at the start: each mistake is refused in one line.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::core::{ArbiterRules, Seed};
+use super::health::HealthRules;
+use super::plan::{Balance, Policy};
+use super::reign::{NODES, check_node};
+use crate::store::StoresConfig;
+use seqsvr_core::routing::{Order, TableError};
+use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::security::{CallConfig, ListenConfig};
+
+/// The file of `seqsvr arbiter --config`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArbiterConfig {
+    /// The name of the cluster, as its stores were initialised with.
+    pub cluster: String,
+    /// This arbiter's number, unlike that of any other of the Set: 0 to 255. Lower ones take over first.
+    pub(crate) number: u8,
+    /// Where operators' calls arrive. Default 127.0.0.1 with a free port.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// Where `GET /metrics` is answered, over plain HTTP. Default: nowhere.
+    pub metrics_listen: Option<SocketAddr>,
+    /// The Set.
+    pub set: SetConfig,
+    /// The AllocSvrs of the first table; afterwards `seqsvr add` and `drain` change them.
+    pub allocators: Vec<AllocatorConfig>,
+    /// The stores of the Set.
+    pub stores: StoresConfig,
+    /// Who gets what. Default: spread.
+    #[serde(default)]
+    pub(crate) policy: PolicyConfig,
+    /// How fast things are noticed.
+    #[serde(default)]
+    pub(crate) timing: TimingConfig,
+    /// Who may call this arbiter.
+    #[serde(default)]
+    pub security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    pub connections: ConnectionsConfig,
+    /// How the AllocSvrs are called.
+    #[serde(default)]
+    pub call: CallConfig,
+}
+
+/// The section `[set]`: which uids, in which sections; as stored, once there is a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetConfig {
+    /// Its number. Default 0.
+    #[serde(default)]
+    pub number: u32,
+    /// Its first uid: a multiple of the section size. Default 0.
+    #[serde(default)]
+    pub first_uid: u32,
+    /// Its last uid: one below a multiple of the section size, or 4294967295, which is the default.
+    #[serde(default = "default_last_uid")]
+    pub last_uid: u32,
+    /// Uids in a section: 10,000 to 2^31. Default 100,000 (S4).
+    #[serde(default = "default_section_size")]
+    pub(crate) section_size: u32,
+}
+
+/// One entry of `[[allocators]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllocatorConfig {
+    /// Its name: 1 to 64 of a-z, 0-9, `_`, `.`, `-`.
+    pub(crate) name: String,
+    /// Where callers and probes reach it: `http://host:port` or `https://host:port`.
+    pub addr: String,
+}
+
+/// The section `[policy]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
+pub(crate) enum PolicyConfig {
+    /// Everyone is everyone's standby (S11).
+    Spread {
+        /// Seconds between two looks at the load: 5 and up, so that the rates of what has moved are known by the next; 0: no moves
+        /// for load. Default 30.
+        #[serde(default = "default_balance_every")]
+        balance_every_s: u64,
+        /// How busy, in percent of the average, the busiest node must be: 105 and up. Default 125.
+        #[serde(default = "default_balance_above")]
+        balance_above_percent: u64,
+        /// Numbers a second below which a node is not busy. Default 10,000.
+        #[serde(default = "default_balance_least")]
+        balance_least: u64,
+        /// The most sections that move at a time: 1 and up. Default 64.
+        #[serde(default = "default_balance_sections")]
+        balance_sections: usize,
+    },
+    /// One serves, the next stands by (S10).
+    Standby {
+        /// `list` (the default): the whole Set on one node, in the order of `allocators`; `hash`: each slice in its own order.
+        #[serde(default)]
+        order: OrderConfig,
+    },
+}
+
+/// The order of a standby Set.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OrderConfig {
+    /// As listed.
+    #[default]
+    List,
+    /// By consistent hash.
+    Hash,
+}
+
+/// The section `[timing]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TimingConfig {
+    /// Milliseconds without a sign of the acting arbiter until another takes over: 100 and up. Default 2,000.
+    pub(crate) takeover_ms: u64,
+    /// Milliseconds between two probes of a node: 10 to 60,000. Default 200.
+    pub(crate) probe_every_ms: u64,
+    /// Milliseconds that an answer to a probe may take. Default: as `probe_every_ms`.
+    pub(crate) probe_patience_ms: Option<u64>,
+    /// Probes missed in a row until a node is dead: 1 to 1,000. Default 3.
+    pub(crate) dead_after: u32,
+    /// Answers in a row until it is trusted again: 1 to 1,000. Default 15, which is 3 s: longer than others need to take over from
+    /// a node (0.6 s + 1.1 x lease), so that no section goes home while its taker still waits, and must be waited for anew.
+    pub(crate) back_after: u32,
+    /// The most answers that are asked for when it dies again and again: `back_after` to 100,000. Default 80.
+    pub(crate) back_most: u32,
+    /// Seconds between two deaths or restarts that are not held against a node. Default 60.
+    pub(crate) calm_s: u64,
+    /// Restarts in a row, without calm between them, until a node counts as dead: 2 and up. Default 4.
+    pub(crate) restarts: u32,
+    /// Milliseconds for which a node may answer probes and not serve what it could: 1,000 to 600,000. Default 5,000. After them its
+    /// sections move to others until it is restarted, or for a minute, then two, up to an hour.
+    pub(crate) unserved_ms: u64,
+}
+
+impl Default for TimingConfig {
+    fn default() -> Self {
+        let health = HealthRules::default();
+        Self {
+            takeover_ms: 2_000,
+            probe_every_ms: 200,
+            probe_patience_ms: None,
+            dead_after: health.dead_after,
+            back_after: health.back_after,
+            back_most: health.back_most,
+            calm_s: health.calm.as_secs(),
+            restarts: health.restarts,
+            unserved_ms: health.unserved.as_millis() as u64,
+        }
+    }
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self::Spread {
+            balance_every_s: default_balance_every(),
+            balance_above_percent: default_balance_above(),
+            balance_least: default_balance_least(),
+            balance_sections: default_balance_sections(),
+        }
+    }
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+const fn default_last_uid() -> u32 {
+    u32::MAX
+}
+
+const fn default_section_size() -> u32 {
+    100_000
+}
+
+fn default_balance_every() -> u64 {
+    Balance::default().every.as_secs()
+}
+
+fn default_balance_above() -> u64 {
+    Balance::default().above_percent
+}
+
+fn default_balance_least() -> u64 {
+    Balance::default().least
+}
+
+fn default_balance_sections() -> usize {
+    Balance::default().sections
+}
+
+/// What is wrong with the file.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The uids of the Set do not fit its sections.
+    #[error("[set]: {0}; choose borders of sections, or another section_size")]
+    Set(#[from] TableError),
+    /// An allocator's name or address cannot be used.
+    #[error("[[allocators]]: {0}")]
+    Allocator(String),
+    /// A number is out of its range.
+    #[error("{name} = {value} is not {range}")]
+    Range {
+        /// The key.
+        name: &'static str,
+        /// What it was set to.
+        value: u64,
+        /// What it may be.
+        range: &'static str,
+    },
+}
+
+impl ArbiterConfig {
+    /// What the least that must be written down comes to: the simulation runs on it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn shipped() -> Self {
+        let text = "cluster = \"c\"\nnumber = 0\n[set]\n[[allocators]]\nname = \"a\"\naddr = \"http://127.0.0.1:1\"\n\
+                    [stores]\nreplicas = [\"http://127.0.0.1:2\"]\n";
+        toml::from_str(text).expect("nothing else is needed")
+    }
+
+    /// The rules of the core.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn rules(&self) -> Result<ArbiterRules, ConfigError> {
+        let seed = self.seed()?;
+        let timing = &self.timing;
+        within("timing.takeover_ms", timing.takeover_ms, 100, u64::MAX, "100 or more")?;
+        within("timing.probe_every_ms", timing.probe_every_ms, 10, 60_000, "within 10 and 60000")?;
+        within("timing.probe_patience_ms", self.probe_patience_ms(), 10, 60_000, "within 10 and 60000")?;
+        within("timing.dead_after", timing.dead_after.into(), 1, 1_000, "within 1 and 1000")?;
+        within("timing.back_after", timing.back_after.into(), 1, 1_000, "within 1 and 1000")?;
+        let least = timing.back_after.into();
+        within("timing.back_most", timing.back_most.into(), least, 100_000, "within back_after and 100000")?;
+        within("timing.restarts", timing.restarts.into(), 2, u64::MAX, "2 or more")?;
+        within("timing.unserved_ms", timing.unserved_ms, 1_000, 600_000, "within 1000 and 600000")?;
+        Ok(ArbiterRules {
+            number: self.number,
+            takeover: Duration::from_millis(timing.takeover_ms),
+            retry: Duration::from_millis(100),
+            probe_every: Duration::from_millis(timing.probe_every_ms),
+            health: HealthRules {
+                dead_after: timing.dead_after,
+                back_after: timing.back_after,
+                back_most: timing.back_most,
+                calm: Duration::from_secs(timing.calm_s),
+                restarts: timing.restarts,
+                unserved: Duration::from_millis(timing.unserved_ms),
+            },
+            policy: self.policy.check()?,
+            seed,
+        })
+    }
+
+    /// How long an answer to a probe may take.
+    pub fn probe_patience(&self) -> Duration {
+        Duration::from_millis(self.probe_patience_ms())
+    }
+
+    fn probe_patience_ms(&self) -> u64 {
+        self.timing.probe_patience_ms.unwrap_or(self.timing.probe_every_ms)
+    }
+
+    fn seed(&self) -> Result<Seed, ConfigError> {
+        let set = &self.set;
+        within("set.section_size", set.section_size.into(), 10_000, 1 << 31, "within 10000 and 2^31")?;
+        let nodes = self.allocators.len() as u64;
+        within("the number of [[allocators]]", nodes, 1, NODES as u64, "within 1 and 1024")?;
+        let mut addrs = BTreeSet::new();
+        let mut names = BTreeSet::new();
+        for one in &self.allocators {
+            check_node(&one.name, &one.addr).map_err(ConfigError::Allocator)?;
+            if !names.insert(&one.name) || !addrs.insert(&one.addr) {
+                let line = format!("{} at {} shares its name or address with another", one.name, one.addr);
+                return Err(ConfigError::Allocator(line));
+            }
+        }
+        let seed = Seed {
+            set: set.number,
+            uids: set.first_uid..=set.last_uid,
+            section_size: set.section_size,
+            nodes: self.allocators.iter().map(|one| (one.name.clone(), one.addr.clone())).collect(),
+        };
+        seed.blank().check()?;
+        Ok(seed)
+    }
+}
+
+impl PolicyConfig {
+    fn check(&self) -> Result<Policy, ConfigError> {
+        Ok(match *self {
+            Self::Standby { order: OrderConfig::List } => Policy::Standby(Order::List),
+            Self::Standby { order: OrderConfig::Hash } => Policy::Standby(Order::Hash),
+            Self::Spread { balance_every_s, balance_above_percent, balance_least, balance_sections } => {
+                if balance_every_s > 0 {
+                    within(
+                        "policy.balance_every_s",
+                        balance_every_s,
+                        5,
+                        1_000_000,
+                        "0, or within 5 and 1000000",
+                    )?;
+                }
+                let (above, sections) = (balance_above_percent, balance_sections as u64);
+                within("policy.balance_above_percent", above, 105, 100_000, "within 105 and 100000")?;
+                within("policy.balance_sections", sections, 1, u64::MAX, "1 or more")?;
+                Policy::Spread(Balance {
+                    every: Duration::from_secs(balance_every_s),
+                    above_percent: balance_above_percent,
+                    least: balance_least,
+                    sections: balance_sections,
+                    ..Balance::default()
+                })
+            }
+        })
+    }
+}
+
+fn within(
+    name: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+    range: &'static str,
+) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(ConfigError::Range { name, value, range }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str = r#"
+        cluster = "test"
+        number = 1
+        set = {}
+        stores = { replicas = ["http://127.0.0.1:1"] }
+        [[allocators]]
+        name = "alloc-0"
+        addr = "http://127.0.0.1:2"
+        [[allocators]]
+        name = "alloc-1"
+        addr = "http://127.0.0.1:3"
+    "#;
+
+    fn read(text: &str) -> Result<ArbiterRules, String> {
+        let config: ArbiterConfig = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        config.rules().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let rules = read(SOUND).unwrap();
+        assert_eq!(rules.health, HealthRules::default());
+        assert_eq!(rules.policy, Policy::Spread(Balance::default()));
+        assert_eq!(rules.seed.uids, 0..=u32::MAX);
+    }
+
+    #[test]
+    fn a_standby_set_names_its_order() {
+        let rules = read(&format!("{SOUND}\n[policy]\nkind = \"standby\"\norder = \"hash\"")).unwrap();
+        assert_eq!(rules.policy, Policy::Standby(Order::Hash));
+    }
+
+    #[test]
+    fn each_mistake_is_refused_in_one_line() {
+        let mistakes = [
+            ("set = {}", "set = { first_uid = 5 }", "do not lie on borders of sections of 100000"),
+            ("set = {}", "set = { last_uid = 100000 }", "do not lie on borders"),
+            ("set = {}", "set = { section_size = 9999 }", "set.section_size = 9999 is not within"),
+            ("set = {}", "set = { sections = 3 }", "unknown field"),
+            ("alloc-1", "alloc-0", "shares its name or address"),
+            ("127.0.0.1:3", "127.0.0.1:2", "shares its name or address"),
+            ("http://127.0.0.1:3", "127.0.0.1:3", "is not http://HOST:PORT"),
+            ("alloc-1", "Alloc 1", "is not 1 to 64 of a-z"),
+            (
+                "set = {}",
+                "set = {}\npolicy = { kind = \"spread\", balance_every_s = 1 }",
+                "balance_every_s = 1 is not 0, or within 5",
+            ),
+            ("set = {}", "set = {}\ntiming = { dead_after = 0 }", "timing.dead_after = 0 is not within"),
+            ("set = {}", "set = {}\ntiming = { back_most = 4 }", "within back_after and 100000"),
+            ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
+            ("number = 1", "number = 256", "invalid value"),
+        ];
+        for (good, bad, said) in mistakes {
+            let line = read(&SOUND.replacen(good, bad, 1)).unwrap_err();
+            assert!(line.contains(said) && !line.contains('\n'), "{bad}: {line}");
+        }
+    }
+
+    #[test]
+    fn the_first_table_is_blank() {
+        let table = read(SOUND).unwrap().seed.blank();
+        assert_eq!((table.nodes.len(), table.assignments), (2, Vec::new()));
+    }
+}

@@ -1,0 +1,336 @@
+//! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry them out. It
+//! is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting* (`reign`). Whatever the timing, two
+//! that believe to act do no harm: the stores follow the higher term only (docs/CLUSTER.md, "Tables").
+//!
+//! Terms are unique: round × 256 + the arbiter's number.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use super::event::{Action, Change, Event, Outcome};
+use super::health::HealthRules;
+use super::plan::Policy;
+use super::reign::{Beat, Reign};
+use seqsvr_core::clock::Moment;
+use seqsvr_core::ids::{Epoch, SectionId};
+use seqsvr_core::routing::{Node, NodeState, Table};
+use seqsvr_core::store::StoreError;
+use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+
+/// What an arbiter goes by.
+#[derive(Clone, Debug)]
+pub struct ArbiterRules {
+    /// Its number, unlike that of any other arbiter of the Set.
+    pub number: u8,
+    /// The acting arbiter is given up after this long without a sign of it; an eighth more for each number.
+    pub takeover: Duration,
+    /// The pause before a table whose fate is unknown is written again.
+    pub retry: Duration,
+    /// The pause between two probes of a node.
+    pub probe_every: Duration,
+    /// When nodes are dead and when back.
+    pub health: HealthRules,
+    /// Who gets what.
+    pub policy: Policy,
+    /// What the first table is made of.
+    pub seed: Seed,
+}
+
+/// The shape of the Set, and the nodes of its first table; later ones are added by the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Seed {
+    /// The number of the Set.
+    pub set: u32,
+    /// The uids of the Set.
+    pub uids: RangeInclusive<u32>,
+    /// Uids in a section.
+    pub section_size: u32,
+    /// Name and address of each.
+    pub nodes: Vec<(String, String)>,
+}
+
+/// What an AllocSvr answers to a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Probe {
+    /// Its name; an answer under another name than was asked for counts as none.
+    pub node: String,
+    /// Which life of it.
+    pub incarnation: u64,
+    /// The table that it goes by.
+    pub version: Epoch,
+    /// It has read no table for longer than its lease: it lives, but cannot serve.
+    pub lapsed: bool,
+    /// It serves, but is about to end: its sections should move while it still does.
+    pub leaving: bool,
+    /// How many of the sections that it was given it serves.
+    pub served: u32,
+    /// How many it does not serve.
+    pub unserved: u32,
+    /// For how long the oldest of these could have been served.
+    pub overdue: Duration,
+    /// Numbers a second, of the sections that handed out any lately.
+    pub rates: Vec<(SectionId, u64)>,
+}
+
+/// One arbiter.
+#[derive(Clone, Debug)]
+pub struct Arbiter {
+    rules: ArbiterRules,
+    /// The largest term that was heard of.
+    promised: u64,
+    /// The last own term.
+    own: u64,
+    mark: Mark,
+    reading: bool,
+    /// The stored Set was found to be as configured.
+    fits: bool,
+    role: Role,
+}
+
+#[derive(Clone, Debug)]
+enum Role {
+    /// `since` when the arbiter of `promised` may have been silent, as far as the stores do not know better; when to read next.
+    Watching {
+        since: Moment,
+        read_at: Moment,
+    },
+    Bidding,
+    Acting(Box<Reign>),
+}
+
+impl Arbiter {
+    /// An arbiter that has seen nothing yet.
+    pub fn new(rules: ArbiterRules) -> Self {
+        let start = Moment::default();
+        let role = Role::Watching { since: start, read_at: start };
+        Self { rules, promised: 0, own: 0, mark: Mark::default(), reading: false, fits: false, role }
+    }
+
+    /// Takes what happened by `now`, and answers what to do about it, in order.
+    pub fn on(&mut self, now: Moment, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Start => self.watch(now),
+            Event::Wake => {}
+            Event::Read { outcome } => self.read(now, outcome, &mut actions),
+            Event::Promised { term, outcome } => self.promised(now, term, outcome, &mut actions),
+            Event::Acted { outcome } => {
+                outcome.iter().for_each(|&term| self.promised = self.promised.max(term));
+                if let Role::Acting(reign) = &mut self.role {
+                    reign.acted();
+                }
+            }
+            Event::Written { version, outcome } => {
+                if let Err(WriteError::Outranked(term)) = outcome {
+                    self.promised = self.promised.max(term);
+                }
+                if let Role::Acting(reign) = &mut self.role
+                    && reign.written(now, &self.rules, version, outcome, &mut actions).is_err()
+                {
+                    self.step_down(now, &mut actions);
+                }
+            }
+            Event::Probed { node, outcome } => {
+                if let Role::Acting(reign) = &mut self.role {
+                    reign.probed(now, &self.rules, &node, outcome);
+                }
+            }
+            // What is changed while it runs is followed.
+            Event::Uids(uids) if self.fits => self.rules.seed.uids = uids,
+            Event::Uids(_) => {}
+            Event::Change { id, change } => match &mut self.role {
+                Role::Acting(reign) => reign.change(now, id, change, &mut actions),
+                _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
+            },
+        }
+        self.go_on(now, &mut actions);
+        actions
+    }
+
+    /// When the next [`Event::Wake`] is due.
+    pub fn wake_at(&self) -> Option<Moment> {
+        match &self.role {
+            Role::Watching { read_at, .. } => (!self.reading).then_some(*read_at),
+            Role::Bidding => None,
+            Role::Acting(reign) => Some(reign.wake_at()),
+        }
+    }
+
+    /// The largest term that it has heard of.
+    pub(crate) fn heard_of(&self) -> u64 {
+        self.promised
+    }
+
+    /// The term under which it acts.
+    pub(crate) fn acting(&self) -> Option<u64> {
+        matches!(self.role, Role::Acting(_)).then_some(self.own)
+    }
+
+    /// How long the others wait for a sign of it.
+    pub(crate) fn takeover(&self) -> Duration {
+        self.rules.takeover
+    }
+
+    /// The reign, while it acts.
+    pub(crate) fn reign(&self) -> Option<&Reign> {
+        match &self.role {
+            Role::Acting(reign) => Some(reign),
+            _ => None,
+        }
+    }
+
+    fn go_on(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if self.acting().is_some_and(|term| self.promised > term) {
+            self.step_down(now, actions);
+        }
+        match &mut self.role {
+            Role::Watching { read_at, .. } if !self.reading && now >= *read_at => {
+                self.reading = true;
+                // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
+                actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+            }
+            Role::Acting(reign) => {
+                match reign.beat(now, &self.rules) {
+                    Some(Beat::Act) => actions.push(Action::Acting { term: self.own }),
+                    Some(Beat::Listen) if !self.reading => {
+                        self.reading = true;
+                        actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+                    }
+                    _ => {}
+                }
+                reign.go_on(now, &self.rules, actions);
+            }
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, now: Moment, outcome: Result<Reading, StoreError>, actions: &mut Vec<Action>) {
+        self.reading = false;
+        let pause = self.rules.takeover / 8;
+        let Role::Watching { since, read_at } = &mut self.role else {
+            outcome.iter().for_each(|reading| self.promised = self.promised.max(reading.promised));
+            return;
+        };
+        *read_at = now + pause;
+        let turn = pause * u32::from(self.rules.number);
+        let read = outcome.is_ok();
+        if let Ok(reading) = outcome {
+            let uids = reading.bounds.as_ref().map(|bounds| &bounds.uids);
+            if let Some(table) = &reading.table {
+                match self.rules.seed.misfit(table, uids.unwrap_or(&table.uids)) {
+                    Some(misfit) if !self.fits => actions.push(Action::Misfit(misfit)),
+                    _ => self.fits = true,
+                }
+            }
+            self.mark = reading.mark;
+            if reading.promised > self.promised {
+                self.promised = reading.promised;
+                *since = now;
+            }
+            if let Some(ago) = reading.acting
+                && reading.promised == self.promised
+            {
+                *since = now.before(ago);
+            }
+        }
+        let silent = now.since(*since);
+        // Its own earlier life is not worth waiting for.
+        let mine = self.own == 0 && self.promised % 256 == u64::from(self.rules.number);
+        let patience = match self.promised {
+            // A table that is half written, when a higher term was promised to an arbiter that then fell silent, can be read by
+            // nobody any more: only a new term mends that.
+            _ if !read => self.rules.takeover + turn,
+            0 => turn,
+            _ if mine => Duration::ZERO,
+            _ => self.rules.takeover + turn,
+        };
+        if silent >= patience {
+            let round = self.promised.max(self.own) / 256 + 1;
+            self.own = round * 256 + u64::from(self.rules.number);
+            self.role = Role::Bidding;
+            actions.push(Action::Promise { term: self.own });
+        }
+    }
+
+    fn promised(
+        &mut self,
+        now: Moment,
+        term: u64,
+        outcome: Result<Option<Arc<Table>>, WriteError>,
+        actions: &mut Vec<Action>,
+    ) {
+        if !matches!(self.role, Role::Bidding) || term != self.own {
+            return;
+        }
+        match outcome {
+            Ok(table) => {
+                let misfit = |table: &Table| self.rules.seed.misfit(table, &table.uids);
+                if let Some(misfit) = table.as_deref().filter(|_| !self.fits).and_then(misfit) {
+                    actions.push(Action::Misfit(misfit));
+                    return self.watch(now);
+                }
+                self.fits = true;
+                self.promised = self.promised.max(term);
+                self.role = Role::Acting(Box::new(Reign::new(now, &self.rules, term, table, actions)));
+            }
+            Err(WriteError::Outranked(by)) => {
+                self.promised = self.promised.max(by);
+                self.watch(now);
+            }
+            // The next bid is for a higher term, since this one may be half promised.
+            Err(WriteError::Unknown(_) | WriteError::Older(_)) => self.watch(now),
+        }
+    }
+
+    fn step_down(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if let Role::Acting(reign) = &mut self.role {
+            for id in reign.waiting() {
+                actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) });
+            }
+        }
+        self.watch(now);
+    }
+
+    fn watch(&mut self, now: Moment) {
+        self.role = Role::Watching { since: now, read_at: now + self.rules.takeover / 8 };
+    }
+}
+
+impl Seed {
+    /// A table that knows the nodes and assigns nothing.
+    pub(super) fn blank(&self) -> Table {
+        let node = |(name, addr): &(String, String)| Node {
+            name: name.clone(),
+            addr: addr.clone(),
+            state: NodeState::Active,
+        };
+        Table {
+            set: self.set,
+            version: Epoch::default(),
+            section_size: self.section_size,
+            uids: self.uids.clone(),
+            nodes: self.nodes.iter().map(node).collect(),
+            assignments: Vec::new(),
+        }
+    }
+
+    /// What differs between this and a stored table of a Set that has these uids, in one line.
+    fn misfit(&self, table: &Table, uids: &RangeInclusive<u32>) -> Option<String> {
+        let same = table.set == self.set && *uids == self.uids && table.section_size == self.section_size;
+        (!same).then(|| {
+            format!(
+                "the stores hold Set {} with uids {} to {} in sections of {}, but this arbiter is configured for \
+                 Set {} with uids {} to {} in sections of {}; correct number, first_uid, last_uid and section_size in [set]",
+                table.set,
+                uids.start(),
+                uids.end(),
+                table.section_size,
+                self.set,
+                self.uids.start(),
+                self.uids.end(),
+                self.section_size,
+            )
+        })
+    }
+}

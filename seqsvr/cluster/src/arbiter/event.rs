@@ -1,0 +1,132 @@
+//! What an arbiter is told, and what it wants done: the events and actions between its core and whoever carries them out.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use seqsvr_core::ids::Epoch;
+use seqsvr_core::routing::Table;
+use seqsvr_core::store::StoreError;
+use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+
+#[cfg(doc)]
+use super::core::Arbiter;
+use super::core::Probe;
+
+/// What an operator may ask for; asking again changes nothing more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Move everything away from this node, and give it nothing more.
+    Drain(String),
+    /// Take the node in, or back.
+    Add {
+        /// Its name.
+        name: String,
+        /// `http://host:port` or `https://host:port`.
+        addr: String,
+    },
+    /// Forget the node, which serves nothing.
+    Remove(String),
+    /// Spread the sections evenly, whatever their homes were.
+    Rebalance,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// This table, which counts, carries it out.
+    Done(Arc<Table>),
+    /// Ask the arbiter of this term, whose number is the term's remainder by 256; 0: none is known.
+    NotActing(u64),
+    /// One line for the operator.
+    Refused(String),
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// The arbiter runs; the first event.
+    Start,
+    /// The time of [`Arbiter::wake_at`] has come.
+    Wake,
+    /// The stores were read.
+    Read {
+        /// What they hold.
+        outcome: Result<Reading, StoreError>,
+    },
+    /// The stores were asked for a promise.
+    Promised {
+        /// The term.
+        term: u64,
+        /// The newest table that may count.
+        outcome: Result<Option<Arc<Table>>, WriteError>,
+    },
+    /// The stores were given a table.
+    Written {
+        /// Its version.
+        version: Epoch,
+        /// Whether it counts.
+        outcome: Result<(), WriteError>,
+    },
+    /// The stores were told that this arbiter acts.
+    Acted {
+        /// The largest promised term that was seen.
+        outcome: Result<u64, StoreError>,
+    },
+    /// A node was probed.
+    Probed {
+        /// Its name.
+        node: String,
+        /// What it answered, if it did.
+        outcome: Result<Probe, ()>,
+    },
+    /// The stored configuration of the Set has these uids.
+    Uids(RangeInclusive<u32>),
+    /// An operator asks for a change.
+    Change {
+        /// Told again with the answer.
+        id: u64,
+        /// What is asked for.
+        change: Change,
+    },
+}
+
+/// What to do. Each but the last two is answered by one event, sooner or later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Read the stores.
+    Read {
+        /// What is known already.
+        mark: Mark,
+        /// How long to wait for a change.
+        wait: Duration,
+    },
+    /// Ask the stores for a promise.
+    Promise {
+        /// The term.
+        term: u64,
+    },
+    /// Give the stores this table, of a term that was promised.
+    Write(Arc<Table>),
+    /// Tell the stores that the arbiter acts.
+    Acting {
+        /// Its term.
+        term: u64,
+    },
+    /// Probe a node.
+    Probe {
+        /// Its name.
+        node: String,
+        /// Where it is.
+        addr: String,
+    },
+    /// Answer an operator.
+    Answer {
+        /// Which change.
+        id: u64,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// The stored table is of another shape than this arbiter was configured with: stop, and tell the operator.
+    Misfit(String),
+}

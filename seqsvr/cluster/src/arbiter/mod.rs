@@ -1,0 +1,21 @@
+//! The arbiter of a Set: probes the AllocSvrs and decides who serves which sections (S8, S11, S13). `core` decides (pure), with
+//! `reign` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what the table should be. `run` is the
+//! shell around it, with `probe`, the Admin service in `admin`, and what it shows of itself in `view`.
+
+pub mod admin;
+mod balance;
+pub mod config;
+pub mod core;
+mod event;
+pub mod health;
+pub mod monitor;
+pub mod plan;
+pub mod probe;
+mod reign;
+pub mod run;
+mod slots;
+mod spread;
+mod standby;
+#[cfg(test)]
+mod tests;
+pub(crate) mod view;

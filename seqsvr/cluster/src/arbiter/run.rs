@@ -1,0 +1,176 @@
+//! The shell around the arbiter's core: carries out what it decides (calls of the stores, probes) and feeds it what came of it, until it is told to
+//! stop. Owns the core and everything under way; one for each Set that a process arbitrates. `cli::arbiter` runs it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::core::{Action, Arbiter, Change, Event, Outcome};
+use super::probe::Prober;
+use super::view::View;
+use seqsvr_core::clock;
+use seqsvr_core::store::tables::{TableStore, WriteError};
+
+/// Operators' changes that wait to be looked at.
+const ORDERS: usize = 16;
+
+/// The way to a running arbiter; cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    orders: mpsc::Sender<Order>,
+    view: watch::Receiver<View>,
+}
+
+struct Order {
+    change: Change,
+    answer: oneshot::Sender<Outcome>,
+}
+
+impl Handle {
+    /// Asks for a change, and waits until it is carried out or refused. `None`: the arbiter has stopped.
+    pub(crate) async fn change(&self, change: Change) -> Option<Outcome> {
+        let (answer, outcome) = oneshot::channel();
+        self.orders.send(Order { change, answer }).await.ok()?;
+        outcome.await.ok()
+    }
+
+    /// What the arbiter sees and does, always the newest.
+    pub fn view(&self) -> watch::Receiver<View> {
+        self.view.clone()
+    }
+}
+
+/// An arbiter that is not running yet.
+pub struct Shell {
+    arbiter: Arbiter,
+    tables: Arc<dyn TableStore>,
+    prober: Prober,
+    orders: mpsc::Receiver<Order>,
+    view: watch::Sender<View>,
+    under_way: FuturesUnordered<BoxFuture<'static, Event>>,
+    answers: BTreeMap<u64, oneshot::Sender<Outcome>>,
+    asked: u64,
+    /// Why the stores did not answer when last asked.
+    lost: Option<String>,
+}
+
+impl Shell {
+    /// The shell of `arbiter`, and the handle by which services reach it.
+    pub fn new(arbiter: Arbiter, tables: Arc<dyn TableStore>, prober: Prober) -> (Self, Handle) {
+        let (order_to, orders) = mpsc::channel(ORDERS);
+        let (view, seen) = watch::channel(View::default());
+        let shell = Self {
+            arbiter,
+            tables,
+            prober,
+            orders,
+            view,
+            under_way: FuturesUnordered::new(),
+            answers: BTreeMap::new(),
+            asked: 0,
+            lost: None,
+        };
+        (shell, Handle { orders: order_to, view: seen })
+    }
+
+    /// Arbitrates until `stop`. What is under way then is dropped: whoever acts next completes it.
+    ///
+    /// # Errors
+    ///
+    /// One line: the stores hold a Set of another shape.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), String> {
+        let mut event = Event::Start;
+        let mut uids = None;
+        loop {
+            self.note(&event);
+            for action in self.arbiter.on(clock::now(), event) {
+                self.carry_out(action)?;
+            }
+            if let Some(stored) = self.tables.uids().filter(|stored| Some(stored) != uids.as_ref()) {
+                if uids.replace(stored.clone()).is_some() {
+                    warn!(
+                        "the Set has the uids {stored:?} now; set first_uid and last_uid in [set] of this file"
+                    );
+                }
+                for action in self.arbiter.on(clock::now(), Event::Uids(stored)) {
+                    self.carry_out(action)?;
+                }
+            }
+            View::of(&self.arbiter, self.lost.clone()).publish(&self.view);
+            let pause = self.arbiter.wake_at().map(|at| at.since(clock::now()));
+            event = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(event) = self.under_way.next() => event,
+                Some(order) = self.orders.recv() => self.take(order),
+                () = sleep(pause.unwrap_or_default()), if pause.is_some() => Event::Wake,
+            };
+        }
+    }
+
+    /// Says once when the stores are lost and once when they are back; and that somebody else may have this arbiter's number.
+    fn note(&mut self, event: &Event) {
+        if let Event::Promised { term, outcome: Err(WriteError::Outranked(by)) } = event
+            && by == term
+        {
+            let advice = "check that no other arbiter of the Set has the same `number`";
+            warn!(term, "the term that this arbiter bids for was promised before; {advice}");
+        }
+        let failed = match event {
+            Event::Read { outcome } => outcome.as_ref().err(),
+            Event::Acted { outcome } => outcome.as_ref().err(),
+            _ => return,
+        };
+        match failed {
+            Some(why) if self.lost.is_none() => warn!(%why, "the stores cannot be reached; trying on"),
+            None if self.lost.is_some() => info!("the stores are back"),
+            _ => {}
+        }
+        self.lost = failed.map(ToString::to_string);
+    }
+
+    fn take(&mut self, order: Order) -> Event {
+        self.asked += 1;
+        self.answers.insert(self.asked, order.answer);
+        Event::Change { id: self.asked, change: order.change }
+    }
+
+    fn carry_out(&mut self, action: Action) -> Result<(), String> {
+        let tables = Arc::clone(&self.tables);
+        let work: BoxFuture<'static, Event> = match action {
+            Action::Read { mark, wait } => {
+                Box::pin(async move { Event::Read { outcome: tables.read(&mark, wait).await } })
+            }
+            Action::Promise { term } => Box::pin(async move {
+                let outcome = tables.promise(term).await;
+                Event::Promised { term, outcome }
+            }),
+            Action::Write(table) => Box::pin(async move {
+                let outcome = tables.write(&table).await;
+                if let Err(why) = &outcome {
+                    warn!(version = %table.version, %why, "a table was not written");
+                }
+                Event::Written { version: table.version, outcome }
+            }),
+            Action::Acting { term } => {
+                let takeover = self.arbiter.takeover();
+                Box::pin(async move { Event::Acted { outcome: tables.acting(term, takeover).await } })
+            }
+            Action::Probe { node, addr } => self.prober.probe(node, &addr),
+            Action::Answer { id, outcome } => {
+                // Who asked may have gone.
+                let _ = self.answers.remove(&id).map(|answer| answer.send(outcome));
+                return Ok(());
+            }
+            Action::Misfit(line) => return Err(line),
+        };
+        self.under_way.push(work);
+        Ok(())
+    }
+}

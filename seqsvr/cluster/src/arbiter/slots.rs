@@ -1,0 +1,65 @@
+//! The table of a Set opened up, one slot for each section, so that the planning rules can treat every section alone; and
+//! closed again into as few assignments as say the same. Pure.
+
+use std::ops::RangeInclusive;
+
+use seqsvr_core::ids::{Epoch, SectionId};
+use seqsvr_core::routing::{Assignment, Table};
+
+/// Who serves one section and whose it is; `None` where nobody is named yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) node: Option<u32>,
+    pub(super) home: Option<u32>,
+    pub(super) incarnation: u64,
+    pub(super) epoch: Epoch,
+}
+
+/// One slot for each section of the Set, in order.
+pub(super) fn open(table: &Table) -> Vec<Slot> {
+    let first = table.sections().start().get();
+    let count = (table.sections().end().get() - first) as usize + 1;
+    let mut slots = vec![Slot::default(); count];
+    for one in &table.assignments {
+        let (start, end) = (one.sections.start().get() - first, one.sections.end().get() - first);
+        slots[start as usize..=end as usize].fill(Slot {
+            node: Some(one.node),
+            home: Some(one.home),
+            incarnation: one.incarnation,
+            epoch: one.epoch,
+        });
+    }
+    slots
+}
+
+/// The assignments that say what the slots say; those without a node are in none.
+pub(super) fn close(sections: &RangeInclusive<SectionId>, slots: &[Slot]) -> Vec<Assignment> {
+    let first = sections.start().get();
+    let mut assignments: Vec<Assignment> = Vec::new();
+    let mut before = None;
+    for (section, slot) in (first..).zip(slots) {
+        let same = before == Some(slot);
+        before = Some(slot);
+        let Some(node) = slot.node else { continue };
+        let section = SectionId::new(section);
+        match assignments.last_mut() {
+            Some(last) if same => last.sections = *last.sections.start()..=section,
+            _ => assignments.push(Assignment {
+                sections: section..=section,
+                node,
+                home: slot.home.unwrap_or(node),
+                incarnation: slot.incarnation,
+                epoch: slot.epoch,
+            }),
+        }
+    }
+    assignments
+}
+
+/// `total` cut into one share for each of `count` parties, even within one; the parties named first by `favoured` (indexes, each
+/// once) get the larger shares.
+pub(super) fn shares(total: usize, count: usize, favoured: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut shares = vec![total / count; count];
+    favoured.into_iter().take(total % count).for_each(|index| shares[index] += 1);
+    shares
+}

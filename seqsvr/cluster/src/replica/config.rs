@@ -1,0 +1,203 @@
+//! The configuration of a StoreSvr: one file, each key checked at the start.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::identity::Identity;
+use super::writer::Limits;
+use crate::store::config::LONGEST_PATIENCE;
+use crate::store::quorum::rounds::settled;
+use seqsvr_core::store::Layout;
+use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::security::{CallConfig, ListenConfig};
+
+/// The configuration file of `seqsvr store`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreConfig {
+    /// The cluster's name: `[a-z0-9_.-]{1,64}`. Callers that mean another are refused.
+    pub cluster: String,
+    /// The number of the Set (S6). Default 0.
+    #[serde(default)]
+    pub set: u32,
+    /// The replica's name, unique within the Set: `[a-z0-9_.-]{1,64}`.
+    pub name: String,
+    /// Where to listen. Default 127.0.0.1, a free port. Other addresses need `[security]`.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// Where the files are. One process at a time.
+    pub directory: PathBuf,
+    /// Adjacent uids that share a ceiling: 10,000 to 2^31, for the life of the Set. Default 100,000 (S4).
+    #[serde(default = "default_section_size")]
+    pub section_size: u32,
+    /// By how much ceilings are raised: 2 to 2^32 - 1, for the life of the Set. Default 10,000 (S3).
+    #[serde(default = "default_step")]
+    pub step: u32,
+    /// After how many bytes of changes a new file is begun: 64 KiB to 1 GiB, written ahead. Default 16 MiB.
+    #[serde(default = "default_file_bytes")]
+    pub file_bytes: usize,
+    /// Where `GET /metrics` is answered, over plain HTTP and to anybody who reaches the address. Default: nowhere.
+    pub metrics_listen: Option<SocketAddr>,
+    /// What is taken at a time.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// Who may call.
+    #[serde(default)]
+    pub security: ListenConfig,
+    /// How many callers at a time.
+    #[serde(default)]
+    pub connections: ConnectionsConfig,
+    /// The other replicas: for a rejoin, and to notice an initialisation that should be one.
+    pub peers: Option<PeersConfig>,
+}
+
+/// The section `[limits]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Questions that wait for the disk; more are refused. 1 to 65,536. Default 4,096.
+    pub queue: usize,
+    /// Questions that share one sync. 1 to 65,536. Default 1,024.
+    pub batch: usize,
+    /// Reads that are held back until the table changes; more are refused. 1 to 65,536. Default 4,096.
+    pub waiters: usize,
+    /// How long a read may be held back, in milliseconds. 1 to 60,000. Default 10,000.
+    pub longest_wait_ms: u64,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self { queue: 4_096, batch: 1_024, waiters: 4_096, longest_wait_ms: 10_000 }
+    }
+}
+
+/// The section `[peers]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeersConfig {
+    /// The N - 1 other replicas: `http://host:port` or `https://host:port`.
+    pub replicas: Vec<String>,
+    /// W, as the callers of the Set have it. Default: a majority of N.
+    pub write: Option<usize>,
+    /// How long a rejoin waits before it copies, in milliseconds: until no caller counts what this replica had answered, which
+    /// is 4.4 times the largest `patience_ms` of any caller. 1,000 to 600,000. The default, 22,000, is enough for every
+    /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
+    #[serde(default = "default_settle")]
+    pub settle_ms: u64,
+    /// How long an `--init` waits until all of the others have said that they are new, too, in milliseconds: 100 to 600,000. Default
+    /// 30,000.
+    #[serde(default = "default_init")]
+    pub init_ms: u64,
+    /// Whom to trust and which token to bring.
+    #[serde(default)]
+    pub security: CallConfig,
+}
+
+impl PeersConfig {
+    /// What the least that must be written down comes to: the simulation runs on it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn shipped() -> Self {
+        toml::from_str("replicas = []").expect("nothing else is needed")
+    }
+}
+
+fn default_init() -> u64 {
+    30_000
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn default_section_size() -> u32 {
+    100_000
+}
+
+fn default_step() -> u32 {
+    10_000
+}
+
+fn default_file_bytes() -> usize {
+    16 << 20
+}
+
+fn default_settle() -> u64 {
+    settled(LONGEST_PATIENCE).as_millis() as u64
+}
+
+/// What is wrong with the configuration: the key, and what would be right.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{key} = {value} is wrong: {right}")]
+pub struct ConfigError {
+    key: &'static str,
+    value: String,
+    right: &'static str,
+}
+
+impl StoreConfig {
+    /// Whether everything is within its range.
+    ///
+    /// # Errors
+    ///
+    /// The first key that is not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |key, value: &dyn std::fmt::Display, right| {
+            Err(ConfigError { key, value: value.to_string(), right })
+        };
+        for (key, name) in [("cluster", &self.cluster), ("name", &self.name)] {
+            let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+            if !(1..=64).contains(&name.len()) || !name.chars().all(fits) {
+                return wrong(key, name, "write 1 to 64 of a-z, 0-9, _ . -");
+            }
+        }
+        if !(10_000..=1 << 31).contains(&self.section_size) {
+            return wrong("section_size", &self.section_size, "set 10000 to 2147483648");
+        }
+        if self.step < 2 {
+            return wrong("step", &self.step, "set 2 or more");
+        }
+        if !((64 << 10)..=(1 << 30)).contains(&self.file_bytes) {
+            return wrong("file_bytes", &self.file_bytes, "set 65536 to 1073741824");
+        }
+        let limits = &self.limits;
+        for (key, value) in [
+            ("limits.queue", limits.queue),
+            ("limits.batch", limits.batch),
+            ("limits.waiters", limits.waiters),
+        ] {
+            if !(1..=65_536).contains(&value) {
+                return wrong(key, &value, "set 1 to 65536");
+            }
+        }
+        if !(1..=60_000).contains(&limits.longest_wait_ms) {
+            return wrong("limits.longest_wait_ms", &limits.longest_wait_ms, "set 1 to 60000");
+        }
+        match &self.peers {
+            Some(peers) if !(1_000..=600_000).contains(&peers.settle_ms) => {
+                wrong("peers.settle_ms", &peers.settle_ms, "set 1000 to 600000")
+            }
+            Some(peers) if !(100..=600_000).contains(&peers.init_ms) => {
+                wrong("peers.init_ms", &peers.init_ms, "set 100 to 600000")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Which replica it is.
+    pub fn identity(&self) -> Identity {
+        Identity { cluster: self.cluster.clone(), set: self.set, name: self.name.clone() }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout { section_size: self.section_size, step: self.step }
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        let LimitsConfig { queue, batch, waiters, longest_wait_ms, .. } = self.limits;
+        Limits { queue, batch, waiters, longest_wait: Duration::from_millis(longest_wait_ms) }
+    }
+}

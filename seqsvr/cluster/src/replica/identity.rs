@@ -1,0 +1,130 @@
+//! Whose files these are, and why a replica does not open them. Every file of a replica begins with its identity, so that
+//! files that were put into the wrong place are noticed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use seqsvr_core::store::Layout;
+
+/// Which replica of which Set of which cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The number of the Set (S6).
+    pub set: u32,
+    /// The replica's name, unique within the Set.
+    pub name: String,
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "replica {} of Set {} of cluster {}", self.name, self.set, self.cluster)
+    }
+}
+
+/// Why a replica's directory is not served from.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{} is used by another process; stop that one first", .0.display())]
+    Locked(PathBuf),
+    /// There is no replica in it.
+    #[error("{} holds no replica; start once with --init for a new one, or with --rejoin for one that was lost", .0.display())]
+    Empty(PathBuf),
+    /// There is one in it already.
+    #[error("{} already holds a replica; start without --init", .0.display())]
+    Exists(PathBuf),
+    /// It is another one's.
+    #[error(
+        "{} belongs to {found}, but the configuration says {configured}; correct directory, or cluster, set and name",
+        path.display()
+    )]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+        /// As its files say.
+        found: Box<Identity>,
+        /// As it should be.
+        configured: Box<Identity>,
+    },
+    /// The sections mean something else.
+    #[error(
+        "{} was made with section_size {} and step {}, but {} and {} are configured; set section_size = {} and step = {}",
+        path.display(), stored.section_size, stored.step, configured.section_size, configured.step,
+        stored.section_size, stored.step
+    )]
+    Layout {
+        /// Which file.
+        path: PathBuf,
+        /// As its files say.
+        stored: Layout,
+        /// As it should be.
+        configured: Layout,
+    },
+    /// What was stored is not what is there.
+    #[error("{} is {what}; it is not served from: start with --rejoin to copy from the other replicas", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Where and how.
+        what: String,
+    },
+    /// The files are older than what was confirmed from them.
+    #[error(
+        "{} was put back from an older copy (it ends at {found}, but {confirmed} was confirmed); \
+         start with --rejoin to copy from the other replicas", path.display()
+    )]
+    RolledBack {
+        /// Which file.
+        path: PathBuf,
+        /// The last frame that is there: file and frame.
+        found: Place,
+        /// The last frame that is known to have been written.
+        confirmed: Place,
+    },
+    /// A rejoin was begun and not finished: what is there may be too old to vote by.
+    #[error("a rejoin of {} was not finished; start with --rejoin again", .0.display())]
+    Rejoining(PathBuf),
+    /// A newer program wrote it.
+    #[error("{} has format {format}, which this program does not know; use the newer one", path.display())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// What it says.
+        format: u32,
+    },
+    /// The system refuses.
+    #[error("{}: {why}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
+}
+
+impl OpenError {
+    /// For `map_err`.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> OpenError + use<> {
+        let path = path.to_owned();
+        move |why| OpenError::Io { path, why }
+    }
+}
+
+/// How far a replica has written: files are numbered, and frames within a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The number of the file, from 1.
+    pub file: u64,
+    /// The number of the last frame in it.
+    pub frame: u64,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "frame {} of file {}", self.frame, self.file)
+    }
+}

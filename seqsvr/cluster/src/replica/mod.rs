@@ -1,0 +1,30 @@
+//! One replica of the durable state of a Set: what it is asked, what it answers, what it keeps. The state and its rules
+//! are pure; the shell around them makes each change durable before the answer leaves (S5).
+//!
+//! ```text
+//!  service ──▶ asker ──▶ writer (one thread): state.ask ──▶ files.keep (one sync) ──▶ answers
+//! ```
+
+pub mod comeback;
+pub mod config;
+mod directory;
+mod frame;
+mod identity;
+mod journal;
+mod mark;
+pub(crate) mod merge;
+mod metrics;
+mod record;
+mod rejoin;
+mod runs;
+mod serve;
+mod service;
+pub mod state;
+mod writer;
+
+pub use config::{ConfigError, LimitsConfig, PeersConfig, StoreConfig};
+pub use identity::{Identity, OpenError, Place};
+pub use merge::LayoutsDiffer;
+pub(crate) use merge::merge;
+pub use rejoin::PeersError;
+pub use serve::{Replica, ServeError, Start};

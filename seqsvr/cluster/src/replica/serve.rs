@@ -1,0 +1,225 @@
+//! The role StoreSvr: opens the files as it is told to, serves until it is asked to stop, and ends when its storage fails.
+
+use std::fs;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::service::interceptor::InterceptedService;
+
+use super::config::{ConfigError, StoreConfig};
+use super::directory::{Directory, Files};
+use super::identity::OpenError;
+use super::metrics::Metrics;
+use super::rejoin::{Peers, PeersError};
+use super::service::Service;
+use super::state::State;
+use super::writer::Writer;
+use seqsvr_core::store::message::Copy;
+use seqsvr_rpc::door::{Door, bind, serve_metrics};
+use seqsvr_rpc::seats::ConnectionsError;
+use seqsvr_rpc::security::{Listen, SecurityError};
+use seqsvr_rpc::store::{LARGEST_ANSWER, LARGEST_QUESTION};
+use seqsvr_rpc::v1::store_server::StoreServer;
+
+/// How long calls in flight may take to end when the replica stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a replica begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the files that are there.
+    Open,
+    /// As an empty one, of a Set in which all others are empty too; they are asked.
+    Init,
+    /// As an empty one, without asking the others. If the Set was ever in use, numbers can be handed out twice.
+    InitWithoutPeers,
+    /// As an empty one that is taken in, in the place of another, while the others serve.
+    Join,
+    /// With what the others have, after its own was lost, damaged, or put back from a copy.
+    Rejoin,
+}
+
+/// Why a replica did not start, or stopped by itself.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// So are its bounds of connections.
+    #[error(transparent)]
+    Connections(#[from] ConnectionsError),
+    /// Certificates or tokens are wrong.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// The files cannot be served from, or failed.
+    #[error(transparent)]
+    Files(#[from] OpenError),
+    /// The other replicas were needed.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
+    /// An address cannot be listened on, or the server ended.
+    #[error("{0}")]
+    Server(String),
+}
+
+/// A replica with its files open and its addresses bound, not yet serving.
+pub struct Replica {
+    config: StoreConfig,
+    listen: Listen,
+    door: Door,
+    /// Where metrics are served.
+    page: Option<TcpListener>,
+    state: State,
+    files: Files,
+}
+
+impl Replica {
+    /// Checks the configuration and opens the files. A rejoin waits for the other replicas, however long that takes.
+    ///
+    /// # Errors
+    ///
+    /// Every [`ServeError`]: nothing is served then.
+    pub async fn open(config: StoreConfig, start: Start) -> Result<Self, ServeError> {
+        config.check()?;
+        config.connections.check()?;
+        let listen = Listen::load(&config.security, config.listen, false)?;
+        let peers = config.peers.as_ref().map(|peers| Peers::new(peers, &config.identity())).transpose()?;
+        if start != Start::Open {
+            fs::create_dir_all(&config.directory).map_err(OpenError::io(&config.directory))?;
+        }
+        let mut directory =
+            Directory::lock(&config.directory, config.identity(), config.layout(), config.file_bytes)?;
+        let (state, files) = match start {
+            Start::Open => directory.open()?,
+            Start::Init => {
+                let peers = peers.ok_or(PeersError::Unlisted)?;
+                directory.vacant()?;
+                wait_for(&peers, &config, &listen).await?;
+                directory.init()?
+            }
+            Start::InitWithoutPeers => directory.init()?,
+            Start::Join => directory.join()?,
+            Start::Rejoin => {
+                let peers = peers.ok_or(PeersError::Missing)?;
+                let (id, kept) = directory.rejoin()?.unzip();
+                let copy = peers.copy(kept).await?;
+                let id = which(&config.name, id, &copy)?;
+                directory.rejoined(copy, id)?
+            }
+        };
+        let door =
+            Door::open(config.listen, &listen, config.connections).await.map_err(ServeError::Server)?;
+        let page = match config.metrics_listen {
+            Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
+            None => None,
+        };
+        Ok(Self { config, listen, door, page, state, files })
+    }
+
+    /// Where callers reach it: `http://host:port` or `https://host:port`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Server`].
+    pub fn address(&self) -> Result<String, ServeError> {
+        let addr = self.door.address().map_err(ServeError::Server)?;
+        Ok(format!("{}://{addr}", self.listen.scheme()))
+    }
+
+    /// Serves until `shutdown`, then lets the calls in flight end and closes the files.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Files`] when the storage failed: nothing was answered since. [`ServeError::Server`].
+    pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
+        let Self { config, listen, door, page, state, files } = self;
+        let identity = Arc::new(config.identity());
+        let stop = CancellationToken::new();
+        let metrics = Metrics::new();
+        let (mut writer, asker) = Writer::start(state, files, config.limits(), stop.clone(), metrics.clone());
+        let store = StoreServer::new(Service {
+            identity: Arc::clone(&identity),
+            section_size: config.section_size,
+            asker: Some(asker),
+        })
+        .max_decoding_message_size(LARGEST_QUESTION)
+        .max_encoding_message_size(LARGEST_ANSWER);
+        let (health, seats) = (door.health(), door.seats());
+        health.set_serving::<StoreServer<Service>>().await;
+        let door = door.with(InterceptedService::new(store, listen.guard()));
+        tracing::info!("{identity} serves");
+        let halt = async {
+            tokio::select! {
+                () = shutdown => {}
+                () = writer.ended() => {}
+                () = stop.cancelled() => {}
+            }
+            health.set_not_serving::<StoreServer<Service>>().await;
+            stop.cancel();
+        };
+        let served = async {
+            let served = tokio::select! {
+                served = door.serve(stop.clone()) => served,
+                () = late(&stop) => Ok(()),
+            };
+            stop.cancel();
+            served
+        };
+        let shown = async {
+            let Some(page) = page else { return Ok(()) };
+            serve_metrics(page, seats, move || metrics.text(), stop.clone()).await
+        };
+        let (served, shown, ()) = tokio::join!(served, shown, halt);
+        writer.stop().await?;
+        served.and(shown).map_err(ServeError::Server)?;
+        tracing::info!("{identity} has stopped");
+        Ok(())
+    }
+}
+
+/// The id of the member called `name`, which lost its files, or all but `kept`.
+fn which(name: &str, kept: Option<u64>, copy: &Copy) -> Result<u64, PeersError> {
+    let Some(current) = &copy.configured.current else { return Ok(kept.unwrap_or(0)) };
+    let members = || current.members.iter().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
+    let member = current.named(name).filter(|one| kept.is_none_or(|kept| kept == 0 || kept == one.id));
+    match member {
+        Some(member) => Ok(member.id),
+        None => {
+            Err(PeersError::Removed { name: name.to_owned(), number: current.number, members: members() })
+        }
+    }
+}
+
+/// Waits until all others are known to be new. They may wait for this one in the same way, so it says meanwhile what it is.
+async fn wait_for(peers: &Peers, config: &StoreConfig, listen: &Listen) -> Result<(), ServeError> {
+    let stop = CancellationToken::new();
+    let service =
+        Service { identity: Arc::new(config.identity()), section_size: config.section_size, asker: None };
+    let door = Door::open(config.listen, listen, config.connections).await.map_err(ServeError::Server)?;
+    let door = door.with(InterceptedService::new(StoreServer::new(service), listen.guard()));
+    let serving = async {
+        tokio::select! {
+            served = door.serve(stop.clone()) => served,
+            () = late(&stop) => Ok(()),
+        }
+    };
+    let asking = async {
+        let all_new = peers.all_new().await;
+        stop.cancel();
+        all_new
+    };
+    let (all_new, served) = tokio::join!(asking, serving);
+    served.map_err(ServeError::Server)?;
+    Ok(all_new?)
+}
+
+/// Calls that do not end after a stop are cut off.
+async fn late(stop: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(GRACE).await;
+}

@@ -1,0 +1,135 @@
+//! Which calls a replica answers, and its part in a change of the configuration: it is sealed, accepts what comes next, and
+//! installs what was decided on.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::{Change, Decision, State};
+use crate::replica::merge::merge;
+use seqsvr_core::clock::Moment;
+use seqsvr_core::flaws::Flaw;
+use seqsvr_core::ids::SectionId;
+use seqsvr_core::store::message::{Answer, Copy, Description, FORM, Misaddressed, Phase, Question};
+use seqsvr_core::store::{Address, Configuration, Configured};
+
+impl State {
+    /// Answers a question that was sent to `to`, if it is meant for this replica and counts for its configuration. Callers of
+    /// earlier versions say nothing: they count until the first configuration is changed.
+    pub fn call(&mut self, now: Moment, to: Option<Address>, question: &Question) -> Decision {
+        match self.misaddressed(to, question) {
+            None => self.ask(now, question),
+            Some(why) => {
+                let configuration = self.configured.current.clone();
+                Answer::Misaddressed { why, configuration }.into()
+            }
+        }
+    }
+
+    fn misaddressed(&self, to: Option<Address>, question: &Question) -> Option<Misaddressed> {
+        let Configured { current, ballot, joining, .. } = &self.configured;
+        let meant = to.map_or(0, |to| to.member);
+        let number = self.configured.number();
+        if meant != 0 && meant != self.id {
+            return Some(Misaddressed::Member);
+        }
+        match question {
+            Question::Describe | Question::Install { .. } => return None,
+            _ if *joining => return Some(Misaddressed::Joining),
+            _ if current.as_ref().is_some_and(|current| !current.has(self.id)) => {
+                return Some(Misaddressed::Removed);
+            }
+            // Who comes back after it lost its disk goes by no configuration yet.
+            Question::Copy => return to.and_then(|to| otherwise(to.number, number)),
+            Question::Seal { number: of, .. } | Question::Accept { number: of, .. } => {
+                return otherwise(*of, number);
+            }
+            _ => {}
+        }
+        match to {
+            Some(to) if to.number != number && !self.flaws.has(Flaw::AnyNumber) => {
+                otherwise(to.number, number)
+            }
+            None if number > 1 => Some(Misaddressed::Newer),
+            _ if *ballot > 0 && !self.flaws.has(Flaw::VoteWhileSealed) => Some(Misaddressed::Sealed),
+            _ => None,
+        }
+    }
+
+    /// Whether a section is none of the Set: neither its own nor being taken in. Ceilings of sections that it gave up stay what
+    /// they were when it did.
+    pub(super) fn is_outside(&self, section: SectionId) -> bool {
+        let configured = self.configured.current.as_ref();
+        configured.is_some_and(|current| !current.sections().contains(&section))
+    }
+
+    pub(super) fn describe(&self) -> Description {
+        let Configured { current, ballot, joining, .. } = &self.configured;
+        Description {
+            name: String::new(),
+            phase: if *joining { Phase::Joining } else { Phase::Serving },
+            in_use: self.promised > 0 || self.table.is_some() || self.holders.iter().next().is_some(),
+            id: self.id,
+            layout: self.layout,
+            configuration: current.clone(),
+            sealed: *ballot > 0,
+            form: FORM,
+        }
+    }
+
+    /// Its configuration, or its part in a change, is another one from now on, whatever else was `taken` over.
+    fn reconfigured(&mut self, taken: Option<&Copy>, configured: Configured) -> Option<Change> {
+        let own = self.copy();
+        let merged = merge(taken.cloned().into_iter().chain([own])).ok()?;
+        self.changed(Change::Whole(Box::new(Copy { configured, ..merged })))
+    }
+
+    pub(super) fn seal(&mut self, ballot: u64) -> Decision {
+        if ballot <= self.configured.ballot {
+            return Answer::Outbid(self.configured.ballot).into();
+        }
+        let configured = Configured { ballot, ..self.configured.clone() };
+        let change = self.reconfigured(None, configured);
+        let accepted = self.configured.accepted.clone();
+        Decision { answer: Some(Answer::Sealed { accepted, copy: self.copy() }), change }
+    }
+
+    pub(super) fn accept(&mut self, ballot: u64, next: &Arc<Configuration>) -> Decision {
+        if ballot < self.configured.ballot {
+            return Answer::Outbid(self.configured.ballot).into();
+        }
+        let accepted = Some((ballot, Arc::clone(next)));
+        let change = self.reconfigured(None, Configured { ballot, accepted, ..self.configured.clone() });
+        Decision { answer: Some(Answer::Accepted), change }
+    }
+
+    /// What was decided on takes the place of what there is, with all that was confirmed before. What is here already stays:
+    /// values only grow. Whoever votes in it already has all of that, or W others have.
+    pub(super) fn install(&mut self, next: &Arc<Configuration>, copy: &Copy) -> Decision {
+        let number = self.configured.number();
+        let other = self.configured.current.as_ref().is_some_and(|current| current != next);
+        if number > next.number || number == next.number && other {
+            let configuration = self.configured.current.clone();
+            return Answer::Misaddressed { why: Misaddressed::Newer, configuration }.into();
+        }
+        // It votes in it: what another one has beyond that was never confirmed, and must not become so by being copied.
+        if number == next.number {
+            return Answer::Installed.into();
+        }
+        let joining = self.configured.joining && !next.has(self.id);
+        let configured = Configured { current: Some(Arc::clone(next)), joining, ..Configured::default() };
+        let change = self.reconfigured(Some(copy), configured);
+        match change {
+            Some(_) => Decision { answer: Some(Answer::Installed), change },
+            None => Answer::OtherLayout(self.layout.unwrap_or(next.layout)).into(),
+        }
+    }
+}
+
+/// A call of configuration `of` to a replica of `number`.
+fn otherwise(of: u64, number: u64) -> Option<Misaddressed> {
+    match of.cmp(&number) {
+        Ordering::Equal => None,
+        Ordering::Less => Some(Misaddressed::Newer),
+        Ordering::Greater => Some(Misaddressed::Behind),
+    }
+}

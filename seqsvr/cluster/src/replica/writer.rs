@@ -1,0 +1,257 @@
+//! The one thread that owns a replica's state and files, and the handle by which everybody asks it. It takes all questions
+//! that wait, answers them from the state, makes their changes durable with one sync, and only then lets the answers out
+//! (group commit). After a failed write or sync nothing more is answered (I3).
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::directory::Files;
+use super::identity::OpenError;
+use super::journal;
+use super::metrics::Metrics;
+use super::state::{Change, Decision, State};
+use seqsvr_core::clock::{self, Moment};
+use seqsvr_core::store::Address;
+use seqsvr_core::store::message::{Answer, Question};
+
+/// How often it is noted how far the files reach.
+const NOTE_EVERY: Duration = Duration::from_secs(1);
+
+/// What one replica takes at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Questions that wait for the writer.
+    pub(super) queue: usize,
+    /// Questions that share one sync.
+    pub(super) batch: usize,
+    /// Reads that are held back at a time.
+    pub(super) waiters: usize,
+    /// How long one may be held back.
+    pub(super) longest_wait: Duration,
+}
+
+/// Why a question was not answered. Counts as no answer: it may or may not have taken effect.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// More than the configured number wait.
+    #[error("the replica is busy: {0} questions wait already; ask again")]
+    Busy(usize),
+    /// More than the configured number of reads are held back.
+    #[error("{0} readers wait already; raise [limits] waiters of the replica")]
+    Waiters(usize),
+    /// It stops, or its storage failed.
+    #[error("the replica has stopped; its log says why")]
+    Stopped,
+}
+
+struct Asked {
+    to: Option<Address>,
+    question: Question,
+    answer: oneshot::Sender<Option<Answer>>,
+}
+
+enum Order {
+    Answer(Asked),
+    Stop,
+}
+
+/// What readers wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct News {
+    /// [`State::revision`].
+    revision: u64,
+    /// The last one with another table, as far as this process knows.
+    table: u64,
+}
+
+impl News {
+    /// Whether there is something for who knows `revision`: anything, or no releases.
+    fn wakes(&self, revision: u64, releases: bool) -> bool {
+        // A smaller one is that of another replica in this one's place.
+        self.revision != revision && (releases || self.table > revision || self.revision < revision)
+    }
+}
+
+/// Asks the writer. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Asker {
+    queue: mpsc::Sender<Order>,
+    news: watch::Receiver<News>,
+    waiters: Arc<Semaphore>,
+    limits: Limits,
+    stopping: CancellationToken,
+    metrics: Metrics,
+}
+
+/// The running writer. It ends when it is told to, or the storage fails.
+pub(super) struct Writer {
+    queue: mpsc::Sender<Order>,
+    thread: thread::JoinHandle<Result<(), OpenError>>,
+    /// Closed when the thread has ended; `None` once that was seen.
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+impl Writer {
+    /// Starts the thread. Reads that wait are let go when `stopping` is cancelled.
+    pub(super) fn start(
+        state: State,
+        files: Files,
+        limits: Limits,
+        stopping: CancellationToken,
+        metrics: Metrics,
+    ) -> (Self, Asker) {
+        let (queue, questions) = mpsc::channel(limits.queue);
+        let (news, changes) = watch::channel(News { revision: state.revision(), table: state.revision() });
+        let (ending, ended) = oneshot::channel();
+        let waiters = Arc::new(Semaphore::new(limits.waiters));
+        let counted = metrics.clone();
+        let thread = thread::spawn(move || {
+            let _ending: oneshot::Sender<()> = ending;
+            let mut writing =
+                Writing { state, files, news, noted: Moment::default(), metrics: counted, limits };
+            writing.run(questions)
+        });
+        let asker = Asker { queue: queue.clone(), news: changes, waiters, limits, stopping, metrics };
+        (Self { queue, thread, ended: Some(ended) }, asker)
+    }
+
+    /// Waits until the thread has ended.
+    pub(super) async fn ended(&mut self) {
+        if let Some(ended) = &mut self.ended {
+            // The sender is only ever dropped.
+            let _ = ended.await;
+            self.ended = None;
+        }
+    }
+
+    /// Answers what was asked before, then ends; what is asked later is not answered.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] when the storage failed.
+    pub(super) async fn stop(mut self) -> Result<(), OpenError> {
+        // It may have ended already.
+        let _ = self.queue.send(Order::Stop).await;
+        self.ended().await;
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Asker {
+    /// The answer to a question without an address.
+    #[cfg(test)]
+    pub(super) async fn ask(&self, question: Question) -> Result<Answer, Unanswered> {
+        self.call(None, question).await
+    }
+
+    /// The answer, once it is durable. A read may be held back for its wait.
+    pub(super) async fn call(&self, to: Option<Address>, question: Question) -> Result<Answer, Unanswered> {
+        let Question::Read { revision, wait, releases } = question else {
+            return self.once(to, question).await?.ok_or(Unanswered::Stopped);
+        };
+        let wait = wait.min(self.limits.longest_wait);
+        if let Some(answer) = self.once(to, Question::Read { revision, wait, releases }).await? {
+            return Ok(answer);
+        }
+        let Ok(_waits) = self.waiters.try_acquire() else {
+            return Err(Unanswered::Waiters(self.limits.waiters));
+        };
+        let _counted = self.metrics.waits();
+        let mut news = self.news.clone();
+        let changed = timeout(wait, news.wait_for(|news| news.wakes(revision, releases)));
+        tokio::select! {
+            // Whether it changed, the time is up, or the writer has ended: the next question finds out.
+            _ = changed => {}
+            () = self.stopping.cancelled() => return Err(Unanswered::Stopped),
+        }
+        let read = Question::Read { revision, wait: Duration::ZERO, releases };
+        self.once(to, read).await?.ok_or(Unanswered::Stopped)
+    }
+
+    async fn once(&self, to: Option<Address>, question: Question) -> Result<Option<Answer>, Unanswered> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.try_send(Order::Answer(Asked { to, question, answer })).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unanswered::Busy(self.limits.queue),
+            mpsc::error::TrySendError::Closed(_) => Unanswered::Stopped,
+        })?;
+        answered.await.map_err(|_| Unanswered::Stopped)
+    }
+}
+
+/// The thread's own.
+struct Writing {
+    state: State,
+    files: Files,
+    news: watch::Sender<News>,
+    noted: Moment,
+    metrics: Metrics,
+    limits: Limits,
+}
+
+impl Writing {
+    fn run(&mut self, mut orders: mpsc::Receiver<Order>) -> Result<(), OpenError> {
+        let mut asked = Vec::new();
+        let mut next = orders.blocking_recv();
+        while let Some(Order::Answer(first)) = next {
+            asked.push(first);
+            next = loop {
+                match orders.try_recv() {
+                    Ok(Order::Answer(more)) if asked.len() < self.limits.batch => asked.push(more),
+                    Ok(order) => break Some(order),
+                    Err(_) => break None,
+                }
+            };
+            self.answer(&mut asked)?;
+            if next.is_none() {
+                next = orders.blocking_recv();
+            }
+        }
+        self.files.note(true)
+    }
+
+    /// When it fails, the answers are dropped with the questions.
+    fn answer(&mut self, asked: &mut Vec<Asked>) -> Result<(), OpenError> {
+        let now = clock::now();
+        let mut changes: Vec<Change> = Vec::new();
+        let mut answers = Vec::with_capacity(asked.len());
+        for Asked { to, question, answer } in asked.drain(..) {
+            self.metrics.asked(&question);
+            let decision: Decision = self.state.call(now, to, &question);
+            changes.extend(decision.change);
+            answers.push((answer, decision.answer));
+        }
+        if !changes.is_empty() {
+            let begun = clock::now();
+            match changes.iter().any(|change| matches!(change, Change::Whole(_))) {
+                true => self.files.turn(&self.state)?,
+                false => self.files.keep(&journal::batch(&changes), &self.state)?,
+            }
+            self.metrics.synced(clock::now().since(begun));
+            if now.since(self.noted) >= NOTE_EVERY {
+                self.files.note(false)?;
+                self.noted = now;
+            }
+            let revision = self.state.revision();
+            let another = changes.iter().any(|change| matches!(change, Change::Write(_) | Change::Whole(_)));
+            self.news.send_if_modified(|news| {
+                let table = if another { revision } else { news.table };
+                let newer = News { revision, table };
+                std::mem::replace(news, newer) != newer
+            });
+        }
+        for (to, answer) in answers {
+            // Who asked may be gone.
+            let _ = to.send(answer);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

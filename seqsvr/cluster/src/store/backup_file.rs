@@ -1,0 +1,430 @@
+//! A backup as a file: JSON Lines. The first line says what it is, the last one holds the SHA-256 of all before it, so a file that was
+//! cut or changed is refused. Stored, must stay readable: a later form has a larger version.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use seqsvr_core::ids::{Epoch, SectionId};
+use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
+use seqsvr_core::store::backup::Backup;
+use seqsvr_core::store::{Layout, MAX_CEILING};
+
+const FORMAT: &str = "seqsvr backup";
+/// Of a backup.
+const VERSION: u32 = 1;
+/// Of uids that were given up: programs of version 1 must not restore them.
+const MOVED: u32 = 2;
+/// Larger files are not read: 429,497 sections, each on a line of its own, take 30 MiB.
+const LARGEST: u64 = 256 << 20;
+
+/// A backup and what it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupFile {
+    /// The cluster; empty for a store that belongs to none.
+    pub cluster: String,
+    /// The number of the Set.
+    pub set: u32,
+    /// Uids that the Set gave up: the backup is of them alone, exact, and to be taken into one other Set.
+    pub moved: Option<RangeInclusive<u32>>,
+    /// What was in the stores.
+    pub backup: Backup,
+}
+
+/// Why a file was not written or read.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The system refuses.
+    #[error("{path}: {why}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it says.
+        why: io::Error,
+    },
+    /// It is none, or not whole.
+    #[error("{path}: {why}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+    cluster: String,
+    set: u32,
+    section_size: Option<u32>,
+    step: Option<u32>,
+    promised_term: Long,
+    newest_epoch: EpochLine,
+    floor: Long,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<UidsLine>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct UidsLine {
+    first: u32,
+    last: u32,
+}
+
+/// Larger than what the numbers of many JSON tools hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Long(u64);
+
+impl Serialize for Long {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Long {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map(Self).map_err(|_| serde::de::Error::custom(format!("{text:?} is no number")))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct EpochLine {
+    term: Long,
+    version: Long,
+}
+
+impl From<Epoch> for EpochLine {
+    fn from(epoch: Epoch) -> Self {
+        Self { term: Long(epoch.term), version: Long(epoch.version) }
+    }
+}
+
+impl From<EpochLine> for Epoch {
+    fn from(line: EpochLine) -> Self {
+        Self { term: line.term.0, version: line.version.0 }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Table(TableLine),
+    Sections { first: u32, last: u32, ceiling: Long },
+    Sha256(String),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct TableLine {
+    version: EpochLine,
+    section_size: u32,
+    first_uid: u32,
+    last_uid: u32,
+    nodes: Vec<NodeLine>,
+    assignments: Vec<AssignmentLine>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct NodeLine {
+    name: String,
+    addr: String,
+    drained: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct AssignmentLine {
+    first: u32,
+    last: u32,
+    node: u32,
+    home: u32,
+    incarnation: Long,
+    epoch: EpochLine,
+}
+
+impl BackupFile {
+    /// Writes it to `path`, readable by its owner alone: whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Io`].
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        let io = |why| FileError::Io { path: path.display().to_string(), why };
+        let mut fresh = path.as_os_str().to_owned();
+        fresh.push(".new");
+        let fresh = Path::new(&fresh);
+        let write = || {
+            match fs::remove_file(fresh) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(fresh)?;
+            file.write_all(self.render().as_bytes())?;
+            file.sync_all()?;
+            fs::rename(fresh, path)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        };
+        write().map_err(io)
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    ///
+    /// Every [`FileError`].
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let io = |why| FileError::Io { path: path.display().to_string(), why };
+        let damaged = |why: String| FileError::Damaged { path: path.display().to_string(), why };
+        if fs::metadata(path).map_err(io)?.len() > LARGEST {
+            return Err(damaged(format!("it is larger than {LARGEST} bytes, so it is no backup of seqsvr")));
+        }
+        let text = String::from_utf8(fs::read(path).map_err(io)?);
+        let text = text.map_err(|_| damaged("it is no text, so it is no backup of seqsvr".to_owned()))?;
+        parse(&text).map_err(damaged)
+    }
+
+    fn render(&self) -> String {
+        let Backup { layout, promised, newest, floor, table, ceilings } = &self.backup;
+        let head = Head {
+            format: FORMAT.to_owned(),
+            version: if self.moved.is_some() { MOVED } else { VERSION },
+            cluster: self.cluster.clone(),
+            set: self.set,
+            section_size: layout.map(|layout| layout.section_size),
+            step: layout.map(|layout| layout.step),
+            promised_term: Long(*promised),
+            newest_epoch: (*newest).into(),
+            floor: Long(*floor),
+            moved: self.moved.as_ref().map(|uids| UidsLine { first: *uids.start(), last: *uids.end() }),
+        };
+        let mut text = json(&head);
+        if let Some(table) = table {
+            text += &json(&Line::Table(line(table)));
+        }
+        for (run, ceiling) in ceilings {
+            let (first, last) = (run.start().get(), run.end().get());
+            text += &json(&Line::Sections { first, last, ceiling: Long(*ceiling) });
+        }
+        let sum = checksum(&text);
+        text + &json(&Line::Sha256(sum))
+    }
+}
+
+fn json(line: &impl Serialize) -> String {
+    serde_json::to_string(line).expect("plain values can be written") + "\n"
+}
+
+fn checksum(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn parse(text: &str) -> Result<BackupFile, String> {
+    let other = || "it is no backup of seqsvr".to_owned();
+    let head = text.lines().next().ok_or_else(other)?;
+    let head: serde_json::Value = serde_json::from_str(head).map_err(|_| other())?;
+    if head["format"] != FORMAT {
+        return Err(other());
+    }
+    if head["version"].as_u64().is_none_or(|version| version > MOVED.into()) {
+        return Err(format!("a newer program wrote it (version {}); use that one", head["version"]));
+    }
+    let cut = || "it is not whole: its last line, the checksum, is missing; use another copy".to_owned();
+    let body = text.strip_suffix('\n').ok_or_else(cut)?;
+    let (body, last) = body.split_at(body.rfind('\n').ok_or_else(cut)? + 1);
+    match serde_json::from_str(last) {
+        Ok(Line::Sha256(sum)) if sum == checksum(body) => {}
+        Ok(Line::Sha256(_)) => {
+            return Err("its checksum is wrong: it was changed or damaged; use another copy".to_owned());
+        }
+        _ => return Err(cut()),
+    }
+    let wrong = |number: usize, why: &dyn std::fmt::Display| format!("line {number}: {why}");
+    let head: Head = serde_json::from_value(head).map_err(|error| wrong(1, &error))?;
+    let layout = match (head.section_size, head.step) {
+        (Some(section_size), Some(step)) if section_size > 0 => Some(Layout { section_size, step }),
+        _ => None,
+    };
+    let mut backup = Backup {
+        layout,
+        promised: head.promised_term.0,
+        newest: head.newest_epoch.into(),
+        floor: head.floor.0,
+        ..Backup::default()
+    };
+    let mut next = 0;
+    for (number, line) in (1..).zip(body.lines()).skip(1) {
+        match serde_json::from_str(line).map_err(|error| wrong(number, &error))? {
+            Line::Table(line) => {
+                backup.table = Some(Arc::new(table(head.set, line).map_err(|why| wrong(number, &why))?))
+            }
+            Line::Sections { first, last, ceiling: Long(ceiling) } => {
+                if u64::from(first) < next || first > last || ceiling > MAX_CEILING {
+                    return Err(wrong(number, &"these sections are out of order, or have no such ceiling"));
+                }
+                next = u64::from(last) + 1;
+                backup.ceilings.push((SectionId::new(first)..=SectionId::new(last), ceiling));
+            }
+            Line::Sha256(_) => return Err(wrong(number, &"a checksum stands in the middle")),
+        }
+    }
+    let moved = head.moved.map(|uids| uids.first..=uids.last);
+    Ok(BackupFile { cluster: head.cluster, set: head.set, moved, backup })
+}
+
+fn line(table: &Table) -> TableLine {
+    let node = |node: &Node| NodeLine {
+        name: node.name.clone(),
+        addr: node.addr.clone(),
+        drained: node.state == NodeState::Drained,
+    };
+    let assignment = |one: &Assignment| AssignmentLine {
+        first: one.sections.start().get(),
+        last: one.sections.end().get(),
+        node: one.node,
+        home: one.home,
+        incarnation: Long(one.incarnation),
+        epoch: one.epoch.into(),
+    };
+    TableLine {
+        version: table.version.into(),
+        section_size: table.section_size,
+        first_uid: *table.uids.start(),
+        last_uid: *table.uids.end(),
+        nodes: table.nodes.iter().map(node).collect(),
+        assignments: table.assignments.iter().map(assignment).collect(),
+    }
+}
+
+fn table(set: u32, line: TableLine) -> Result<Table, String> {
+    let node = |node: NodeLine| Node {
+        name: node.name,
+        addr: node.addr,
+        state: if node.drained { NodeState::Drained } else { NodeState::Active },
+    };
+    let assignment = |one: AssignmentLine| Assignment {
+        sections: SectionId::new(one.first)..=SectionId::new(one.last),
+        node: one.node,
+        home: one.home,
+        incarnation: one.incarnation.0,
+        epoch: one.epoch.into(),
+    };
+    let table = Table {
+        set,
+        version: line.version.into(),
+        section_size: line.section_size,
+        uids: line.first_uid..=line.last_uid,
+        nodes: line.nodes.into_iter().map(node).collect(),
+        assignments: line.assignments.into_iter().map(assignment).collect(),
+    };
+    table.check().map_err(|error| error.to_string())?;
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::RangeInclusive;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        /// Also with a good checksum: who edits a file by hand can renew that.
+        #[test]
+        fn any_text_is_a_backup_or_refused(
+            from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(),
+            piece in prop_oneof![any::<String>(), "[0-9]{0,22}", r#"[-0-9:"{}\[\],a-z\n]{0,9}"#],
+        ) {
+            let whole = file().render();
+            let end = whole.trim_end().rfind('\n').expect("lines") + 1;
+            let mut body = whole[..end].to_owned();
+            let (from, to) = (from.index(body.len()), to.index(body.len()));
+            body.replace_range(from.min(to)..from.max(to), &piece);
+            prop_assert!(parse(&body).is_err(), "without its checksum");
+            let sealed = format!("{body}{}", json(&Line::Sha256(checksum(&body))));
+            if let Ok(read) = parse(&sealed) {
+                prop_assert_eq!(&parse(&read.render()).expect("what was read is written and read again"), &read);
+                let apart = |pair: &[(RangeInclusive<SectionId>, u64)]| pair[0].0.end() < pair[1].0.start();
+                prop_assert!(read.backup.ceilings.windows(2).all(apart), "each section has one ceiling");
+            }
+        }
+    }
+
+    fn file() -> BackupFile {
+        let section = |first, last| SectionId::new(first)..=SectionId::new(last);
+        let epoch = Epoch { term: 256, version: 3 };
+        let table = Table {
+            set: 3,
+            version: epoch,
+            section_size: 100_000,
+            uids: 0..=u32::MAX,
+            nodes: vec![Node {
+                name: "a".to_owned(),
+                addr: "http://a:1".to_owned(),
+                state: NodeState::Drained,
+            }],
+            assignments: vec![Assignment {
+                sections: section(0, 9),
+                node: 0,
+                home: 0,
+                incarnation: u64::MAX,
+                epoch,
+            }],
+        };
+        let backup = Backup {
+            layout: Some(Layout { section_size: 100_000, step: 10_000 }),
+            promised: 512,
+            newest: epoch,
+            floor: 7,
+            table: Some(Arc::new(table)),
+            ceilings: vec![(section(0, 4), 10_000), (section(9, 9), MAX_CEILING)],
+        };
+        BackupFile { cluster: "test".to_owned(), set: 3, moved: None, backup }
+    }
+
+    #[test]
+    fn uids_that_were_given_up_are_in_a_form_that_older_programs_refuse() {
+        let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
+        let text = moved.render();
+        assert!(text.contains("\"version\":2"), "{text}");
+        assert_eq!(parse(&text), Ok(moved));
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written_and_only_by_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set0.backup");
+        file().write(&path).unwrap();
+        file().write(&path).unwrap();
+        assert_eq!(BackupFile::read(&path).unwrap(), file());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_cut_or_changed_file_is_refused() {
+        let whole = file().render();
+        assert!(parse(&whole).is_ok());
+        for cut in 0..whole.len() - 1 {
+            assert!(parse(&whole[..cut]).is_err(), "cut at {cut}");
+        }
+        let changed = parse(&whole.replace("10000\"", "10001\"")).unwrap_err();
+        assert!(changed.contains("its checksum is wrong"), "{changed}");
+        let newer =
+            parse(&whole.replace("\"version\":1,\"cluster\"", "\"version\":3,\"cluster\"")).unwrap_err();
+        assert!(newer.contains("a newer program wrote it (version 3)"), "{newer}");
+        assert_eq!(parse("{}\n").unwrap_err(), "it is no backup of seqsvr");
+    }
+}

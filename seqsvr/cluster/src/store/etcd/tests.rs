@@ -1,0 +1,232 @@
+//! The store in etcd, by both suites on three real members, and by what only several processes and silent members can do.
+
+use std::path::Path;
+
+use super::*;
+use crate::store::StoresConfig;
+use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
+use seqsvr_core::store::tables::{Mark, TableStore};
+use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
+use seqsvr_etcd::v3::{RangeRequest, TxnRequest};
+use seqsvr_etcd::{holds, prefix_end, put};
+use tidemark_test_support::servers::etcd::{endpoints, fresh_prefix, tls};
+use tidemark_test_support::servers::papers::{self, Papers};
+
+fn open(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdStore {
+    let config = EtcdConfig { endpoints, ..EtcdConfig::default() };
+    EtcdStore::open(&config, prefix, patience).unwrap()
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn fresh() -> (EtcdStore, ()) {
+    (open(endpoints(), &fresh_prefix(), PATIENCE), ())
+}
+
+mod sections {
+    use super::fresh;
+
+    seqsvr_core::store::conformance::conformance!(fresh);
+}
+
+mod tables {
+    use super::fresh;
+
+    seqsvr_core::store::conformance::tables::conformance!(fresh);
+}
+
+#[tokio::test]
+async fn what_one_process_remembers_never_outlives_the_claim_of_another() {
+    let prefix = fresh_prefix();
+    let one = open(endpoints(), &prefix, PATIENCE);
+    let other = open(endpoints(), &prefix, PATIENCE);
+    one.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 10_000), to(7, 10_000)]).await, [Ok(10_000), Ok(10_000)]);
+    assert_eq!(other.claim(&[range(0, 4)], owner(2, 2), LAYOUT).await.unwrap().ceilings, [to(3, 10_000)]);
+    let lost = Err(RaiseError::NotOwner { newest: owner(2, 2).epoch });
+    assert_eq!(one.raise(owner(1, 1), &[to(3, 20_000), to(7, 20_000)]).await, [lost, Ok(20_000)]);
+    assert_eq!(other.raise(owner(2, 2), &[to(3, 20_000)]).await, [Ok(20_000)]);
+    assert_eq!(one.raise(owner(1, 1), &[to(7, 30_000)]).await, [Ok(30_000)]);
+}
+
+#[tokio::test]
+async fn the_last_section_has_a_place() {
+    let (store, ()) = fresh().await;
+    let all = range(0, u32::MAX);
+    store.claim(std::slice::from_ref(&all), owner(1, 1), LAYOUT).await.unwrap();
+    let raises = [to(0, 10_000), to(u32::MAX, 20_000)];
+    assert_eq!(store.raise(owner(1, 1), &raises).await, [Ok(10_000), Ok(20_000)]);
+    assert_eq!(store.claim(&[all], owner(2, 2), LAYOUT).await.unwrap().ceilings, raises);
+}
+
+#[tokio::test]
+async fn a_silent_member_only_takes_its_time() {
+    // It accepts connections and never says a word, as a stopped process does.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut asked = vec![format!("http://{}", silent.local_addr().unwrap())];
+    asked.extend(endpoints());
+    let store = open(asked, &fresh_prefix(), Duration::from_secs(1));
+    store.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(store.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    assert_eq!(store.read(&Mark::default(), Duration::ZERO).await.unwrap().table, None);
+}
+
+#[tokio::test]
+async fn without_a_member_nothing_is_confirmed() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let store = open(vec![format!("http://{closed}")], &fresh_prefix(), PATIENCE);
+    assert!(matches!(store.newest_epoch().await, Err(StoreError::Unavailable(_))));
+    let answers = store.raise(owner(1, 1), &[to(0, 1)]).await;
+    assert!(matches!(answers[..], [Err(RaiseError::Unavailable(_))]), "{answers:?}");
+}
+
+/// The section `[stores]` as people write it, with what they were given.
+fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Papers>) -> StoresConfig {
+    let authority = authority.map_or_else(String::new, |path| format!("authority = {path:?}\n"));
+    let shown = shown.map_or_else(String::new, |Papers { certificate, key, .. }| {
+        format!("certificate = {certificate:?}\nkey = {key:?}\n")
+    });
+    toml::from_str(&format!("[etcd]\nendpoints = {endpoints:?}\n{authority}{shown}")).unwrap()
+}
+
+#[tokio::test]
+async fn with_tls_the_members_serve_who_shows_their_certificate() {
+    let (endpoints, papers) = tls();
+    let cluster = fresh_prefix().replace('/', "-");
+    let open = || written(&endpoints, Some(&papers.authority), Some(papers)).open(&cluster, 0).unwrap();
+    let (one, other) = (open(), open());
+    one.sections.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
+    assert_eq!(one.sections.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
+    let claimed = other.sections.claim(&[range(0, 9)], owner(2, 2), LAYOUT).await.unwrap();
+    assert_eq!(claimed.ceilings, [to(3, 10_000)]);
+    one.tables.promise(7).await.unwrap();
+    assert_eq!(other.tables.read(&Mark::default(), Duration::ZERO).await.unwrap().promised, 7);
+}
+
+#[tokio::test]
+async fn wrong_papers_are_told_in_one_line() {
+    let (endpoints, papers) = tls();
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = papers::issue(folder.path());
+    let own = Some(papers.authority.as_path());
+    let plain = endpoints.iter().map(|one| one.replace("https", "http")).collect::<Vec<_>>();
+    let refusals = [
+        (written(&endpoints, Some(&foreign.authority), Some(papers)), "set authority to who signed"),
+        (written(&endpoints, own, None), "set certificate and key to one that its authority signed"),
+        (
+            written(&endpoints, own, Some(&foreign)),
+            "set certificate and key to one that its authority signed",
+        ),
+        (written(&plain, None, None), "write https:// and set authority"),
+    ];
+    for (config, why) in refusals {
+        let stores = config.open("test", 0).unwrap();
+        let error = stores.sections.newest_epoch().await.unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_says_none_goes_by_the_stored_one()
+ {
+    let prefix = fresh_prefix();
+    let role = || open(endpoints(), &prefix, PATIENCE);
+    let millis = Duration::from_millis;
+    let terms = Terms { lease: millis(3_000), lease_is_set: true, layout: LAYOUT, uids: 0..=999_999 };
+    let first = role();
+    let read = async |store: &EtcdStore| store.read(&Mark::default(), Duration::ZERO).await.unwrap().bounds;
+    assert_eq!(read(&first).await, None);
+    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000));
+    assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000), "again");
+    let bounds = read(&role()).await.unwrap();
+    assert_eq!((bounds.lease, bounds.awaited, bounds.uids), (millis(3_000), millis(3_000), 0..=999_999));
+
+    let other = Terms { lease: millis(1_000), ..terms.clone() };
+    let line = role().agree(&other).await.unwrap_err().to_string();
+    assert!(
+        line.contains("has lease_ms = 3000, but this role's file has 1000; set lease_ms = 3000"),
+        "{line}"
+    );
+    assert_eq!(role().agree(&Terms { lease_is_set: false, ..other }).await.unwrap(), millis(3_000));
+    let step = Terms { layout: Layout { step: LAYOUT.step + 1, ..LAYOUT }, ..terms.clone() };
+    let line = role().agree(&step).await.unwrap_err().to_string();
+    assert!(line.contains("set section_size"), "{line}");
+    let line = role().agree(&Terms { uids: 0..=99_999, ..terms }).await.unwrap_err().to_string();
+    assert!(line.contains("has the uids 0..=999999, but the table has 0..=99999"), "{line}");
+}
+
+/// The keys of the Set with the revision of their last change: equal where nothing was put or removed in between.
+async fn revisions(store: &EtcdStore, prefix: &str) -> Vec<(Vec<u8>, i64)> {
+    let key = prefix.as_bytes().to_vec();
+    let range = RangeRequest { range_end: prefix_end(&key), key, ..RangeRequest::default() };
+    let stored = store.members.range(&range).await.unwrap().kvs;
+    stored.into_iter().map(|one| (one.key, one.mod_revision)).collect()
+}
+
+async fn silent(store: &EtcdStore) -> Duration {
+    store.read(&Mark::default(), Duration::ZERO).await.unwrap().acting.unwrap()
+}
+
+const TAKEOVER: Duration = Duration::from_secs(2);
+
+#[tokio::test]
+async fn an_arbiter_that_acts_leaves_no_revisions_behind() {
+    let prefix = fresh_prefix() + "/";
+    let arbiter = open(endpoints(), prefix.trim_end_matches('/'), PATIENCE);
+    arbiter.promise(3).await.unwrap();
+    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    let before = revisions(&arbiter, &prefix).await;
+    assert_eq!(before.len(), 2, "the term and the sign: {before:?}");
+    for _ in 0..100 {
+        assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    }
+    assert_eq!(revisions(&arbiter, &prefix).await, before);
+}
+
+#[tokio::test]
+async fn a_lease_that_is_over_tells_of_the_silence_and_the_arbiter_takes_another() {
+    let prefix = fresh_prefix();
+    let (arbiter, other) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
+    arbiter.promise(3).await.unwrap();
+    arbiter.acting(3, TAKEOVER).await.unwrap();
+    assert_eq!(silent(&other).await, Duration::ZERO);
+    let lease = lock(&arbiter.lease).unwrap();
+    arbiter.members.revoke(lease).await.unwrap();
+    assert!(silent(&other).await >= TAKEOVER);
+    assert_eq!(arbiter.acting(3, TAKEOVER).await.unwrap(), 3);
+    assert_ne!(lock(&arbiter.lease).unwrap(), lease);
+    assert_eq!(silent(&other).await, Duration::ZERO);
+}
+
+/// What the version before put while it acted: the key without a lease.
+async fn act_as_before(store: &EtcdStore, term: u64) {
+    let success = vec![put(store.keys.acting.as_str(), term.to_be_bytes())];
+    let compare = vec![holds(store.keys.term.as_str(), term.to_be_bytes())];
+    let transaction = TxnRequest { compare, success, failure: vec![] };
+    assert!(store.members.transact(&transaction).await.unwrap().succeeded);
+}
+
+#[tokio::test]
+async fn an_arbiter_of_the_version_before_replaces_one_that_leases_and_is_heard_of() {
+    let prefix = fresh_prefix();
+    let (leasing, before) = (open(endpoints(), &prefix, PATIENCE), open(endpoints(), &prefix, PATIENCE));
+    leasing.promise(3).await.unwrap();
+    leasing.acting(3, TAKEOVER).await.unwrap();
+    let lease = lock(&leasing.lease).unwrap();
+    before.promise(7).await.unwrap();
+    act_as_before(&before, 7).await;
+    assert_eq!(leasing.acting(3, TAKEOVER).await.unwrap(), 7, "the one that was replaced is told");
+    let refused = leasing.write(&seqsvr_core::store::conformance::tables::table(3, 1)).await;
+    assert!(matches!(refused, Err(seqsvr_core::store::tables::WriteError::Outranked(7))), "{refused:?}");
+    // With the lease of the one no sign of the other ends.
+    leasing.members.revoke(lease).await.unwrap();
+    let heard = lock(&leasing.heard).at;
+    assert!(silent(&leasing).await < TAKEOVER);
+    act_as_before(&before, 7).await;
+    silent(&leasing).await;
+    assert!(lock(&leasing.heard).at > heard, "each put is a sign");
+    // And back again.
+    leasing.promise(11).await.unwrap();
+    assert_eq!(leasing.acting(11, TAKEOVER).await.unwrap(), 11);
+    assert_eq!(before.acting(7, TAKEOVER).await.unwrap(), 11);
+}

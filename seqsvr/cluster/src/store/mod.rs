@@ -1,0 +1,9 @@
+//! How AllocSvrs and arbiters reach what keeps a Set: [`quorum`] over StoreSvrs, or [`etcd`].
+
+pub mod backup_file;
+pub mod config;
+pub mod etcd;
+pub mod quorum;
+pub mod survey;
+
+pub use config::{Stores, StoresConfig, StoresError};

@@ -1,0 +1,104 @@
+//! A change of the configuration whose coordinator ended between its first and its last step leaves stores that answer no call. Arbiters
+//! look for that, and complete it: as one more coordinator with a higher ballot, which the protocol allows at any moment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use super::change::Unchanged;
+use super::rounds::ChangeError;
+use super::{Link, Quorum};
+use seqsvr_core::store::Configuration;
+use seqsvr_core::store::message::Description;
+use seqsvr_core::store::message::{Answer, Question};
+
+/// Between two looks at the stores.
+const LOOK: Duration = Duration::from_secs(2);
+/// So many looks in a row must find a change under way: longer than one that is being made takes.
+const LOOKS: u32 = 5;
+
+impl Quorum {
+    /// Completes changes that nobody completes. Never ends.
+    pub async fn keep_complete(&self) -> std::convert::Infallible {
+        let (mut halted, mut number) = (0, 0);
+        loop {
+            let sealed = self.sealed().await;
+            let now = self.configuration().map_or(0, |one| one.number);
+            halted = if sealed && now == number { halted + 1 } else { u32::from(sealed) };
+            number = now;
+            if halted >= LOOKS {
+                warn!(configuration = number, "a change of the stores was not completed; completing it");
+                match self.complete_halted().await {
+                    Ok(configuration) => {
+                        info!(number = configuration.number, "the change of the stores is completed")
+                    }
+                    Err(error) => warn!(%error, "the change of the stores is not completed; trying again"),
+                }
+                halted = 0;
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// What of the configuration is not complete, in one line for operators.
+    pub(super) async fn told_unfinished(&self) -> Option<String> {
+        let sealed = self.sealed().await;
+        let current = self.configuration()?;
+        let number = current.number;
+        if sealed {
+            return Some(format!(
+                "the change of configuration {number} of the stores is not complete, and stores wait for that; an arbiter \
+                 completes it within {} s, or the same command when it is run again",
+                (LOOK * LOOKS).as_secs() + 2
+            ));
+        }
+        let command = current.transition.as_ref()?.command(current.lease);
+        Some(format!(
+            "configuration {number} of the Set is the first half of a change; to complete it: {command}"
+        ))
+    }
+
+    /// Whether a member takes part in a change. The newest configuration among what they say is gone by.
+    async fn sealed(&self) -> bool {
+        self.described(usize::MAX).await;
+        let Some(current) = self.configuration() else { return false };
+        let links = self.ways.to(current.members.iter().map(|one| (one.id, one.addr.clone())));
+        let ask = async |link: &Arc<dyn Link>| timeout(self.patience, link.ask(Question::Describe)).await;
+        let answers = join_all(links.iter().map(ask)).await;
+        let what = |answer| match answer {
+            Ok(Ok(Answer::Described(what))) => Some(what),
+            _ => None,
+        };
+        let all: Vec<Description> = answers.into_iter().filter_map(what).collect();
+        let newest = all.iter().filter_map(|what| what.configuration.clone()).max_by_key(|one| one.number);
+        newest.into_iter().for_each(|newest| self.follow(newest));
+        all.iter().any(|what| what.sealed)
+    }
+
+    /// Completes what was accepted; where nothing was, the next configuration is as the current one.
+    pub(super) async fn complete_halted(&self) -> Result<Arc<Configuration>, Unchanged> {
+        let sealed = self.sealed().await;
+        let current = self.configuration().ok_or(Unchanged::Unconfigured)?;
+        let failed = |error| match error {
+            ChangeError::Layouts(differ) => Unchanged::Layouts(differ),
+            ChangeError::Unavailable(why) => Unchanged::Unavailable(why),
+            ChangeError::Outbid(_) | ChangeError::Another(_) | ChangeError::Newer(_) => {
+                Unchanged::Unavailable("others change the stores at the same time".to_owned())
+            }
+        };
+        if !sealed {
+            return Ok(current);
+        }
+        // Enough vote in it already, or one does: then it was decided.
+        if self.complete(&current).await.is_ok() && !self.sealed().await {
+            return Ok(current);
+        }
+        let next = Arc::new(current.renewed());
+        let done = self.change(Arc::clone(&current), next).await.map_err(failed)?;
+        self.follow(Arc::clone(&done));
+        Ok(done)
+    }
+}

@@ -1,0 +1,180 @@
+//! The round that changes the configuration. Three steps, each with one question to every replica:
+//!
+//! ```text
+//!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: W copies
+//!  accept   W old members keep the next configuration under that ballot: it is decided
+//!  install  the members of the next one take over what the W copies hold, and vote in it: W of them, and it is in force
+//! ```
+//!
+//! What was confirmed in the old configuration was confirmed by W members, one of which is among the W sealed ones, and it said
+//! so before it was sealed, so the copies hold it. What had fewer than W answers when W were sealed can never get them. Nothing
+//! has to be waited for. Two that change at once are kept apart by ballots: who is outbid stops, and who seals finds what
+//! was accepted before, which is then the one to go on with.
+
+use std::sync::Arc;
+
+use super::{Ask, Open, Round, Step};
+use crate::replica::{LayoutsDiffer, merge};
+use seqsvr_core::flaws::{Flaw, Flaws};
+use seqsvr_core::store::configuration::Configuration;
+use seqsvr_core::store::message::Copy;
+use seqsvr_core::store::message::{Answer, Question};
+
+/// Why a configuration was not changed, or not for certain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeError {
+    /// Somebody else changes it under this, higher ballot.
+    Outbid(u64),
+    /// Another next one was accepted before: it has to be completed first.
+    Another(Arc<Configuration>),
+    /// The configuration that was to be changed is not in force any more, but this one is.
+    Newer(Arc<Configuration>),
+    /// Too few answered; to be done again.
+    Unavailable(String),
+    /// The copies cannot be of one Set.
+    Layouts(LayoutsDiffer),
+}
+
+/// Which step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum At {
+    /// In place of the first two, when a member votes in the next one already: it was decided, and that member has the state.
+    Copy,
+    Seal,
+    Accept,
+    Install,
+}
+
+/// See the module. Replicas are the old members in their order, then the one that is new.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ChangeRound {
+    current: Arc<Configuration>,
+    next: Arc<Configuration>,
+    ballot: u64,
+    flaws: Flaws,
+    members: Vec<u64>,
+    open: Open,
+    at: At,
+    done: usize,
+    copies: Vec<Copy>,
+    accepted: Option<(u64, Arc<Configuration>)>,
+}
+
+/// The ids of the members that such a round asks, in its order.
+pub fn asked(current: &Configuration, next: &Configuration) -> Vec<u64> {
+    let new = next.members.iter().filter(|one| !current.has(one.id));
+    current.members.iter().chain(new).map(|one| one.id).collect()
+}
+
+impl ChangeRound {
+    /// From `current`, which is in force, to `next`, under a ballot of which no other change makes use.
+    pub fn new(current: Arc<Configuration>, next: Arc<Configuration>, ballot: u64, flaws: Flaws) -> Self {
+        let members = asked(&current, &next);
+        let (open, at, copies) = (Open::new(), At::Seal, Vec::new());
+        Self { current, next, ballot, flaws, members, open, at, done: 0, copies, accepted: None }
+    }
+
+    /// Completes the change to `next`, which a member votes in already. Replicas are its members in their order.
+    pub fn completing(next: Arc<Configuration>, flaws: Flaws) -> Self {
+        Self { at: At::Copy, ..Self::new(Arc::clone(&next), next, 0, flaws) }
+    }
+
+    fn ask_old(&mut self, question: &Question) -> Vec<Ask> {
+        let asks = (0..self.current.members.len()).map(|index| (index, question.clone())).collect();
+        self.open.asked(asks)
+    }
+
+    fn go_on(&mut self, at: At) {
+        (self.at, self.done) = (at, 0);
+    }
+
+    /// Sealed by enough.
+    fn accept(&mut self) -> Step<Result<(), ChangeError>> {
+        if let Some((_, accepted)) = self.accepted.take().filter(|(_, accepted)| *accepted != self.next) {
+            return Step::Done(Err(ChangeError::Another(accepted)));
+        }
+        self.go_on(At::Accept);
+        let (number, ballot) = (self.current.number, self.ballot);
+        Step::Ask(self.ask_old(&Question::Accept { number, ballot, next: Arc::clone(&self.next) }))
+    }
+
+    /// Decided.
+    fn install(&mut self) -> Step<Result<(), ChangeError>> {
+        let copies = std::mem::take(&mut self.copies);
+        let copies = if self.flaws.has(Flaw::InstallWithoutState) { Vec::new() } else { copies };
+        let copy = match merge(copies) {
+            Ok(copy) => Arc::new(asked_anew(copy)),
+            Err(why) => return Step::Done(Err(ChangeError::Layouts(why))),
+        };
+        self.go_on(At::Install);
+        let install = Question::Install { next: Arc::clone(&self.next), copy };
+        let asks = (0..self.members.len()).map(|index| (index, install.clone())).collect();
+        Step::Ask(self.open.asked(asks))
+    }
+}
+
+/// A table that one member alone had is on all of them afterwards, and counts. The arbiter that was promised a higher term need not
+/// know it, and must not write one that comes of an older table: it is outranked, and asks anew.
+fn asked_anew(copy: Copy) -> Copy {
+    let older = copy.table.as_ref().is_some_and(|table| table.version.term < copy.promised);
+    Copy { promised: copy.promised + u64::from(older), ..copy }
+}
+
+impl Round for ChangeRound {
+    type Outcome = Result<(), ChangeError>;
+
+    fn open(&mut self) -> Vec<Ask> {
+        match self.at {
+            At::Copy => self.ask_old(&Question::Copy),
+            _ => self.ask_old(&Question::Seal { number: self.current.number, ballot: self.ballot }),
+        }
+    }
+
+    fn on(&mut self, from: usize, answer: Result<Answer, String>) -> Step<Self::Outcome> {
+        self.open.out -= 1;
+        match (answer, &self.at) {
+            (Ok(Answer::Sealed { accepted, copy }), At::Seal) => {
+                self.done += 1;
+                self.copies.push(copy);
+                let ballot = |accepted: &Option<(u64, _)>| accepted.as_ref().map(|(ballot, _)| *ballot);
+                if ballot(&accepted) > ballot(&self.accepted) {
+                    self.accepted = accepted;
+                }
+            }
+            (Ok(Answer::Copy(copy)), At::Copy) => {
+                if copy.configured.current.as_ref() == Some(&self.next) {
+                    self.copies.push(copy);
+                    return self.install();
+                }
+                self.open.failed(from, "it does not vote in that configuration yet");
+            }
+            (Ok(Answer::Accepted), At::Accept) => self.done += 1,
+            (Ok(Answer::Installed), At::Install) => {
+                self.done += usize::from(self.next.has(self.members[from]));
+            }
+            // An answer to an earlier step.
+            (Ok(Answer::Sealed { .. } | Answer::Accepted | Answer::Installed | Answer::Copy(_)), _) => {}
+            (Ok(Answer::Outbid(ballot)), _) => return Step::Done(Err(ChangeError::Outbid(ballot))),
+            (Ok(Answer::Misaddressed { configuration: Some(newer), .. }), _)
+                if newer.number > self.current.number && newer != self.next =>
+            {
+                return Step::Done(Err(ChangeError::Newer(newer)));
+            }
+            (Ok(Answer::Misaddressed { why, .. }), _) => self.open.failed(from, &why.to_string()),
+            (Ok(_), _) => self.open.wrong(from),
+            (Err(why), _) => self.open.failed(from, &why),
+        }
+        let needed = if self.at == At::Install { self.next.write } else { self.current.write };
+        if self.done >= needed && self.at != At::Copy {
+            return match self.at {
+                At::Seal => self.accept(),
+                At::Accept => self.install(),
+                At::Install | At::Copy => Step::Done(Ok(())),
+            };
+        }
+        match self.open.out {
+            0 => Step::Done(Err(ChangeError::Unavailable(self.open.why(self.done, needed)))),
+            _ => Step::WAIT,
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The configuration of three real replicas: stored, compared, changed, cut off while it changes.
+
+use std::path::Path;
+
+use super::*;
+use crate::store::StoresConfig;
+use seqsvr_core::store::Terms;
+use seqsvr_core::store::message::Description;
+
+mod repeated;
+
+const LAYOUT: Layout = Layout { section_size: 100_000, step: 10_000 };
+
+fn terms() -> Terms {
+    Terms { lease: Duration::from_secs(2), lease_is_set: true, layout: LAYOUT, uids: 0..=u32::MAX }
+}
+
+/// Three replicas that serve, and one that waits to be taken in: their addresses.
+struct Stage {
+    folder: TempDir,
+    replicas: JoinSet<()>,
+    handles: Vec<AbortHandle>,
+    addrs: Vec<String>,
+}
+
+async fn stage() -> Stage {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = Stage { folder, replicas: JoinSet::new(), handles: Vec::new(), addrs: Vec::new() };
+    for name in ["s1", "s2", "s3"] {
+        stage.start(name, Start::InitWithoutPeers).await;
+    }
+    stage.start("s4", Start::Join).await;
+    stage
+}
+
+impl Stage {
+    async fn start(&mut self, name: &str, how: Start) {
+        let directory = self.folder.path().join(name);
+        let replica = Replica::open(config(name, &directory), how).await.unwrap();
+        self.addrs.push(replica.address().unwrap());
+        let served = async { replica.serve(std::future::pending()).await.unwrap() };
+        self.handles.push(self.replicas.spawn(served));
+    }
+
+    /// A role whose file lists the first three.
+    fn role(&self) -> Arc<Quorum> {
+        listing(&self.addrs[..3])
+    }
+
+    fn remote(&self, index: usize) -> Remote {
+        let call = Call::load(&CallConfig::default()).unwrap();
+        Remote::new(&self.addrs[index], &call, "test", 0, PATIENCE).unwrap()
+    }
+
+    /// A role of the version before, which says nothing of configurations.
+    fn earlier_role(&self) -> Quorum {
+        let links = (0..3).map(|index| Arc::new(Plain(self.remote(index))) as Arc<dyn Link>).collect();
+        Quorum::new(links, Sizes::majority(3).unwrap(), PATIENCE).unwrap()
+    }
+}
+
+fn config(name: &str, directory: &Path) -> crate::replica::StoreConfig {
+    let text = format!("cluster = \"test\"\nname = {name:?}\ndirectory = {directory:?}\nfile_bytes = 65536");
+    toml::from_str(&text).unwrap()
+}
+
+fn listing(addrs: &[String]) -> Arc<Quorum> {
+    let config: StoresConfig = toml::from_str(&format!("replicas = {addrs:?}\npatience_ms = 5000")).unwrap();
+    config.open("test", 0).unwrap().quorum.expect("they are StoreSvrs")
+}
+
+struct Plain(Remote);
+
+#[async_trait]
+impl Link for Plain {
+    async fn ask(&self, question: Question) -> Result<Answer, String> {
+        self.0.ask(question).await
+    }
+}
+
+fn owner(version: u64) -> Owner {
+    Owner { epoch: Epoch { term: 1, version }, incarnation: version }
+}
+
+async fn claim(quorum: &Quorum, version: u64) -> Result<Vec<u64>, StoreError> {
+    let sections = [SectionId::new(0)..=SectionId::new(9)];
+    let claimed = quorum.claim(&sections, owner(version), LAYOUT).await?;
+    Ok(claimed.ceilings.iter().map(|one| one.max).collect())
+}
+
+async fn raise(quorum: &Quorum, version: u64, max: u64) {
+    let ceilings = [Ceiling { section: SectionId::new(3), max }];
+    assert_eq!(quorum.raise(owner(version), &ceilings).await, [Ok(max)]);
+}
+
+fn number(quorum: &Quorum) -> Option<u64> {
+    quorum.configuration().map(|one| one.number)
+}
+
+#[tokio::test]
+async fn roles_of_the_version_before_count_until_the_first_change() {
+    let stage = stage().await;
+    let (earlier, role) = (stage.earlier_role(), stage.role());
+    role.agree(&terms()).await.unwrap();
+    assert_eq!(number(&role), Some(1));
+    claim(&earlier, 1).await.unwrap();
+    raise(&earlier, 1, 700).await;
+    assert_eq!(claim(&role, 2).await.unwrap(), [700]);
+
+    let replaced = role.replace("s3", &stage.addrs[3]).await.unwrap();
+    assert_eq!((replaced.configuration.number, replaced.already), (2, false));
+    let late = claim(&earlier, 3).await.unwrap_err().to_string();
+    assert!(late.contains("an earlier configuration of the stores"), "{late}");
+    raise(&role, 2, 800).await;
+    // Its file is from before the change.
+    let later = stage.role();
+    assert_eq!(claim(&later, 3).await.unwrap(), [800]);
+    assert_eq!(number(&later), Some(2));
+    let removed = stage.remote(2).ask(Question::Copy).await;
+    assert!(removed.is_err_and(|why| why.contains("it was replaced")));
+    assert!(role.replace("s3", &stage.addrs[3]).await.unwrap().already);
+}
+
+#[tokio::test]
+async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
+    let stage = stage().await;
+    let twice = [&stage.addrs[0], &stage.addrs[0], &stage.addrs[1]];
+    let twice = twice.map(String::clone);
+    let localhost = twice[1].replace("127.0.0.1", "localhost");
+    let role = listing(&[twice[0].clone(), localhost, twice[2].clone()]);
+    let line = role.agree(&terms()).await.unwrap_err().to_string();
+    assert!(line.contains("the replica s1 under two addresses"), "{line}");
+
+    stage.role().agree(&terms()).await.unwrap();
+    let shorter = Terms { lease: Duration::from_secs(1), ..terms() };
+    for other in [stage.role(), stage.role()] {
+        let line = other.agree(&shorter).await.unwrap_err().to_string();
+        assert!(line.contains("set lease_ms = 2000"), "{line}");
+    }
+    let unsaid = Terms { lease_is_set: false, ..shorter };
+    stage.role().agree(&unsaid).await.unwrap();
+}
+
+/// Whoever changed the stores ended after each step: nothing is served by halves, and the same change completes it.
+#[tokio::test]
+async fn without_a_quorum_no_store_is_replaced_and_none_is_sealed() {
+    let mut stage = stage().await;
+    let role = stage.role();
+    role.agree(&terms()).await.unwrap();
+    for index in [1, 2] {
+        stage.handles[index].abort();
+        assert!(stage.replicas.join_next().await.expect("it ran").unwrap_err().is_cancelled());
+    }
+    let refused = role.replace("s3", &stage.addrs[3]).await.unwrap_err().to_string();
+    assert!(refused.contains("1 of 2 needed stores answer"), "{refused}");
+    let Ok(Answer::Described(left)) = stage.remote(0).ask(Question::Describe).await else {
+        panic!("it answers")
+    };
+    assert!(!left.sealed);
+}
+
+#[tokio::test]
+async fn a_change_that_was_cut_off_is_completed_by_the_next() {
+    for (steps, arbiter_completes) in (1..=3).flat_map(|steps| [(steps, false), (steps, true)]) {
+        let stage = stage().await;
+        let role = stage.role();
+        role.agree(&terms()).await.unwrap();
+        claim(&role, 1).await.unwrap();
+        raise(&role, 1, 500).await;
+        let current = role.configuration().unwrap();
+        let Ok(Answer::Described(new)) = stage.remote(3).ask(Question::Describe).await else {
+            panic!("it describes itself")
+        };
+        let new = seqsvr_core::store::Member { id: new.id, name: new.name, addr: stage.addrs[3].clone() };
+        let next = Arc::new(current.replacing("s3", new));
+        let mut copy = Copy::default();
+        for index in 0..2 {
+            let to = Address::default();
+            let remote = stage.remote(index);
+            let seal = Question::Seal { number: 1, ballot: 7 };
+            match remote.call(to, seal).await {
+                Ok(Answer::Sealed { copy: sealed, .. }) => copy = sealed,
+                other => panic!("{other:?}"),
+            }
+            let accept = Question::Accept { number: 1, ballot: 7, next: Arc::clone(&next) };
+            if steps > 1 {
+                assert_eq!(remote.call(to, accept).await, Ok(Answer::Accepted));
+            }
+        }
+        if steps > 2 {
+            let install = Question::Install { next: Arc::clone(&next), copy: Arc::new(copy) };
+            assert_eq!(stage.remote(3).ask(install).await, Ok(Answer::Installed));
+        }
+        let halted = claim(&role, 2).await.unwrap_err().to_string();
+        assert!(halted.contains("or the same command run again"), "{halted}");
+        // An arbiter that finds the stores halted completes what was decided; what was only begun it ends.
+        let mut number = 2;
+        if arbiter_completes {
+            let told = stage.role().told_unfinished().await.unwrap();
+            assert!(told.contains("the change of configuration"), "{told}");
+            let completed = stage.role().complete_halted().await.unwrap();
+            assert_eq!((completed.number, completed == next), (2, steps > 1), "after {steps} steps");
+            assert_eq!(stage.role().told_unfinished().await, None);
+            let _ = claim(&role, 2).await;
+            assert_eq!(claim(&role, 2).await.unwrap(), [500]);
+            number += u64::from(steps == 1);
+        }
+        let replaced = role.replace("s3", &stage.addrs[3]).await.unwrap();
+        assert_eq!(replaced.configuration.number, number, "after {steps} steps");
+        assert_eq!(replaced.configuration.members, next.members, "after {steps} steps");
+        assert_eq!(claim(&role, 2).await.unwrap(), [500]);
+    }
+}
+
+fn sections(first: u32, last: u32) -> [std::ops::RangeInclusive<SectionId>; 1] {
+    [SectionId::new(first)..=SectionId::new(last)]
+}
+
+async fn written(quorum: &Quorum, version: u64, uids: std::ops::RangeInclusive<u32>) {
+    let version = Epoch { term: 1, version };
+    let table =
+        Table { set: 0, version, section_size: 100_000, uids, nodes: Vec::new(), assignments: Vec::new() };
+    // Whoever goes by an earlier configuration is refused once.
+    let _ = quorum.read(&Mark::default(), Duration::ZERO).await;
+    quorum.write(&Arc::new(table)).await.unwrap();
+}
+
+/// A Set with these uids, whose owner is the one of version 1.
+async fn set_of(uids: std::ops::RangeInclusive<u32>) -> (Stage, Arc<Quorum>) {
+    let stage = stage().await;
+    let role = stage.role();
+    written(&role, 1, uids.clone()).await;
+    let terms = Terms { lease: Duration::from_millis(200), uids, ..terms() };
+    role.agree(&terms).await.unwrap();
+    (stage, role)
+}
+
+async fn ceiling(quorum: &Quorum, section: u32, version: u64) -> Result<u64, StoreError> {
+    let claimed = quorum.claim(&sections(section, section), owner(version), LAYOUT).await?;
+    Ok(claimed.ceilings.first().map_or(0, |one| one.max))
+}
+
+#[tokio::test]
+async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
+    let ((one, giver), (other, taker)) = (set_of(0..=999_999).await, set_of(1_000_000..=1_999_999).await);
+    giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
+    let raised = |section, max| [Ceiling { section: SectionId::new(section), max }];
+    assert_eq!(giver.raise(owner(1), &raised(3, 700)).await, [Ok(700)]);
+    assert_eq!(giver.raise(owner(1), &raised(7, 900)).await, [Ok(900)]);
+
+    let moved = std::sync::Mutex::new(None);
+    let save = |what: &Moved| match moved.lock().unwrap().replace(what.clone()) {
+        None => Err("the disk is full"),
+        Some(_) => Ok(()),
+    };
+    let operator = one.role();
+    assert_eq!(operator.give(&(500_000..=999_999), save).await.unwrap(), Err("the disk is full"));
+    // It stands half-way: what it keeps is raised, what it gives up is not, whatever its owner has heard of.
+    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(giver.raise(owner(1), &raised(3, 800)).await, [Ok(800)]);
+    assert!(matches!(giver.raise(owner(1), &raised(7, 950)).await[..], [Err(RaiseError::NotOwner { .. })]));
+    assert!(matches!(ceiling(&giver, 7, 9).await, Err(StoreError::Claimed { .. })));
+    let line = operator.set_lease(Duration::from_secs(9)).await.unwrap_err().to_string();
+    assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
+    let done = one.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
+    assert_eq!((done.configuration.uids.clone(), done.configuration.number), (0..=499_999, 3));
+    assert!(
+        one.role().give(&(500_000..=999_999), save).await.is_err(),
+        "its ceilings are no longer the newest"
+    );
+
+    let moved = moved.into_inner().unwrap().expect("it was saved");
+    let run = SectionId::new(7)..=SectionId::new(7);
+    assert_eq!((moved.uids.clone(), moved.backup.ceilings.clone()), (500_000..=999_999, vec![(run, 900)]));
+    // Nobody but the one that takes them may claim them before they are taken.
+    assert!(matches!(ceiling(&taker, 7, 9).await, Err(StoreError::Claimed { .. })));
+    let taken = other.role().take(&moved, 77).await.unwrap().unwrap();
+    assert_eq!((taken.configuration.uids.clone(), taken.already), (500_000..=1_999_999, false));
+    assert!(other.role().take(&moved, 78).await.unwrap().unwrap().already);
+    let _ = taker.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(ceiling(&taker, 7, 2).await.unwrap(), 900);
+    assert_eq!(taker.raise(owner(2), &raised(7, 1_000)).await, [Ok(1_000)]);
+
+    // A new Set may begin with them, too; the command may be repeated.
+    let third = stage().await;
+    for incarnation in 5..7 {
+        assert_eq!(third.role().take(&moved, incarnation).await.unwrap(), None);
+    }
+    assert_eq!(ceiling(&third.role(), 7, 256).await.unwrap(), 900);
+
+    // Back again: once the arbiter has taken them out of the table.
+    let back = std::sync::Mutex::new(None);
+    let save = |what: &Moved| {
+        *back.lock().unwrap() = Some(what.clone());
+        Ok::<_, &str>(())
+    };
+    other.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
+    let back = back.into_inner().unwrap().expect("it was saved");
+    let line = one.role().take(&back, 79).await.unwrap_err().to_string();
+    assert!(line.contains("the table of the Set still has some of these uids"), "{line}");
+    written(&giver, 2, 0..=499_999).await;
+    assert_eq!(one.role().take(&back, 80).await.unwrap().unwrap().configuration.uids, 0..=999_999);
+    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(ceiling(&giver, 7, 3).await.unwrap(), 1_000);
+}
+
+/// A store of the version before, which knows no transitions.
+struct Before(Remote);
+
+#[async_trait]
+impl Link for Before {
+    async fn ask(&self, question: Question) -> Result<Answer, String> {
+        self.0.ask(question).await.map(|answer| match answer {
+            Answer::Described(what) => Answer::Described(Description { form: 0, ..what }),
+            other => other,
+        })
+    }
+}
+
+async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
+    // Whoever goes by an earlier configuration is refused once.
+    let _ = quorum.read(&Mark::default(), Duration::ZERO).await;
+    let reading = quorum.read(&Mark::default(), Duration::ZERO).await.unwrap();
+    let bounds = reading.bounds.expect("a configuration is stored");
+    (bounds.lease, bounds.awaited)
+}
+
+#[tokio::test]
+async fn a_shorter_lease_is_granted_at_once_and_takers_wait_for_the_longer_one_until_it_is_settled() {
+    let stage = stage().await;
+    let millis = Duration::from_millis;
+    let terms = Terms { lease: millis(300), ..terms() };
+    let (role, operator) = (stage.role(), stage.role());
+    role.agree(&terms).await.unwrap();
+    assert_eq!(bounds(&role).await, (millis(300), millis(300)));
+    // The command is cut off after its first step.
+    operator.reconfigure(|now| Ok(now.toward_lease(millis(100))?)).await.unwrap();
+    assert_eq!(bounds(&role).await, (millis(100), millis(300)));
+    // Whoever runs goes on; whoever starts with the old value is refused.
+    role.agree(&terms).await.unwrap();
+    let line = stage.role().agree(&terms).await.unwrap_err().to_string();
+    assert!(line.contains("set lease_ms = 100"), "{line}");
+    let done = stage.role().set_lease(millis(100)).await.unwrap();
+    assert_eq!((done.configuration.number, done.already), (3, false));
+    assert_eq!(bounds(&role).await, (millis(100), millis(100)));
+    assert!(stage.role().set_lease(millis(100)).await.unwrap().already);
+    let longer = operator.set_lease(millis(500)).await.unwrap();
+    assert_eq!((longer.configuration.number, bounds(&role).await), (4, (millis(500), millis(500))));
+}
+
+#[tokio::test]
+async fn a_store_of_the_version_before_keeps_the_lease_from_being_changed() {
+    let stage = stage().await;
+    stage.role().agree(&terms()).await.unwrap();
+    let way = |index: usize| {
+        let remote = stage.remote(index);
+        let link: Arc<dyn Link> = if index == 1 { Arc::new(Before(remote)) } else { Arc::new(remote) };
+        (stage.addrs[index].clone(), link)
+    };
+    let ways = Ways::new((0..3).map(way).collect(), None, Box::new(|addr| Err(addr.to_owned())));
+    let operator = Quorum::over(ways, Sizes::majority(3).unwrap(), PATIENCE);
+    let line = operator.set_lease(Duration::from_secs(1)).await.unwrap_err().to_string();
+    assert!(line.contains("the store s2 is of an earlier version"), "{line}");
+    assert_eq!(number(&operator), Some(1));
+}

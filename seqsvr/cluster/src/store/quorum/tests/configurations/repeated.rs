@@ -1,0 +1,48 @@
+//! What an operator does a second time, or with what was right before a change.
+
+use super::*;
+use seqsvr_core::store::backup::{RestoreError, Restoring, restore};
+
+#[tokio::test]
+async fn replacing_a_store_again_once_it_is_done_changes_nothing() {
+    let stage = stage().await;
+    let role = stage.role();
+    role.agree(&terms()).await.unwrap();
+    claim(&role, 1).await.unwrap();
+    raise(&role, 1, 700).await;
+    let done = stage.role().replace("s3", &stage.addrs[3]).await.unwrap();
+    assert_eq!((done.configuration.number, done.already), (2, false));
+    raise(&stage.role(), 1, 800).await;
+    // By the same file, which still names the old one, and whether that answers or not.
+    for _ in 0..2 {
+        let again = stage.role().replace("s3", &stage.addrs[3]).await.unwrap();
+        assert_eq!((again.configuration, again.already), (done.configuration.clone(), true));
+        stage.handles[2].abort();
+    }
+    let other = stage.role().replace("s2", &stage.addrs[3]).await.unwrap_err().to_string();
+    assert!(other.contains("s4"), "it is a member already: {other}");
+    assert_eq!(claim(&stage.role(), 2).await.unwrap(), [800]);
+}
+
+#[tokio::test]
+async fn a_backup_from_before_uids_were_given_away_is_refused_by_its_name() {
+    let (stage, role) = set_of(0..=999_999).await;
+    role.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
+    let raised = [Ceiling { section: SectionId::new(3), max: 700 }];
+    assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)]);
+    let before = role.backup().await.unwrap();
+    stage.role().give(&(500_000..=999_999), |_: &Moved| Ok::<_, &str>(())).await.unwrap().unwrap();
+
+    let how = Restoring { ahead: 1_000, into_used: true };
+    let stores = stage.role();
+    let line = restore(&*stores, Some(&*stores), &before, how, 7).await.unwrap_err().to_string();
+    let says = ["the uids 0 to 999999, and the Set has 0 to 499999", "store give", "Nothing was restored"];
+    assert!(says.iter().all(|says| line.contains(says)), "{line}");
+    let _ = role.read(&Mark::default(), Duration::ZERO).await;
+    assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)], "its owner is not fenced");
+    // One that was taken since is only refused for the arbiter, which was there a moment ago.
+    written(&role, 2, 0..=499_999).await;
+    let since = role.backup().await.unwrap();
+    let refused = restore(&*stores, Some(&*stores), &since, how, 8).await.unwrap_err();
+    assert!(matches!(refused, RestoreError::Acting), "{refused}");
+}

@@ -1,0 +1,179 @@
+//! A table that its reader has does not come again, and one side of the version before gets, or sends, it each time. Over real
+//! replicas; the store of the version before is one that never sees the newer fields.
+
+use prost::Message as _;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+use super::*;
+use seqsvr_core::ids::Epoch;
+use seqsvr_rpc::door::Door;
+use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::security::{Listen, ListenConfig};
+use seqsvr_rpc::v1::store_client::StoreClient;
+use seqsvr_rpc::v1::store_reply::Reply;
+use seqsvr_rpc::v1::store_request::Request as Asked;
+use seqsvr_rpc::v1::store_server::{Store, StoreServer};
+use seqsvr_rpc::v1::{ReadReply, ReadRequest, StoreReply, StoreRequest};
+
+/// A table with as many runs as moves for load leave at most.
+fn table(version: u64) -> Arc<Table> {
+    let epoch = Epoch { term: 1, version };
+    let node = |name: &str| seqsvr_core::routing::Node {
+        name: name.to_owned(),
+        addr: "https://10.0.0.1:7101".to_owned(),
+        state: seqsvr_core::routing::NodeState::Active,
+    };
+    let one = |section: u32| seqsvr_core::routing::Assignment {
+        sections: SectionId::new(section)..=SectionId::new(section),
+        node: section % 2,
+        home: section % 2,
+        incarnation: 1,
+        epoch,
+    };
+    Arc::new(Table {
+        set: 0,
+        version: epoch,
+        section_size: 100_000,
+        uids: 0..=102_399_999,
+        nodes: vec![node("a"), node("b")],
+        assignments: (0..1_024).map(one).collect(),
+    })
+}
+
+async fn replica(folder: &TempDir) -> (String, AbortHandle) {
+    let config = format!("cluster = \"test\"\nname = \"s\"\ndirectory = {:?}", folder.path().join("s"));
+    let replica = Replica::open(toml::from_str(&config).unwrap(), Start::InitWithoutPeers).await.unwrap();
+    let addr = replica.address().unwrap();
+    let served = tokio::spawn(async { replica.serve(std::future::pending()).await.unwrap() });
+    (addr, served.abort_handle())
+}
+
+fn remote(addr: &str) -> Remote {
+    Remote::new(addr, &Call::load(&CallConfig::default()).unwrap(), "test", 0, PATIENCE).unwrap()
+}
+
+fn client(addr: &str) -> StoreClient<Channel> {
+    StoreClient::new(Call::load(&CallConfig::default()).unwrap().endpoint(addr).unwrap().connect_lazy())
+}
+
+fn read(revision: u64, wait: Duration) -> Question {
+    Question::Read { revision, wait, releases: true }
+}
+
+async fn seen(remote: &Remote) -> (u64, Option<Arc<Table>>) {
+    match remote.ask(read(0, Duration::ZERO)).await {
+        Ok(Answer::Table { revision, table, .. }) => (revision, table),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a replica sends to a reader that has the table `known`.
+async fn sent(client: &mut StoreClient<Channel>, known: Option<Epoch>) -> ReadReply {
+    let request = Some(Asked::Read(ReadRequest { known: known.map(Into::into), ..ReadRequest::default() }));
+    let request = StoreRequest { cluster: "test".to_owned(), request, ..StoreRequest::default() };
+    match client.call(request).await.unwrap().into_inner().reply {
+        Some(Reply::Read(read)) => read,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn twenty_readers_are_sent_each_table_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (addr, served) = replica(&folder).await;
+    let mut client = client(&addr);
+    let (mut bytes, mut whole) = (0, 0);
+    let mut known = [None; 20];
+    for version in [1, 2] {
+        remote(&addr).ask(Question::Write(table(version))).await.unwrap();
+        for round in 0..10 {
+            for known in &mut known {
+                let read = sent(&mut client, *known).await;
+                assert_eq!((read.same_table, read.table.is_none()), (round > 0, round > 0));
+                bytes += read.encoded_len();
+                whole += usize::from(read.table.is_some());
+                *known = Some(Epoch { term: 1, version });
+            }
+        }
+    }
+    assert_eq!(whole, 2 * 20, "of 400 answers");
+    let each = seqsvr_rpc::v1::Table::from(&*table(2)).encoded_len();
+    assert!(bytes < 41 * each, "{bytes} bytes for 400 answers, with a table of {each}");
+    served.abort();
+}
+
+#[tokio::test]
+async fn a_reader_goes_by_the_table_that_it_has_until_another_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (addr, served) = replica(&folder).await;
+    let (reader, writer) = (remote(&addr), remote(&addr));
+    assert_eq!(seen(&reader).await.1, None);
+    for version in [1, 2] {
+        writer.ask(Question::Write(table(version))).await.unwrap();
+        for _ in 0..3 {
+            assert_eq!(seen(&reader).await.1, Some(table(version)));
+        }
+    }
+    served.abort();
+}
+
+#[tokio::test]
+async fn a_reader_of_the_version_before_is_sent_the_table_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (addr, served) = replica(&folder).await;
+    remote(&addr).ask(Question::Write(table(1))).await.unwrap();
+    let mut client = client(&addr);
+    for _ in 0..3 {
+        let read = sent(&mut client, None).await;
+        assert!(read.table.is_some() && !read.same_table);
+    }
+    served.abort();
+}
+
+/// A StoreSvr of the version before.
+struct Before(StoreClient<Channel>);
+
+#[tonic::async_trait]
+impl Store for Before {
+    async fn call(&self, request: Request<StoreRequest>) -> Result<Response<StoreReply>, Status> {
+        let mut request = request.into_inner();
+        if let Some(Asked::Read(read)) = &mut request.request {
+            (read.known, read.table_only) = (None, false);
+        }
+        self.0.clone().call(request).await
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_the_version_before_sends_the_table_each_time_and_wakes_for_a_release() {
+    let folder = tempfile::tempdir().unwrap();
+    let (addr, served) = replica(&folder).await;
+    let any = ([127, 0, 0, 1], 0).into();
+    let listen = Listen::load(&ListenConfig::default(), any, false).unwrap();
+    let door = Door::open(any, &listen, ConnectionsConfig::default()).await.unwrap();
+    let door = door.with(StoreServer::new(Before(client(&addr))));
+    let before = format!("http://{}", door.address().unwrap());
+    let stop = tokio_util::sync::CancellationToken::new();
+    tokio::spawn(door.serve(stop.clone()));
+
+    let (reader, writer) = (remote(&before), remote(&addr));
+    writer.ask(Question::Write(table(1))).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(seen(&reader).await.1, Some(table(1)));
+    }
+    let owner = Owner { epoch: Epoch { term: 1, version: 1 }, incarnation: 1 };
+    let sections = vec![SectionId::new(0)..=SectionId::new(9)];
+    let layout = Layout { section_size: 100_000, step: 10_000 };
+    writer.ask(Question::Claim { sections: sections.clone(), owner, layout }).await.unwrap();
+    let (revision, _) = seen(&reader).await;
+    let waiting = Question::Read { revision, wait: PATIENCE, releases: false };
+    let (woken, released) =
+        tokio::join!(reader.ask(waiting), writer.ask(Question::Release { owner, sections }));
+    assert_eq!(released, Ok(Answer::Released));
+    let Ok(Answer::Table { revision: now, table: same, .. }) = woken else { panic!("{woken:?}") };
+    assert!(now > revision);
+    assert_eq!(same, Some(table(1)));
+    stop.cancel();
+    served.abort();
+}

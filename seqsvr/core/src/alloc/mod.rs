@@ -1,0 +1,23 @@
+//! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many threads take
+//! them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `tenure` is all that for
+//! sections that came together. `embedded` is one tenure of everything; what a cluster adds is in the crate
+//! `seqsvr-cluster`. `sync` names what the interleaving tests replace.
+
+mod embedded;
+pub mod lease;
+pub mod metrics;
+mod pages;
+pub mod raised;
+mod raiser;
+pub mod section;
+pub mod shared;
+mod slots;
+mod space;
+pub mod split;
+mod sync;
+pub mod tenure;
+#[cfg(test)]
+mod tests;
+
+pub use embedded::Embedded;
+pub use metrics::{Metrics, RAISE_BUCKETS};

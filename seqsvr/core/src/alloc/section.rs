@@ -1,0 +1,63 @@
+//! The arithmetic of a section, without state, I/O or time: may this many numbers be taken below the
+//! ceiling, and to what should the ceiling be raised. Called by `space` for every take that is not plainly within it.
+
+use super::sync::BLOCK;
+
+/// The settings that bound every section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// By how much a ceiling is raised at a time, 2 or more.
+    pub step: u64,
+    /// The largest number that may be handed out, at most 2^63 - 1.
+    pub limit: u64,
+}
+
+/// What a take comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// The numbers up to `last` may be handed out.
+    Grant {
+        /// The last of them, at or below the ceiling.
+        last: u64,
+    },
+    /// The ceiling must be confirmed at `to` or above first.
+    Raise {
+        /// An absolute target: a step further, or as far as leaves half a step after the take.
+        to: u64,
+    },
+    /// The take would pass the limit, whatever the ceiling.
+    Exhausted,
+}
+
+impl Rules {
+    /// Taking `count` numbers after `current`, under `ceiling`.
+    pub fn plan(&self, current: u64, count: u32, ceiling: u64) -> Plan {
+        let last = current.saturating_add(u64::from(count));
+        if last <= ceiling {
+            Plan::Grant { last }
+        } else if last > self.limit {
+            Plan::Exhausted
+        } else {
+            let ample = last.saturating_add(self.step / 2).min(self.limit);
+            Plan::Raise { to: self.target(ceiling).max(ample) }
+        }
+    }
+
+    /// The ceiling to ask for ahead of need once `last` was handed out: when less than half a step is left.
+    pub fn ahead(&self, last: u64, ceiling: u64) -> Option<u64> {
+        let low = ceiling.saturating_sub(last) < self.step / 2 && ceiling < self.limit;
+        low.then(|| self.target(ceiling))
+    }
+
+    /// Whether a uid that took `last` may go on to the end of the block without asking: neither would it pass the ceiling, nor
+    /// come to where that should be raised ahead.
+    pub(crate) fn opens(&self, last: u64, ceiling: u64) -> bool {
+        let carefree = if ceiling < self.limit { ceiling.saturating_sub(self.step / 2) } else { ceiling };
+        last | (BLOCK - 1) <= carefree
+    }
+
+    /// One step above `need`, or the limit.
+    pub(crate) fn target(&self, need: u64) -> u64 {
+        need.saturating_add(self.step).min(self.limit)
+    }
+}

@@ -1,0 +1,335 @@
+//! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one before may
+//! hold the longer one a while; uids that are given up are written into a file once nobody can serve them any more, and uids that are
+//! taken in are served once their ceilings are here (docs/CLUSTER.md, "Another lease" and "Other uids"). Pure; `quorum::change` and
+//! `quorum::moving` carry the steps out.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::Configuration;
+use crate::ids::SectionId;
+
+/// What a configuration is on its way to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Transition {
+    /// The lease was longer before, and somebody may still hold that one.
+    Shortening {
+        /// The longest lease that anybody may hold.
+        earlier: Duration,
+    },
+    /// These uids were its own before, and are being written into a file.
+    Giving(RangeInclusive<u32>),
+    /// The ceilings of these uids are being stored, so that they can become its own.
+    Taking(RangeInclusive<u32>),
+}
+
+/// Why a configuration cannot be changed as asked.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CannotChange {
+    /// Another change has to be completed first.
+    #[error("configuration {number} of the Set is the first half of a change; complete it first: {command}")]
+    Unfinished {
+        /// The number of the configuration.
+        number: u64,
+        /// What completes the change.
+        command: String,
+    },
+    /// A section cannot be divided.
+    #[error("the uids {first} to {last} do not begin and end on borders of sections of {section_size}")]
+    Borders {
+        /// The first uid asked for.
+        first: u32,
+        /// The last one.
+        last: u32,
+        /// Uids in a section.
+        section_size: u32,
+    },
+    /// What is given must leave one range.
+    #[error("the Set has the uids {} to {}; it can give some at one end, and must keep some", uids.start(), uids.end())]
+    NotAtOneEnd {
+        /// Those of the Set.
+        uids: RangeInclusive<u32>,
+    },
+    /// What is taken must make one range.
+    #[error("the Set has the uids {} to {}; it can take those before or behind them", uids.start(), uids.end())]
+    NotAdjacent {
+        /// Those of the Set.
+        uids: RangeInclusive<u32>,
+    },
+}
+
+impl Transition {
+    /// What completes it.
+    pub fn command(&self, lease: Duration) -> String {
+        match self {
+            Self::Shortening { .. } => format!("seqsvr store lease {}", lease.as_millis()),
+            Self::Giving(uids) => format!("seqsvr store give {} {} FILE", uids.start(), uids.end()),
+            Self::Taking(uids) => {
+                format!(
+                    "seqsvr store take FILE, with the file of the uids {} to {}",
+                    uids.start(),
+                    uids.end()
+                )
+            }
+        }
+    }
+}
+
+/// What a read of the table is good for: as the configuration says in which it was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// How long the read lets an AllocSvr serve.
+    pub lease: Duration,
+    /// The longest lease that anybody may hold: a new owner waits 1.1 times as long.
+    pub awaited: Duration,
+    /// The uids of the Set.
+    pub uids: RangeInclusive<u32>,
+}
+
+impl Configuration {
+    /// What reads are good for that it answers.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { lease: self.lease, awaited: self.awaited(), uids: self.uids.clone() }
+    }
+
+    /// The longest lease that anybody may hold.
+    pub fn awaited(&self) -> Duration {
+        match &self.transition {
+            Some(Transition::Shortening { earlier }) => self.lease.max(*earlier),
+            _ => self.lease,
+        }
+    }
+
+    /// The sections that may be claimed and raised: those of its uids, and of the ones that are being taken in.
+    pub fn sections(&self) -> RangeInclusive<SectionId> {
+        let section = |uid: u32| SectionId::new(uid / self.layout.section_size);
+        let all = match &self.transition {
+            Some(Transition::Taking(more)) => joined(&self.uids, more),
+            _ => self.uids.clone(),
+        };
+        section(*all.start())..=section(*all.end())
+    }
+
+    /// The next one, which is the same: it ends a change that nobody completes.
+    pub fn renewed(&self) -> Self {
+        self.next()
+    }
+
+    fn unfinished(&self) -> Option<CannotChange> {
+        let command = self.transition.as_ref()?.command(self.lease);
+        Some(CannotChange::Unfinished { number: self.number, command })
+    }
+
+    fn next(&self) -> Self {
+        Self { number: self.number + 1, ..self.clone() }
+    }
+
+    /// `uids` are whole sections.
+    fn whole(&self, uids: &RangeInclusive<u32>) -> Result<(), CannotChange> {
+        let (first, last, section_size) = (*uids.start(), *uids.end(), self.layout.section_size);
+        let whole = last == u32::MAX || (last + 1).is_multiple_of(section_size);
+        match first <= last && first.is_multiple_of(section_size) && whole {
+            true => Ok(()),
+            false => Err(CannotChange::Borders { first, last, section_size }),
+        }
+    }
+
+    /// The next configuration, without `uids`; `None`: it is on its way there.
+    pub fn giving(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
+        let transition = Some(Transition::Giving(uids.clone()));
+        if self.transition == transition {
+            return Ok(None);
+        }
+        self.unfinished().map_or(Ok(()), Err)?;
+        self.whole(uids)?;
+        let (first, last) = (*self.uids.start(), *self.uids.end());
+        let kept = match (*uids.start() == first, *uids.end() == last) {
+            (true, false) if *uids.end() < last => uids.end() + 1..=last,
+            (false, true) if *uids.start() > first => first..=uids.start() - 1,
+            _ => return Err(CannotChange::NotAtOneEnd { uids: self.uids.clone() }),
+        };
+        Ok(Some(Self { uids: kept, transition, ..self.next() }))
+    }
+
+    /// The next configuration, in which the ceilings of `uids` may be stored; `None`: it is on its way there, or has them.
+    pub fn taking(&self, uids: &RangeInclusive<u32>) -> Result<Option<Self>, CannotChange> {
+        let transition = Some(Transition::Taking(uids.clone()));
+        let has = self.uids.contains(uids.start()) && self.uids.contains(uids.end());
+        if self.transition == transition || has && self.transition.is_none() {
+            return Ok(None);
+        }
+        self.unfinished().map_or(Ok(()), Err)?;
+        self.whole(uids)?;
+        let adjacent = uids.end().checked_add(1) == Some(*self.uids.start())
+            || self.uids.end().checked_add(1) == Some(*uids.start());
+        match adjacent {
+            true => Ok(Some(Self { transition, ..self.next() })),
+            false => Err(CannotChange::NotAdjacent { uids: self.uids.clone() }),
+        }
+    }
+
+    /// The next configuration on the way to this lease; `None`: it is the lease. Readers hold it from then on, and takers wait for
+    /// the longest that anybody may hold, until [`settled`](Self::settled) follows.
+    pub fn toward_lease(&self, lease: Duration) -> Result<Option<Self>, CannotChange> {
+        if let None | Some(Transition::Shortening { .. }) = self.transition {
+            let earlier = self.awaited();
+            let transition = (earlier > lease).then_some(Transition::Shortening { earlier });
+            return Ok((lease != self.lease).then(|| Self { lease, transition, ..self.next() }));
+        }
+        self.unfinished().map_or(Ok(None), Err)
+    }
+
+    /// The next one, which stays. `None`: nothing is under way. Right once 1.1 times [`awaited`](Self::awaited) have passed in a
+    /// configuration that shortens the lease or gives uids, and these are in the file; once the ceilings of those that it takes
+    /// are stored.
+    pub fn settled(&self) -> Option<Self> {
+        let uids = match self.transition.as_ref()? {
+            Transition::Taking(more) => joined(&self.uids, more),
+            _ => self.uids.clone(),
+        };
+        Some(Self { uids, transition: None, ..self.next() })
+    }
+}
+
+/// Two adjacent ranges as one.
+fn joined(one: &RangeInclusive<u32>, other: &RangeInclusive<u32>) -> RangeInclusive<u32> {
+    *one.start().min(other.start())..=*one.end().max(other.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::super::tests::configuration;
+    use super::*;
+    use crate::alloc::lease::Lease;
+    use crate::clock::Moment;
+    use crate::flaws::Flaws;
+
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn a_longer_lease_takes_one_step_and_a_shorter_one_two() {
+        let now = configuration();
+        let toward = |now: &Configuration, count| now.toward_lease(seconds(count)).unwrap();
+        assert_eq!((now.lease, toward(&now, 2)), (seconds(2), None));
+        let longer = toward(&now, 5).unwrap();
+        assert_eq!((longer.number, longer.awaited(), longer.settled()), (2, seconds(5), None));
+        let shorter = toward(&longer, 1).unwrap();
+        assert_eq!((shorter.lease, shorter.awaited()), (seconds(1), seconds(5)));
+        // Nobody waited yet, so the longest one stays what takers wait for.
+        let again = toward(&shorter, 3).unwrap();
+        assert_eq!((again.lease, again.awaited()), (seconds(3), seconds(5)));
+        let beyond = toward(&shorter, 7).unwrap();
+        assert_eq!((beyond.awaited(), beyond.transition), (seconds(7), None));
+        let settled = shorter.settled().unwrap();
+        assert_eq!((settled.number, settled.awaited(), settled.problem()), (4, seconds(1), None));
+    }
+
+    #[test]
+    fn uids_are_given_at_one_end_and_taken_beside_what_is_there() {
+        let now = Configuration { uids: 0..=999_999, ..configuration() };
+        let sections = |one: &Configuration| one.sections().start().get()..=one.sections().end().get();
+        for wrong in [5..=999_999, 0..=999_999, 100_000..=899_999, 0..=1_099_999, 1_000_000..=1_099_999] {
+            assert!(now.giving(&wrong).is_err(), "{wrong:?}");
+        }
+        let (kept, moved) = (0..=499_999, 500_000..=999_999);
+        let giving = now.giving(&moved).unwrap().unwrap();
+        assert_eq!((giving.uids.clone(), sections(&giving)), (kept.clone(), 0..=4));
+        assert_eq!((giving.giving(&moved), giving.problem()), (Ok(None), None));
+        // One change at a time.
+        for other in
+            [giving.giving(&(400_000..=499_999)), giving.taking(&moved), giving.toward_lease(seconds(1))]
+        {
+            let line = other.unwrap_err().to_string();
+            assert!(line.contains("complete it first: seqsvr store give 500000 999999 FILE"), "{line}");
+        }
+        let given = giving.settled().unwrap();
+        assert_eq!((given.uids.clone(), given.transition.clone()), (kept, None));
+        for wrong in [600_000..=999_999, 400_000..=999_999, 500_000..=999_998] {
+            assert!(given.taking(&wrong).is_err(), "{wrong:?}");
+        }
+        let taking = given.taking(&moved).unwrap().unwrap();
+        assert_eq!((taking.uids.clone(), sections(&taking)), (0..=499_999, 0..=9));
+        assert_eq!(taking.taking(&moved), Ok(None));
+        let taken = taking.settled().unwrap();
+        assert_eq!((taken.uids.clone(), taken.number, taken.taking(&moved)), (0..=999_999, 5, Ok(None)));
+        let top = Configuration { uids: 0..=u32::MAX, ..configuration() };
+        let given = top.giving(&(4_294_900_000..=u32::MAX)).unwrap().unwrap();
+        assert_eq!(
+            (given.uids, given.transition),
+            (0..=4_294_899_999, Some(Transition::Giving(4_294_900_000..=u32::MAX)))
+        );
+    }
+
+    /// A configuration and from when on it is in force, in true nanoseconds.
+    type History = Vec<(u64, Configuration)>;
+
+    /// What an operator does: asks for leases, one after the other, and waits in between as the command does; `skip` as it must not.
+    fn history(leases: &[u64], rate: f64, skip: bool) -> History {
+        let mut all = vec![(0, configuration())];
+        for &lease in leases {
+            let (mut at, mut now) = all.last().cloned().expect("the first");
+            at += 1_000_000_000;
+            if let Some(next) = now.toward_lease(Duration::from_millis(lease)).unwrap() {
+                now = if skip { Configuration { transition: None, ..next } } else { next };
+                all.push((at, now.clone()));
+            }
+            while let Some(next) = now.settled() {
+                at += ((now.awaited() * 11 / 10).as_nanos() as f64 / rate) as u64;
+                now = next;
+                all.push((at, now.clone()));
+            }
+        }
+        all
+    }
+
+    fn in_force(history: &History, at: u64) -> &Configuration {
+        &history.iter().rfind(|(from, _)| *from <= at).expect("the first is in force at 0").1
+    }
+
+    /// Whether an owner that read the old table at `read` may still answer when the taker begins to serve, for which the new table
+    /// counts at `counted`. A call is answered by one configuration, in force when it was asked or later, and an old table only
+    /// before the new one counts.
+    fn overlap(history: &History, read: u64, counted: u64, rates: (f64, f64)) -> bool {
+        let mut owner = Lease::new(seconds(2), Flaws::default());
+        owner.follow(&in_force(history, read).bounds());
+        owner.renew(Moment::from_nanos(read), Moment::from_nanos(read));
+        let held = owner.until().expect("renewed").as_nanos() - read;
+        let mut taker = Lease::new(seconds(2), Flaws::default());
+        taker.follow(&in_force(history, counted).bounds());
+        let waited = taker.takeover(Moment::from_nanos(counted)).as_nanos() - counted;
+        // Their clocks run at these rates.
+        read as f64 + held as f64 / rates.0 > counted as f64 + waited as f64 / rates.1
+    }
+
+    fn rate() -> impl Strategy<Value = f64> {
+        1.0..1.05_f64
+    }
+
+    proptest! {
+        #[test]
+        fn no_taker_serves_while_anybody_holds_a_lease_of_an_earlier_configuration(
+            leases in prop::collection::vec(100..10_000_u64, 1..5),
+            read in 0..60_000_000_000_u64, later in 0..20_000_000_000_u64,
+            coordinator in rate(), owner in rate(), taker in rate(),
+        ) {
+            let history = history(&leases, coordinator, false);
+            prop_assert!(!overlap(&history, read, read + later, (owner, taker)));
+        }
+    }
+
+    #[test]
+    fn a_shorter_lease_at_once_would_let_two_serve() {
+        let at = 1_000_000_000;
+        let skipped = history(&[500], 1.0, true);
+        assert!(overlap(&skipped, at - 1, at, (1.0, 1.0)), "held for 2 s, waited for 0.55 s");
+        assert!(!overlap(&history(&[500], 1.0, false), at - 1, at, (1.0, 1.0)));
+    }
+}

@@ -1,0 +1,282 @@
+//! What a replica is asked and what it answers, as plain values. The same travel over gRPC, through the simulation and
+//! between the tests; wire types are separate and live in `rpc`.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::ids::{Epoch, SectionId};
+use crate::routing::Table;
+use crate::store::{Ceiling, Configuration, Configured, Layout, Owner};
+
+/// What a replica is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Take sections for an owner: all of them or none. The owner of a standing claim may repeat it.
+    Claim {
+        /// Disjoint ranges.
+        sections: Vec<RangeInclusive<SectionId>>,
+        /// For whom.
+        owner: Owner,
+        /// What the numbers mean; the first claim fixes it.
+        layout: Layout,
+    },
+    /// Raise ceilings, each by itself.
+    Raise {
+        /// Who asks: holder of the newest claim, else refused.
+        owner: Owner,
+        /// Absolute targets.
+        ceilings: Vec<Ceiling>,
+    },
+    /// The owner hands out nothing more in these sections. Noted where the section's newest or highest earlier owner is exactly
+    /// this one, whatever has been claimed since; elsewhere without effect.
+    Release {
+        /// Who leaves.
+        owner: Owner,
+        /// Which sections.
+        sections: Vec<RangeInclusive<SectionId>>,
+    },
+    /// Follow no arbiter of a term below this one any more. Refused when this term, or a higher one, was promised before.
+    Promise {
+        /// Unique to one bid of one arbiter.
+        term: u64,
+    },
+    /// Keep this table: refused when its term is below the promised one or the stored table is newer.
+    Write(Arc<Table>),
+    /// What is your table? Answered at once when the revision differs, else at the next change or after the wait.
+    Read {
+        /// The revision of the last answer; 0 is answered at once.
+        revision: u64,
+        /// How long the answer may be held back.
+        wait: Duration,
+        /// Whether a release ends the wait; else only another table does.
+        releases: bool,
+    },
+    /// The arbiter of this term is alive. Not durable.
+    Acting {
+        /// Its term.
+        term: u64,
+    },
+    /// Everything that you vote by.
+    Copy,
+    /// Take part in the change of your configuration, and answer no other call of it any more.
+    Seal {
+        /// The configuration that is changed.
+        number: u64,
+        /// Whose change: the highest is followed.
+        ballot: u64,
+    },
+    /// Keep this as the next configuration.
+    Accept {
+        /// The configuration that is changed.
+        number: u64,
+        /// Whose change.
+        ballot: u64,
+        /// The next one.
+        next: Arc<Configuration>,
+    },
+    /// Vote in this configuration from now on, and take over what the others hold.
+    Install {
+        /// The one that was decided on; number 1 is decided on by its first member.
+        next: Arc<Configuration>,
+        /// What those who sealed the one before hold; nothing when it is in force already.
+        copy: Arc<Copy>,
+    },
+    /// What are you? Answered by a replica that does not vote, too.
+    Describe,
+}
+
+/// What a replica answers. Any answer may be lost or late, so questions can be repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// The claim stands here, durably: nothing below it is confirmed any more.
+    Claimed {
+        /// The ceilings above 0 of the claimed sections, by section.
+        ceilings: Vec<Ceiling>,
+        /// Who held them before, sorted runs; sections without an earlier owner are left out.
+        earlier: Vec<Earlier>,
+    },
+    /// The claim is refused: one of the sections is held under this epoch.
+    Outclaimed(Epoch),
+    /// The claim is refused: the sections were written under this layout.
+    OtherLayout(Layout),
+    /// One outcome for each ceiling, in order.
+    Raised(Vec<Raised>),
+    /// Done, or without effect.
+    Released,
+    /// The term is promised; here is the newest table.
+    Promised(Option<Arc<Table>>),
+    /// The promise or table is refused; this term was promised.
+    Outranked(u64),
+    /// The table is durable here.
+    Written,
+    /// The table is refused: a newer one is here.
+    Newer(Epoch),
+    /// The table, and what tells changes apart.
+    Table {
+        /// Grows with each change of the table and each release.
+        revision: u64,
+        /// The newest table.
+        table: Option<Arc<Table>>,
+        /// The term that was promised.
+        promised: u64,
+        /// How long ago the arbiter of that term was last heard of, by its `Acting` or a write or its promise; `None`: not since the
+        /// replica started.
+        acting: Option<Duration>,
+    },
+    /// The largest term that was promised.
+    Acting(u64),
+    /// Everything that this replica votes by.
+    Copy(Copy),
+    /// What the replica is.
+    Described(Description),
+    /// It takes part, and has answered no other call since.
+    Sealed {
+        /// The next configuration that it accepted before, and under which ballot.
+        accepted: Option<(u64, Arc<Configuration>)>,
+        /// Everything that it votes by.
+        copy: Copy,
+    },
+    /// It keeps the next configuration.
+    Accepted,
+    /// A change under this, higher ballot is under way.
+    Outbid(u64),
+    /// It votes in that configuration, or knows that it is no member of it.
+    Installed,
+    /// The call is not meant for this replica, or does not count for its configuration.
+    Misaddressed {
+        /// In which way.
+        why: Misaddressed,
+        /// The configuration that the replica knows.
+        configuration: Option<Arc<Configuration>>,
+    },
+}
+
+/// Why a replica does not answer a call that was addressed to it.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
+pub enum Misaddressed {
+    /// Another member is at this address.
+    #[error("another replica answers at this address; correct the addresses of the stores")]
+    Member,
+    /// It waits to be taken in.
+    #[error("it is new and no member yet; take it in with: seqsvr store replace")]
+    Joining,
+    /// It was replaced.
+    #[error("it is no member of the Set any more: it was replaced; stop it and remove its files")]
+    Removed,
+    /// The configuration is being changed.
+    #[error(
+        "the stores of the Set are being changed; an arbiter completes that within some seconds, or the same command run again"
+    )]
+    Sealed,
+    /// It has slept through a change.
+    #[error("it has not heard of the newest configuration yet")]
+    Behind,
+    /// The caller has.
+    #[error(
+        "the caller goes by an earlier configuration of the stores, which does not count any more; update the caller, or its file"
+    )]
+    Newer,
+}
+
+/// What a replica is, whether it votes or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Description {
+    /// Its name, as its configuration file says.
+    pub name: String,
+    /// How far it is.
+    pub phase: Phase,
+    /// It has kept something that a caller asked for.
+    pub in_use: bool,
+    /// Its id; 0: it has none.
+    pub id: u64,
+    /// What its sections mean.
+    pub layout: Option<Layout>,
+    /// The configuration that it knows.
+    pub configuration: Option<Arc<Configuration>>,
+    /// That is being changed.
+    pub sealed: bool,
+    /// The newest form of configurations that it understands: `FORM` in this version, 0 in the first that had any.
+    pub form: u32,
+}
+
+/// The form of configurations of this version: 1 has another lease as a transition, 2 has other uids.
+pub const FORM: u32 = 2;
+
+/// How far a replica is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// It votes.
+    #[default]
+    Serving,
+    /// It is being made, and waits until it knows that the others are new, too.
+    Initialising,
+    /// It was made to be taken in, and waits for that.
+    Joining,
+}
+
+/// What a raise came to at one replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Raised {
+    /// The ceiling is durable here.
+    Confirmed(u64),
+    /// Refused: the stored ceiling is this, larger one.
+    Smaller(u64),
+    /// Refused: the section is held under this epoch (0.0: by nobody).
+    NotOwner(Epoch),
+}
+
+/// Sections and who held them before the newest claim: the highest earlier epoch that this replica has seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Earlier {
+    /// Which sections.
+    pub sections: RangeInclusive<SectionId>,
+    /// Who held them.
+    pub owner: Owner,
+    /// Whether that owner has released them.
+    pub released: bool,
+}
+
+impl Copy {
+    /// Whether it holds more than what a replica is made with.
+    pub fn in_use(&self) -> bool {
+        self.promised > 0 || self.table.is_some() || !self.sections.is_empty()
+    }
+}
+
+/// Everything that a replica votes by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Copy {
+    /// The largest term that was promised.
+    pub promised: u64,
+    /// The newest table.
+    pub table: Option<Arc<Table>>,
+    /// Fixed by the first claim.
+    pub layout: Option<Layout>,
+    /// Sorted runs of sections in the same state; untouched ones are left out.
+    pub sections: Vec<(RangeInclusive<SectionId>, SectionState)>,
+    /// Which votes count.
+    pub configured: Configured,
+}
+
+/// What a replica knows of a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SectionState {
+    /// Never becomes smaller.
+    pub ceiling: u64,
+    /// The newest claim.
+    pub owner: Option<Held>,
+    /// The highest one before it.
+    pub earlier: Option<Held>,
+}
+
+/// An owner, and whether it has released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// Who.
+    pub owner: Owner,
+    /// It hands out nothing more.
+    pub released: bool,
+}

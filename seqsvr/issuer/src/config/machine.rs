@@ -1,0 +1,233 @@
+//! Who this process is in snowflakes: a given machine id, the ordinal of its host name, or one that is registered.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::MEMORY;
+use super::tag::TagConfig;
+use crate::clock::{Clock, ClockOptions, Guard};
+use crate::error::OpenError;
+use crate::machine::{
+    BadInstance, EtcdRegistry, Fixed, Holder, HolderOptions, Instance, MOST_MACHINES, PostgresRegistry,
+    RedisRegistry, Registry, SqliteRegistry, ordinal,
+};
+use crate::snowflake::{Bits, DEFAULT_EPOCH, Layout, MachineId, Snowflake, SnowflakeOptions};
+use seqsvr_etcd::EtcdConfig;
+
+/// Whose machine ids these are, in a registry that others use, too.
+const POOL: &str = "issuer";
+
+/// Where the files of instances lie that name no folder of their own: one folder below this for each.
+const FOLDER: &str = "issuer-state";
+
+/// How long a given id counts as used by a process that ended without a word.
+const GIVEN_LEASE: Duration = Duration::from_secs(60);
+
+/// The section `[issuer.machine]`. Exactly one of `id`, `host` and `instance` says who this process is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MachineConfig {
+    /// A given id: another one for each process.
+    pub id: Option<u64>,
+    /// A host name that ends in `-N`, as a StatefulSet gives it: N is the id.
+    pub host: Option<String>,
+    /// The name under which an id is registered: `application:port:ip`, or any of one's own. The registry is the issuer's
+    /// database, unless `redis` or `etcd` names another.
+    pub instance: Option<String>,
+    /// The Redis to register in, `redis://host:port`. It must keep what it confirmed: `appendonly yes` and `appendfsync
+    /// always`, and no replica that lags may take over.
+    pub redis: Option<String>,
+    /// The etcd cluster to register in.
+    pub etcd: Option<EtcdConfig>,
+    /// How many ids there are to register, from 0 on. Default 1,024.
+    pub ids: Option<u32>,
+    /// Where the files of this process lie: its machine id, and how far the clock has come. Made when it is missing. Default
+    /// `issuer-state/INSTANCE` or `issuer-state/machine-ID`, below the working directory.
+    pub folder: Option<PathBuf>,
+}
+
+/// How the 63 bits of a snowflake are split.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitConfig {
+    /// Milliseconds since the epoch.
+    pub time: u32,
+    /// The upper part of the machine id. Default 0.
+    #[serde(default)]
+    pub data_centre: u32,
+    /// The lower part of the machine id.
+    pub worker: u32,
+    /// Numbers of one millisecond.
+    pub sequence: u32,
+}
+
+/// The clock and the machine id of this process.
+pub(super) struct Identity {
+    pub(super) guard: Arc<Guard>,
+    /// What is registered, if anything is.
+    pub(super) holder: Option<Arc<Holder>>,
+    /// Where it is given.
+    id: Option<u64>,
+}
+
+/// Who a process is.
+enum Who {
+    /// The id is given.
+    Given(u64),
+    /// An id is registered under this name.
+    Named(Instance),
+}
+
+impl Who {
+    /// The name under which this is registered, and of the default folder.
+    fn instance(&self) -> Result<Instance, BadInstance> {
+        match self {
+            Self::Given(id) => Instance::named(&format!("machine-{id}")),
+            Self::Named(instance) => Ok(instance.clone()),
+        }
+    }
+}
+
+impl MachineConfig {
+    /// Opens the clock guard and, where there is a registry, what holds the machine id. `database`: where segments are
+    /// durable, if that is configured.
+    pub(super) async fn open(&self, clock: Clock, database: Option<&str>) -> Result<Identity, OpenError> {
+        let who = self.who().map_err(bad)?;
+        let shared = database.filter(|&database| database != MEMORY);
+        if matches!(who, Who::Named(_)) && shared.is_none() && self.redis.is_none() && self.etcd.is_none() {
+            return Err(bad(
+                "an instance is registered where all processes see it: set [issuer] database to sqlite:PATH or \
+                 postgres://…, or name redis or etcd here; or give each process its own id",
+            ));
+        }
+        let instance = who.instance().map_err(bad)?;
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
+            None => Path::new(FOLDER).join(instance.as_str()),
+        };
+        fs::create_dir_all(&folder).map_err(|why| {
+            bad(format!(
+                "cannot make the folder {} ({why}); set folder to one that this process may write",
+                folder.display()
+            ))
+        })?;
+        let file = folder.join("issuer.clock");
+        let guard = Guard::open(ClockOptions::default(), clock.clone(), Some(&file)).await.map_err(bad)?;
+        let holder = self.hold(&who, instance, folder, clock, shared).await;
+        if holder.is_err() {
+            guard.close().await;
+        }
+        let id = if let Who::Given(id) = who { Some(id) } else { None };
+        Ok(Identity { guard, holder: holder?, id })
+    }
+
+    fn who(&self) -> Result<Who, String> {
+        let who = match (self.id, &self.host, &self.instance) {
+            (Some(id), None, None) => Who::Given(id),
+            (None, Some(host), None) => Who::Given(ordinal(host).map_err(|error| error.to_string())?),
+            (None, None, Some(name)) => Who::Named(Instance::named(name).map_err(|error| error.to_string())?),
+            (None, None, None) => {
+                return Err(
+                    "snowflakes need to know who this process is: write id = 0 if no other process makes \
+                            them, else give each its own id, host or instance"
+                        .to_owned(),
+                );
+            }
+            _ => return Err("give one of id, host and instance".to_owned()),
+        };
+        match (&self.redis, &self.etcd) {
+            (Some(_), Some(_)) => Err("register in one of redis and etcd, not in both".to_owned()),
+            (None, None) => Ok(who),
+            _ if self.instance.is_none() => {
+                Err("redis and etcd say where an instance is registered; name it with instance".to_owned())
+            }
+            _ => Ok(who),
+        }
+    }
+
+    /// Registers this process. A given id is registered, too, where the database is shared, so that a second process with the
+    /// same one is found; it does not depend on that, and is used while the database is away.
+    async fn hold(
+        &self,
+        who: &Who,
+        instance: Instance,
+        folder: PathBuf,
+        clock: Clock,
+        database: Option<&str>,
+    ) -> Result<Option<Arc<Holder>>, OpenError> {
+        let options = match who {
+            Who::Named(_) => HolderOptions::new(instance, 0..self.ids.unwrap_or(1_024), Some(folder)),
+            Who::Given(id) => {
+                // Whether it fits is for the layout of each tag to say.
+                let Some(id) = u32::try_from(*id).ok().filter(|id| *id < MOST_MACHINES) else {
+                    return Ok(None);
+                };
+                if database.is_none() {
+                    return Ok(None);
+                }
+                HolderOptions {
+                    lease: GIVEN_LEASE,
+                    margin: GIVEN_LEASE / 10,
+                    renew_every: GIVEN_LEASE / 5,
+                    ..HolderOptions::new(instance, id..id + 1, Some(folder))
+                }
+            }
+        };
+        let registry = self.registry(database).await.map_err(bad)?;
+        let holder = Holder::open(options, clock, registry).await.map_err(bad)?;
+        if let (Who::Given(id), true) = (who, holder.is_anothers()) {
+            holder.close(0).await;
+            return Err(bad(format!(
+                "machine id {id} is held by another process that uses the same database; give this one another id, \
+                 or stop the other (one that was killed holds it for up to {} s)",
+                GIVEN_LEASE.as_secs()
+            )));
+        }
+        Ok(Some(holder))
+    }
+
+    async fn registry(&self, database: Option<&str>) -> Result<Arc<dyn Registry>, String> {
+        if let Some(etcd) = &self.etcd {
+            return Ok(Arc::new(EtcdRegistry::open(etcd, POOL).map_err(|error| error.0)?));
+        }
+        if let Some(url) = &self.redis {
+            let registry = RedisRegistry::new(url, POOL);
+            // Not repeated: it may hold a password.
+            let wrong = |_| "redis: the URL cannot be understood; write redis://host:port".to_owned();
+            return Ok(Arc::new(registry.map_err(wrong)?));
+        }
+        let database = database.unwrap_or_default();
+        Ok(match database.strip_prefix("sqlite:") {
+            Some(path) => Arc::new(SqliteRegistry::open(path, POOL).await.map_err(|error| error.0)?),
+            None => Arc::new(PostgresRegistry::new(database, POOL).map_err(|error| error.0)?),
+        })
+    }
+}
+
+fn bad(error: impl Display) -> OpenError {
+    OpenError::Bad(format!("[issuer.machine]: {error}"))
+}
+
+impl Identity {
+    /// The snowflakes of one tag.
+    pub(super) fn snowflake(&self, tag: &TagConfig) -> Result<Snowflake, OpenError> {
+        let bad = |error: &dyn std::fmt::Display| OpenError::Bad(error.to_string());
+        let bits = tag.bits.map_or_else(Bits::default, |split| {
+            let SplitConfig { time, data_centre, worker, sequence } = split;
+            Bits { time, data_centre, worker, sequence }
+        });
+        let now = self.guard.clock().wall();
+        let layout =
+            Layout::new(bits, tag.epoch.unwrap_or(DEFAULT_EPOCH), now).map_err(|error| bad(&error))?;
+        let machine: Arc<dyn MachineId> = match (self.id, &self.holder) {
+            (None, Some(holder)) => Arc::<Holder>::clone(holder),
+            (id, _) => Arc::new(Fixed::new(&layout, id.unwrap_or_default()).map_err(|error| bad(&error))?),
+        };
+        Ok(Snowflake::new(layout, SnowflakeOptions::default(), Arc::clone(&self.guard), machine))
+    }
+}

@@ -1,0 +1,251 @@
+//! The hash of a tag in Redis, and the three things that are done to it: a step takes numbers and switches to the next
+//! segment when this one is used up, `install` puts the next one there, `release` lets another process prepare it.
+//! Each is short and atomic. Who may prepare is settled by a claim, a key beside the hash that expires by itself.
+//!
+//! `life` names one unbroken life of the data: the run id of the Redis process (which a restart changes) and the id of its
+//! replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as empty,
+//! and a segment asked for in another life may be below numbers of this one, so it does not follow. A segment was
+//! taken after it was asked for, so within a life what follows is above all that any process was given.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisError, Script};
+use tracing::info;
+
+use super::plain::Plain;
+use super::turn::Ask;
+use crate::range::Range;
+
+/// What `turn` does, inside Redis.
+const STEP: &str = "
+local life = ARGV[3] .. ':' .. string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local hash = redis.call('HMGET', KEYS[1], 'life', 'cur', 'max', 'mark', 'next_life', 'next_cur', 'next_max')
+if hash[1] ~= life then
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'life', life, 'cur', 0, 'max', 0, 'mark', 0)
+  hash = {life, 0, 0, 0}
+end
+local floor, cur, max = tonumber(ARGV[2]), tonumber(hash[2]), tonumber(hash[3])
+local mark, following = tonumber(hash[4] or hash[3]), nil
+if hash[5] == life then
+  following = tonumber(hash[6])
+  if following < max or following < floor then following = nil end
+end
+if following and (cur >= max or cur < floor) then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local since = redis.call('HGET', KEYS[1], 'since')
+  cur, max, following = following, tonumber(hash[7]), nil
+  mark = cur + math.floor((max - cur) * ARGV[4] / 100)
+  redis.call('HDEL', KEYS[1], 'next_life', 'next_cur', 'next_max', 'lasted')
+  redis.call('HSET', KEYS[1], 'cur', cur, 'max', max, 'mark', mark, 'since', now)
+  if since then redis.call('HSET', KEYS[1], 'lasted', math.max(0, now - since)) end
+end
+local count = 0
+if cur >= floor then count = math.max(0, math.min(tonumber(ARGV[1]), max - cur)) end
+if count > 0 then cur = redis.call('HINCRBY', KEYS[1], 'cur', count) end
+local left = math.max(0, max - cur)
+if following then return {count, cur, left, hash[7] - following, 0, -1, life} end
+if count > 0 and cur < mark or not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ARGV[5]) then
+  return {count, cur, left, 0, 0, -1, life}
+end
+local lasted = redis.call('HGET', KEYS[1], 'lasted')
+redis.call('HDEL', KEYS[1], 'lasted')
+return {count, cur, left, 0, 1, lasted or -1, life}";
+
+/// What a step came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The caller's numbers, at most as many as were asked for; `None`: there are none that it may have.
+    pub(super) taken: Option<Range>,
+    /// What is left of the segment.
+    pub(super) left: u64,
+    /// How many numbers the one that follows has; 0: none is there.
+    pub(super) ahead: u64,
+    /// The caller alone is to take a segment, and to install it.
+    pub(super) claim: Option<Claim>,
+}
+
+/// Leave to prepare the next segment, for as long as the claim lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// The life of Redis in which it was given.
+    pub(super) life: String,
+    /// How long the segment before this one lasted.
+    pub(super) lasted: Option<Duration>,
+}
+
+/// Why nothing is known to have happened.
+#[derive(Debug)]
+pub(super) enum HashError {
+    /// Another script keeps Redis busy: try again; SCRIPT KILL ends that one.
+    Busy,
+    /// Redis cannot be used.
+    Down(String),
+}
+
+pub(super) struct Hash {
+    /// Where Redis may be; the primary among them is used.
+    urls: Vec<String>,
+    timeout: Duration,
+    keys: Keys,
+    link: Option<Link>,
+    step: Script,
+    /// Scripts are forbidden here.
+    plain: Option<Plain>,
+}
+
+/// The names of a tag's keys, and how long a claim lasts.
+#[derive(Clone)]
+pub(super) struct Keys {
+    pub(super) hash: String,
+    /// In the same slot of a Redis cluster.
+    pub(super) claim: String,
+    pub(super) claim_ms: u64,
+}
+
+/// A connection to the primary.
+#[derive(Clone)]
+pub(super) struct Link {
+    connection: MultiplexedConnection,
+    /// Cannot change as long as the connection lives.
+    run: String,
+}
+
+impl Hash {
+    /// The hash at `key`; `claim`: how long one process may prepare a segment before another may.
+    pub(super) fn new(urls: Vec<String>, key: String, timeout: Duration, claim: Duration) -> Self {
+        let claim_ms = claim.as_millis().max(1) as u64;
+        let keys = Keys { claim: format!("{{{key}}}:claim"), hash: key, claim_ms };
+        Self { urls, timeout, keys, link: None, step: Script::new(STEP), plain: None }
+    }
+
+    /// Takes numbers, switches, and says whether to prepare.
+    pub(super) async fn step(&mut self, ask: &Ask) -> Result<Step, HashError> {
+        let Link { mut connection, run } = self.link().await?;
+        if self.plain.is_none() {
+            let mut script = self.step.prepare_invoke();
+            script.key(&self.keys.hash).key(&self.keys.claim).arg(ask.count).arg(ask.floor).arg(&run);
+            script.arg(ask.prepare_at).arg(self.keys.claim_ms);
+            type Answer = (u64, u64, u64, u64, bool, i64, String);
+            let answer: Result<Answer, _> = script.invoke_async(&mut connection).await;
+            match answer {
+                Ok((count, last, left, ahead, claimed, lasted, life)) => {
+                    let taken = (count > 0).then(|| Range { first: last - count + 1, last });
+                    let lasted = u64::try_from(lasted).ok().map(Duration::from_millis);
+                    let claim = claimed.then_some(Claim { life, lasted });
+                    return Ok(Step { taken, left, ahead, claim });
+                }
+                Err(error) if forbidden(&error) => {
+                    info!(key = %self.keys.hash, %error, "scripts are forbidden; using plain commands");
+                }
+                Err(error) => return Err(self.failed(&error)),
+            }
+        }
+        let plain = self.plain.get_or_insert_default();
+        let stepped = plain.step(&mut connection, &self.keys, &run, ask).await;
+        stepped.map_err(|error| self.failed(&error))
+    }
+
+    /// From here on plain commands, and the next step without adding blindly.
+    #[cfg(test)]
+    pub(super) fn look(&mut self) {
+        self.plain = Some(Plain::looking());
+    }
+
+    /// Lets a segment follow that was taken under a claim of that life. Whoever takes the first step that needs it finds
+    /// out whether it may: when it is not above what is there, it is left out, as a gap.
+    pub(super) async fn install(&mut self, segment: Range, life: &str) -> Result<(), HashError> {
+        let Link { mut connection, .. } = self.link().await?;
+        let mut commands = redis::pipe();
+        commands.atomic().cmd("HSET").arg(&self.keys.hash).arg("next_life").arg(life);
+        commands.arg("next_cur").arg(segment.first - 1).arg("next_max").arg(segment.last);
+        commands.del(&self.keys.claim);
+        commands.exec_async(&mut connection).await.map_err(|error| self.failed(&error))
+    }
+
+    /// Gives a claim back. Should it be another's by now, two prepare, which leaves a gap.
+    pub(super) async fn release(&mut self) -> Result<(), HashError> {
+        let Link { mut connection, .. } = self.link().await?;
+        let released = redis::cmd("DEL").arg(&self.keys.claim).exec_async(&mut connection).await;
+        released.map_err(|error| self.failed(&error))
+    }
+
+    /// Looks for the primary.
+    pub(super) fn search(&self) -> impl Future<Output = Result<Link, HashError>> + Send + use<> {
+        search(self.urls.clone(), self.timeout)
+    }
+
+    /// Uses what a search has found.
+    pub(super) fn adopt(&mut self, link: Link) {
+        self.link = Some(link);
+    }
+
+    async fn link(&mut self) -> Result<Link, HashError> {
+        match &self.link {
+            Some(link) => Ok(link.clone()),
+            None => Ok(self.link.insert(self.search().await?).clone()),
+        }
+    }
+
+    /// After an error nobody knows who will answer next: the connection is given up, unless Redis is merely busy.
+    fn failed(&mut self, error: &RedisError) -> HashError {
+        if error.code() == Some("BUSY") {
+            return HashError::Busy;
+        }
+        self.link = None;
+        HashError::Down(format!("Redis cannot be used: {error}"))
+    }
+}
+
+/// Whether the error means that scripts may not be used at all.
+fn forbidden(error: &RedisError) -> bool {
+    let unknown = || error.detail().is_some_and(|detail| detail.contains("unknown command"));
+    error.code() == Some("NOPERM") || unknown()
+}
+
+async fn search(urls: Vec<String>, timeout: Duration) -> Result<Link, HashError> {
+    let mut problems = Vec::new();
+    for url in &urls {
+        match connect(url, timeout).await {
+            Ok(Some(link)) => return Ok(link),
+            Ok(None) => problems.push(format!("{} is a replica", shown(url))),
+            Err(error) if error.code() == Some("BUSY") => return Err(HashError::Busy),
+            Err(error) => problems.push(format!("{}: {error}", shown(url))),
+        }
+    }
+    Err(HashError::Down(format!("Redis cannot be used: {}", problems.join("; "))))
+}
+
+/// A URL without what may be a password.
+fn shown(url: &str) -> &str {
+    url.rsplit_once('@').map_or(url, |(_, address)| address)
+}
+
+/// A connection to a primary; `None`: it is not one.
+async fn connect(url: &str, timeout: Duration) -> Result<Option<Link>, RedisError> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(timeout))
+        .set_response_timeout(Some(timeout));
+    let client = redis::Client::open(url)?;
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let (server, replication): (String, String) = redis::pipe()
+        .cmd("INFO")
+        .arg("server")
+        .cmd("INFO")
+        .arg("replication")
+        .query_async(&mut connection)
+        .await?;
+    if field(&replication, "role") != "master" {
+        return Ok(None);
+    }
+    let run = field(&server, "run_id").to_owned();
+    Ok(Some(Link { connection, run }))
+}
+
+/// A field of an answer to INFO.
+pub(super) fn field<'a>(info: &'a str, name: &str) -> &'a str {
+    let values = info.lines().filter_map(|line| line.split_once(':'));
+    values.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next().unwrap_or_default()
+}

@@ -1,0 +1,351 @@
+//! The codes of one tag: which permutation and which symbols, by version of the key.
+
+use std::fmt;
+use std::ops::Deref;
+
+use thiserror::Error;
+
+use super::alphabet::{Alphabet, BadAlphabet};
+use super::fingerprint::Fingerprint;
+use super::permutation::Permutation;
+use super::words::{BadWord, Words};
+use crate::{Range, Tag};
+
+/// The longest code: two marks, a version, 63 digits of base 2 and a check symbol.
+const LONGEST: usize = 67;
+
+/// How many other spellings of a number are tried when its code holds a blocked word, as far as two symbols tell them
+/// apart. Who blocks so much that these do not suffice is told.
+const OTHERS: u64 = 64;
+
+/// Symbols in front of another spelling, which say which one it is.
+const MARKS: usize = 2;
+
+/// The shortest secret in bytes; shorter ones could be found by trying, from a fingerprint or a few codes.
+pub(crate) const SHORTEST_SECRET: usize = 16;
+
+/// A secret and its place in the order of rotations.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    /// 1 for the first, then upwards; at most the alphabet's size + 1.
+    pub version: u8,
+    /// At least 16 bytes, best drawn at random.
+    pub secret: String,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key {{ version: {}, .. }}", self.version)
+    }
+}
+
+/// What a [`Codec`] is made from. All of it but the list of keys is part of every code: it must stay as it is.
+#[derive(Clone, Debug)]
+pub struct CodecOptions {
+    /// The numbers that have codes: at most 2^63 of them.
+    pub range: Range,
+    /// The symbols; [`BASE_58`](super::BASE_58) if nothing speaks against it.
+    pub alphabet: String,
+    /// Whether codes end in a symbol that shows typing errors.
+    pub check_symbol: bool,
+    /// The keys that are in use, 1 and more; the highest version writes.
+    pub keys: Vec<Key>,
+}
+
+/// Why a codec cannot be made.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadCodec {
+    /// The alphabet cannot be used.
+    #[error(transparent)]
+    Alphabet(#[from] BadAlphabet),
+    /// The range is empty or too large.
+    #[error("the range {first} to {last} is empty or holds more than 2^63 numbers")]
+    Range {
+        /// Its first number.
+        first: u64,
+        /// Its last number.
+        last: u64,
+    },
+    /// No key is configured.
+    #[error("no key is configured; add one with version 1 and a secret of 16 bytes or more")]
+    NoKey,
+    /// A secret is too short.
+    #[error("the secret of key version {version} has {length} bytes; use at least 16, drawn at random")]
+    ShortSecret {
+        /// The version.
+        version: u8,
+        /// Bytes.
+        length: usize,
+    },
+    /// A version stands twice or is out of range.
+    #[error("key version {version} stands twice or is not within 1 and {most}")]
+    Version {
+        /// The version.
+        version: u8,
+        /// The largest possible.
+        most: usize,
+    },
+}
+
+/// Why a number has no code.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum EncodeError {
+    /// It is not one of those that have codes.
+    #[error("{number} is outside of {first} to {last}, the range that has codes; widen it under a new tag")]
+    Outside {
+        /// The number.
+        number: u64,
+        /// The first number that has a code.
+        first: u64,
+        /// The last one.
+        last: u64,
+    },
+    /// However it is spelt, it holds a blocked word.
+    #[error("every code of {0} holds a blocked word; block fewer words, or longer ones")]
+    Blocked(u64),
+}
+
+/// Why a text is not a code of this tag. The text is not repeated: it may come from anybody.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum DecodeError {
+    /// No code is that long.
+    #[error("a code has {expected} symbols, or a few more; this has {length}")]
+    Length {
+        /// Symbols of codes of version 1.
+        expected: usize,
+        /// Bytes of the text.
+        length: usize,
+    },
+    /// A character that is not in the alphabet.
+    #[error("the code holds a character that codes do not use")]
+    Symbol,
+    /// The check symbol does not match: most likely a typing error.
+    #[error("the code is mistyped: its last symbol does not fit the others")]
+    Check,
+    /// Written with a key that is not configured.
+    #[error("the code was written with key version {version}, which is not configured")]
+    UnknownVersion {
+        /// The version.
+        version: usize,
+    },
+    /// No number has this code.
+    #[error("no number has this code")]
+    NoNumber,
+}
+
+/// A code; lives on the stack and reads as a `str`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code {
+    symbols: [u8; LONGEST],
+    length: u8,
+}
+
+impl Deref for Code {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        std::str::from_utf8(&self.symbols[..usize::from(self.length)]).expect("symbols are ASCII")
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &**self)
+    }
+}
+
+/// One configured version.
+struct Version {
+    number: u8,
+    /// The symbol in front; version 1 has none.
+    symbol: Option<u8>,
+    permutation: Permutation,
+    fingerprint: Fingerprint,
+}
+
+/// Writes and reads the codes of one tag.
+pub struct Codec {
+    range: Range,
+    alphabet: Alphabet,
+    check_symbol: bool,
+    width: usize,
+    /// In ascending order; never empty.
+    versions: Vec<Version>,
+    /// What codes may not hold.
+    words: Words,
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Codec {{ range: {:?}, width: {}, .. }}", self.range, self.width)
+    }
+}
+
+impl Codec {
+    /// Makes the codec of `tag`. The same options for another tag give other codes.
+    ///
+    /// # Errors
+    ///
+    /// [`BadCodec`] says what is wrong and what would be right.
+    pub fn new(tag: &Tag, options: &CodecOptions) -> Result<Self, BadCodec> {
+        let alphabet = Alphabet::new(&options.alphabet)?;
+        let Range { first, last } = options.range;
+        if first > last || last - first >= 1 << 63 {
+            return Err(BadCodec::Range { first, last });
+        }
+        let size = last - first + 1;
+        let mut keys: Vec<&Key> = options.keys.iter().collect();
+        keys.sort_by_key(|key| key.version);
+        let most = (alphabet.base() as usize + 1).min(usize::from(u8::MAX));
+        let twice = keys.windows(2).find(|pair| pair[0].version == pair[1].version).map(|pair| pair[0]);
+        let wrong = keys.iter().copied().find(|key| !(1..=most).contains(&usize::from(key.version)));
+        if let Some(key) = wrong.or(twice) {
+            return Err(BadCodec::Version { version: key.version, most });
+        }
+        let mut versions = Vec::with_capacity(keys.len());
+        for key in keys {
+            let (version, length) = (key.version, key.secret.len());
+            if length < SHORTEST_SECRET {
+                return Err(BadCodec::ShortSecret { version, length });
+            }
+            versions.push(Version {
+                number: version,
+                symbol: usize::from(version).checked_sub(2).and_then(|value| alphabet.symbol(value)),
+                permutation: Permutation::new(size, key.secret.as_bytes(), tag.as_str().as_bytes()),
+                fingerprint: Fingerprint::of(tag, options, key),
+            });
+        }
+        if versions.is_empty() {
+            return Err(BadCodec::NoKey);
+        }
+        let width = alphabet.width(size);
+        let (range, check_symbol) = (options.range, options.check_symbol);
+        Ok(Self { range, alphabet, check_symbol, width, versions, words: Words::default() })
+    }
+
+    /// With words that no code may hold, whatever their letters' case. A number whose code would hold one is spelt in another
+    /// way, two symbols longer; of these longer codes all are read, not only those that are written. Words may be added at
+    /// any time, and codes that exist are read as before, as long as there are any words.
+    ///
+    /// # Errors
+    ///
+    /// [`BadWord`]: the first that cannot be blocked.
+    pub fn without(mut self, words: &[String]) -> Result<Self, BadWord> {
+        self.words = Words::new(words)?;
+        Ok(self)
+    }
+
+    /// The numbers that have codes.
+    pub fn range(&self) -> Range {
+        self.range
+    }
+
+    /// What identifies the configured versions; to be compared with what was stored when each was first used.
+    pub fn fingerprints(&self) -> impl Iterator<Item = (u8, Fingerprint)> + '_ {
+        self.versions.iter().map(|version| (version.number, version.fingerprint))
+    }
+
+    /// Writes the code of a number.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`] for a number outside of the range, or one that cannot be spelt without a blocked word.
+    pub fn encode(&self, number: u64) -> Result<Code, EncodeError> {
+        let Range { first, last } = self.range;
+        if !(first..=last).contains(&number) {
+            return Err(EncodeError::Outside { number, first, last });
+        }
+        let version = self.versions.last().expect("a codec has a version");
+        let at = number - first;
+        let code = self.spell(version, None, version.permutation.forward(at));
+        if !self.words.hit(code.as_bytes()) {
+            return Ok(code);
+        }
+        // Each is the code of another number, marked, so it differs wherever the word was.
+        let mut others = (0..self.others()).map(|other| {
+            let place = version.permutation.forward(self.moved(at, other + 1));
+            self.spell(version, Some(other), place)
+        });
+        others.find(|code| !self.words.hit(code.as_bytes())).ok_or(EncodeError::Blocked(number))
+    }
+
+    /// How many other spellings a number has.
+    fn others(&self) -> u64 {
+        OTHERS.min(self.alphabet.base().pow(MARKS as u32))
+    }
+
+    /// The number so many further on, counted within the range, and beginning again at its end.
+    fn moved(&self, at: u64, by: u64) -> u64 {
+        let size = self.range.last - self.range.first + 1;
+        // Below 2^64: the size is at most 2^63.
+        (at + by % size) % size
+    }
+
+    /// `other`: which of the other spellings this is.
+    fn spell(&self, version: &Version, other: Option<u64>, place: u64) -> Code {
+        let mut symbols = [0; LONGEST];
+        let mut front = 0;
+        if let Some(other) = other {
+            self.alphabet.write(other, &mut symbols[..MARKS]);
+            front = MARKS;
+        }
+        if let Some(symbol) = version.symbol {
+            symbols[front] = symbol;
+            front += 1;
+        }
+        let mut length = front + self.width;
+        self.alphabet.write(place, &mut symbols[front..length]);
+        if self.check_symbol {
+            symbols[length] = self.alphabet.check(&symbols[..length]);
+            length += 1;
+        }
+        Code { symbols, length: length as u8 }
+    }
+
+    /// Reads a code of any configured version.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] says why the text is none.
+    pub fn decode(&self, code: &str) -> Result<u64, DecodeError> {
+        let bytes = code.as_bytes();
+        let expected = self.width + usize::from(self.check_symbol);
+        let front = match bytes.len().checked_sub(expected) {
+            Some(front @ (0 | 1)) => front,
+            Some(front @ (2 | 3)) if !self.words.is_empty() => front,
+            _ => return Err(DecodeError::Length { expected, length: bytes.len() }),
+        };
+        if bytes.iter().any(|&symbol| self.alphabet.value(symbol).is_none()) {
+            return Err(DecodeError::Symbol);
+        }
+        let (text, check) = bytes.split_at(front + self.width);
+        if check.first().is_some_and(|&check| check != self.alphabet.check(text)) {
+            return Err(DecodeError::Check);
+        }
+        let (marks, text) = text.split_at(if front < MARKS { 0 } else { MARKS });
+        let (symbol, digits) = text.split_at(front - marks.len());
+        let symbol = symbol.first().copied();
+        let Some(version) = self.versions.iter().find(|version| version.symbol == symbol) else {
+            let version = symbol.and_then(|symbol| self.alphabet.value(symbol)).map_or(1, |value| value + 2);
+            return Err(DecodeError::UnknownVersion { version });
+        };
+        let place = self.alphabet.read(digits).ok_or(DecodeError::NoNumber)?;
+        if place > self.range.last - self.range.first {
+            return Err(DecodeError::NoNumber);
+        }
+        let at = version.permutation.backward(place);
+        if marks.is_empty() {
+            return Ok(self.range.first + at);
+        }
+        let other = self.alphabet.read(marks).filter(|&other| other < self.others());
+        let back = other.ok_or(DecodeError::NoNumber)? + 1;
+        let size = self.range.last - self.range.first + 1;
+        Ok(self.range.first + self.moved(at, size - back % size))
+    }
+}

@@ -1,0 +1,32 @@
+//! Irregular-looking, short codes for numbers (S21): a keyed permutation of exactly the tag's range, written in an
+//! alphabet. Each number has one code and each code one number, so codes never collide and need no storage;
+//! decoding needs the key. A [`Codec`] owns the keys of one tag; [`Scramble`] is the plugin that uses it.
+//!
+//! What it is not: encryption. It hides order and count from people who look at codes, not from somebody who
+//! can ask for the codes of numbers of his choice, and in a short range codes can simply be tried. A code that
+//! must not be guessed needs a large, sparsely used range and a limit on attempts.
+//!
+//! Rotation: the newest version's key writes, all configured ones read. Version 1 writes bare codes, as short as the
+//! range allows; later versions put one symbol in front, so codes of different versions differ in
+//! length or in that symbol, and old ones stay valid.
+
+mod alphabet;
+mod codec;
+mod fingerprint;
+mod ledger;
+mod permutation;
+mod plugin;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use alphabet::{Alphabet, BASE_58, BadAlphabet};
+#[cfg(feature = "service")]
+pub(crate) use codec::SHORTEST_SECRET;
+pub use codec::{BadCodec, Code, Codec, CodecOptions, DecodeError, EncodeError, Key};
+pub use fingerprint::{BadFingerprint, Changed, Fingerprint};
+#[cfg(feature = "service")]
+pub use ledger::PostgresLedger;
+pub use ledger::{CodeLedger, LedgerError, MemoryLedger, SqliteLedger};
+pub use plugin::{OpenScrambleError, Scramble};
+pub use words::BadWord;

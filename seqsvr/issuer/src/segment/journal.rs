@@ -1,0 +1,193 @@
+//! The reconciliation journal: a local file of checksummed lines, synced before what they say takes effect. One process
+//! uses it, which a lock on the file makes sure of; its tags share it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::ledger::{Entry, Event, Ledger};
+use crate::clock::Clock;
+use crate::error::OpenError;
+use crate::range::Range;
+use crate::repository::Extension;
+use crate::tag::Tag;
+
+/// The file is written anew, with the lines that still matter, when it has this many.
+const LONGEST: usize = 10_000;
+
+/// The open journal of a process.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    clock: Clock,
+    state: Mutex<State>,
+    /// Locked as long as the journal is open.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    ledger: Ledger,
+    lines: usize,
+}
+
+impl Journal {
+    /// Opens the file, making it if there is none, and drops the lines that no longer matter. Beside it lies a
+    /// file `.lock`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Bad`]: another process uses it, it is damaged, or the system refuses.
+    pub fn open(path: impl AsRef<Path>, clock: Clock) -> Result<Arc<Self>, OpenError> {
+        let path = path.as_ref().to_owned();
+        let bad = |problem: String| OpenError::Bad(format!("{}: {problem}", path.display()));
+        let io = |error: io::Error| bad(error.to_string());
+        let lock = OpenOptions::new().append(true).create(true).open(beside(&path, "lock")).map_err(io)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(bad("another process uses it: stop that one, or name another file".to_owned()));
+            }
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(io(error)),
+        };
+        let mut ledger = Ledger::default();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for (at, line) in lines.iter().enumerate() {
+            match line.strip_suffix('\n').and_then(Entry::parse) {
+                Some(entry) => ledger.note(&entry),
+                // A write that was cut short was not confirmed, so nothing came of it.
+                None if at + 1 == lines.len() => {}
+                None => {
+                    return Err(bad(format!(
+                        "line {} is damaged: restore the file, or remove it once the database knows what it says",
+                        at + 1
+                    )));
+                }
+            }
+        }
+        let state = Mutex::new(State::written(&path, ledger).map_err(io)?);
+        Ok(Arc::new(Self { path, clock, state, _lock: lock }))
+    }
+
+    /// Notes events of one tag, durably when this returns. Blocks for a sync of the file.
+    ///
+    /// # Errors
+    ///
+    /// What the system said; then nothing may come of the events.
+    pub(super) fn note(&self, tag: &Tag, events: &[(Event, Range)]) -> io::Result<()> {
+        let at = self.clock.wall();
+        let entry = |&(event, range): &(Event, Range)| Entry { event, tag: tag.clone(), range, at };
+        let entries: Vec<Entry> = events.iter().map(entry).collect();
+        let lines: String = entries.iter().map(Entry::line).collect();
+        // After a panic half-way through, the file is at least as far as the ledger.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = state.file.write_all(lines.as_bytes()).and_then(|()| state.file.sync_data());
+        if let Err(error) = written {
+            // What is in the file now is unknown, so it is written anew from what is known.
+            *state = State::written(&self.path, std::mem::take(&mut state.ledger))?;
+            return Err(error);
+        }
+        entries.iter().for_each(|entry| state.ledger.note(entry));
+        state.lines += entries.len();
+        if state.lines > LONGEST {
+            *state = State::written(&self.path, std::mem::take(&mut state.ledger))?;
+        }
+        Ok(())
+    }
+
+    /// The ranges of `tag` that were taken ahead and not put in use, in order.
+    pub(super) fn ahead(&self, tag: &Tag) -> std::collections::VecDeque<Range> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.ahead(tag)
+    }
+
+    /// What the database must still be told about `tag`.
+    pub(super) fn untold(&self, tag: &Tag) -> Vec<Extension> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.untold(tag)
+    }
+}
+
+impl State {
+    /// Writes the lines that matter to a new file and puts it in the place of the old one.
+    fn written(path: &Path, ledger: Ledger) -> io::Result<Self> {
+        let live = ledger.live();
+        let fresh = beside(path, "new");
+        let mut file = File::create(&fresh)?;
+        file.write_all(live.iter().map(Entry::line).collect::<String>().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            File::open(folder)?.sync_all()?;
+        }
+        let mut kept = Ledger::default();
+        live.iter().for_each(|entry| kept.note(entry));
+        Ok(Self { file, ledger: kept, lines: live.len() })
+    }
+}
+
+/// The path with `.ending` added.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::manual::Hands;
+
+    fn open(path: &Path) -> Result<Arc<Journal>, OpenError> {
+        Journal::open(path, Hands::at(1_700_000_000_000).clock())
+    }
+
+    #[test]
+    fn what_was_noted_is_there_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("issuer.journal");
+        let tag = Tag::new("order").unwrap();
+        let range = |first| Range { first, last: first + 99 };
+        let journal = open(&path).unwrap();
+        journal
+            .note(&tag, &[(Event::Ahead, range(1)), (Event::Ahead, range(101)), (Event::Ahead, range(201))])
+            .unwrap();
+        journal.note(&tag, &[(Event::Begun, range(1)), (Event::Extended, range(101))]).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::Bad(text)) if text.contains("another process uses it")));
+        drop(journal);
+        for _ in 0..2 {
+            let again = open(&path).unwrap();
+            assert_eq!(again.ahead(&tag), [range(201)]);
+            let told = Extension { tag: tag.clone(), range: range(101), used_at: 1_700_000_000_000 };
+            assert_eq!(again.untold(&tag), [told]);
+        }
+        assert_eq!(
+            fs::read_to_string(&path).unwrap().lines().count(),
+            2,
+            "what no longer matters is dropped"
+        );
+    }
+
+    #[test]
+    fn a_torn_last_line_is_forgotten_and_a_damaged_one_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("issuer.journal");
+        let tag = Tag::new("order").unwrap();
+        let journal = open(&path).unwrap();
+        for first in [1, 101] {
+            journal.note(&tag, &[(Event::Ahead, Range { first, last: first + 99 })]).unwrap();
+        }
+        drop(journal);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        assert_eq!(open(&path).unwrap().ahead(&tag), [Range { first: 1, last: 100 }]);
+        fs::write(&path, whole.replacen("ahead", "begun", 1)).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::Bad(text)) if text.contains("line 1 is damaged")));
+    }
+}

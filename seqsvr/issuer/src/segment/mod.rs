@@ -1,0 +1,176 @@
+//! Numbers in segments (S22, S23): ranges taken from a durable row, each once, and handed out from memory. While one
+//! segment is in use the next is prepared, so that a switch waits for nothing.
+//!
+//! `line` holds the numbers (lock-free), `pace` decides how large segments are (pure), `taker` takes them from the
+//! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the one
+//! task for each tag that brings them, and this file is the whole for callers.
+
+mod asked;
+mod filler;
+mod journal;
+mod ledger;
+mod line;
+mod options;
+mod pace;
+mod source;
+mod sync;
+mod taker;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+pub use journal::Journal;
+pub use options::SegmentOptions;
+
+use super::range;
+use super::repository::Repository;
+use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
+use super::tag::Tag;
+pub(super) use asked::AskedStep;
+use filler::{Filler, Outcome, Shared};
+use line::Take;
+#[cfg(feature = "service")]
+pub(super) use pace::lasts;
+pub(super) use source::Source;
+#[cfg(feature = "service")]
+pub(super) use source::Supply;
+pub(super) use taker::Taker;
+
+/// A [`Strategy`] of segments over one [`Repository`].
+///
+/// Strictly increasing within the process, under any concurrency; unique across all processes that share the
+/// repository. The rest of a segment is lost at a restart, which leaves a gap.
+pub struct SegmentStrategy {
+    shared: Arc<Shared>,
+    asked: Arc<AskedStep>,
+    stop: CancellationToken,
+    work: Mutex<Work>,
+}
+
+enum Work {
+    Waits(Box<Filler>),
+    Runs(JoinHandle<()>),
+    Ended,
+}
+
+impl SegmentStrategy {
+    /// Numbers for `tag`; nothing is asked of the repository before [`init`](Strategy::init).
+    ///
+    /// # Errors
+    ///
+    /// [`IssueError::Final`] for an option out of its range, or ranges ahead without a journal.
+    pub fn new(
+        tag: &Tag,
+        repository: Arc<dyn Repository>,
+        journal: Option<Arc<Journal>>,
+        options: SegmentOptions,
+    ) -> Result<Self, IssueError> {
+        let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
+        options.check().map_err(wrong)?;
+        let shared = Arc::new(Shared::new(tag.clone(), &options));
+        let stop = CancellationToken::new();
+        let ahead = options.ahead;
+        let taker = Taker::new(repository, tag.clone(), options);
+        let asked = taker.asked_step();
+        let source = Source::new(taker, journal, ahead).map_err(wrong)?;
+        let filler = Filler::new(Arc::clone(&shared), source, stop.clone());
+        Ok(Self { shared, asked, stop, work: Mutex::new(Work::Waits(Box::new(filler))) })
+    }
+
+    /// The way past the room: the number that was drawn, another in its place, or none.
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self, drawn: u64) -> Result<u64, TryIssueError> {
+        let number = self.shared.line.resolve(drawn, self.shared.now());
+        if number.is_none() {
+            self.shared.ask(1);
+        } else if self.shared.line.standing().wants {
+            self.shared.ask(0);
+        }
+        number.ok_or(TryIssueError::WouldWait)
+    }
+}
+
+impl Drop for SegmentStrategy {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[async_trait]
+impl Strategy for SegmentStrategy {
+    async fn init(&self) -> Result<(), IssueError> {
+        let mut work = self.work.lock().await;
+        let Work::Waits(filler) = std::mem::replace(&mut *work, Work::Ended) else {
+            return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
+        };
+        let mut filler = *filler;
+        match filler.source.load().await {
+            Ok(()) => {}
+            Err(IssueError::Retryable(problem)) if filler.source.ahead() > 0 => {
+                self.shared.tell(Outcome::Extended(problem));
+            }
+            Err(IssueError::Retryable(problem)) => {
+                tracing::warn!(%problem, "starting without numbers; they come when the database is there");
+                self.shared.tell(Outcome::Down(problem));
+            }
+            Err(error @ IssueError::Final(_)) => return Err(error),
+        }
+        *work = Work::Runs(tokio::spawn(filler.run()));
+        Ok(())
+    }
+
+    #[inline]
+    fn try_issue(&self) -> Result<u64, TryIssueError> {
+        self.shared.line.take_one().or_else(|drawn| self.resolve(drawn))
+    }
+
+    async fn issue(&self, count: u32) -> Result<Issued, IssueError> {
+        let shared = &self.shared;
+        let mut rounds = shared.rounds.subscribe();
+        let deadline = Instant::now() + shared.wait;
+        loop {
+            match shared.line.take(u64::from(count), shared.now()) {
+                Take::Taken(ranges) => {
+                    if shared.line.standing().wants {
+                        shared.ask(0);
+                    }
+                    return Ok(Issued::new(ranges));
+                }
+                Take::Need(_) => shared.ask(u64::from(count)),
+            }
+            rounds.borrow_and_update().refusal()?;
+            if timeout_at(deadline, rounds.changed()).await.is_err() {
+                return Err(IssueError::Retryable(format!(
+                    "{}: no segment within {:?}; try again (the log says why)",
+                    shared.tag, shared.wait
+                )));
+            }
+        }
+    }
+
+    fn ask_step(&self, step: u64) -> Result<(), String> {
+        self.asked.set(step)
+    }
+
+    fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    async fn shutdown(&self) {
+        self.stop.cancel();
+        let work = std::mem::replace(&mut *self.work.lock().await, Work::Ended);
+        if let Work::Runs(task) = work
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the filler ended badly");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The repository in memory, behind a door that can be shut: a database that may be away, or slow.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use seqsvr_issuer::Tag;
+use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, RepositoryError, Row, Values};
+
+/// A database that may be away.
+#[derive(Default)]
+pub(crate) struct Door {
+    pub(crate) behind: MemoryRepository,
+    shut: AtomicBool,
+    delay_ms: AtomicU64,
+}
+
+impl Door {
+    pub(crate) fn shut(&self, shut: bool) {
+        self.shut.store(shut, Ordering::SeqCst);
+    }
+
+    /// From now on each call takes so long.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn slow(&self, delay: Duration) {
+        self.delay_ms.store(delay.as_millis() as u64, Ordering::SeqCst);
+    }
+
+    async fn pass(&self) -> Result<&MemoryRepository, RepositoryError> {
+        let delay = Duration::from_millis(self.delay_ms.load(Ordering::SeqCst));
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        match self.shut.load(Ordering::SeqCst) {
+            true => Err(RepositoryError::Unavailable("away".to_owned())),
+            false => Ok(&self.behind),
+        }
+    }
+}
+
+#[async_trait]
+impl Repository for Door {
+    async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
+        self.pass().await?.get(tag).await
+    }
+
+    async fn list(&self) -> Result<Vec<Row>, RepositoryError> {
+        self.pass().await?.list().await
+    }
+
+    async fn create(&self, tag: &Tag, values: Values) -> Result<bool, RepositoryError> {
+        self.pass().await?.create(tag, values).await
+    }
+
+    async fn take(&self, tag: &Tag, expected: u64, values: Values) -> Result<bool, RepositoryError> {
+        self.pass().await?.take(tag, expected, values).await
+    }
+
+    async fn remove(&self, tag: &Tag) -> Result<bool, RepositoryError> {
+        self.pass().await?.remove(tag).await
+    }
+
+    async fn reconcile(&self, extension: &Extension) -> Result<bool, RepositoryError> {
+        self.pass().await?.reconcile(extension).await
+    }
+
+    async fn extensions(&self, tag: &Tag) -> Result<Vec<Extension>, RepositoryError> {
+        self.pass().await?.extensions(tag).await
+    }
+}

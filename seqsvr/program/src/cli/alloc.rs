@@ -1,0 +1,123 @@
+//! `seqsvr alloc`: hands out numbers for the sections that the arbiters give it, in one Set or several.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::future::join_all;
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
+use tonic::service::interceptor::InterceptedService;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+use tracing::info;
+
+use super::{Fault, Signals, load};
+use seqsvr_cluster::alloc::config::AllocConfig;
+use seqsvr_cluster::alloc::hall::Hall;
+use seqsvr_cluster::alloc::page;
+use seqsvr_cluster::alloc::probed::Pulse;
+use seqsvr_cluster::alloc::record::DataDir;
+use seqsvr_cluster::alloc::sequence::Desk;
+use seqsvr_cluster::alloc::shell::Shell;
+use seqsvr_rpc::door::{Door, bind, serve_metrics};
+use seqsvr_rpc::security::Listen;
+use seqsvr_rpc::v1::allocator_server::AllocatorServer;
+use seqsvr_rpc::v1::sequence_server::SequenceServer;
+
+/// The flags of the role.
+#[derive(Debug, Args)]
+pub(super) struct AllocArgs {
+    /// The node's configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and what was served is released.
+pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
+    let config: AllocConfig = load(&args.config)?;
+    let settings = config.settings(rand::random()).map_err(Fault::usage)?;
+    let limits = config.limits().map_err(Fault::usage)?;
+    config.connections.check().map_err(Fault::usage)?;
+    let listen = Listen::load(&config.security, config.listen, false).map_err(Fault::usage)?;
+    let mut stores = Vec::new();
+    for set in &config.sets {
+        stores.push(set.stores.open(&config.cluster, set.number).map_err(Fault::usage)?);
+    }
+    let directory = DataDir::open(&config.directory).map_err(Fault::failed)?;
+    let (shells, halls): (Vec<_>, Vec<_>) = settings
+        .into_iter()
+        .zip(stores)
+        .map(|(settings, stores)| {
+            let record = directory.record(settings.set);
+            Shell::new(settings, stores, record)
+        })
+        .unzip();
+    let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
+    let desk = SequenceServer::new(Desk::new(halls.clone(), limits, stop.clone()))
+        .max_decoding_message_size(config.limits.message_bytes);
+    let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
+    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let door = door.with(InterceptedService::new(desk, listen.guard()));
+    let door = door.with(InterceptedService::new(pulse, listen.guard()));
+    let metrics = match config.metrics_listen {
+        Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
+        None => None,
+    };
+
+    let mut signals = Signals::listen()?;
+    println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
+    let (health, seats) = (door.health(), door.seats());
+    let halls: Arc<[_]> = halls.into();
+    let shown_health = show_health(health, Arc::clone(&halls), leave.clone());
+    let page = async {
+        let Some(listener) = metrics else { return Ok(()) };
+        serve_metrics(listener, seats, move || page::render(&halls), stop.clone()).await
+    };
+    let serve = async {
+        let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;
+        info!(sets = served.len(), "everything is released");
+        stop.cancel();
+    };
+    let halt = async {
+        tokio::select! {
+            () = signals.next() => info!("leaving"),
+            () = stop.cancelled() => {}
+        }
+        leave.cancel();
+    };
+    let door = async {
+        let served = door.serve(stop.clone()).await;
+        leave.cancel();
+        stop.cancel();
+        served
+    };
+    let (served, shown, (), (), ()) = tokio::join!(door, page, serve, halt, shown_health);
+    drop(directory);
+    served.and(shown).map_err(Fault::failed)
+}
+
+/// How often health is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Health of the Sequence service says whether callers are served: some Set has a lease here, and serves what it is given. Health of the
+/// process only says that it is there, so that nobody restarts it because the stores are away.
+async fn show_health(reporter: HealthReporter, halls: Arc<[Arc<Hall>]>, leave: CancellationToken) {
+    let show = async |serving: bool| {
+        let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        reporter.set_service_status("seqsvr.v1.Sequence", status).await;
+    };
+    let mut looks = interval(LOOK_EVERY);
+    let mut shown = None;
+    loop {
+        let serving = halls.iter().any(|hall| hall.is_serving());
+        if shown.replace(serving) != Some(serving) {
+            show(serving).await;
+        }
+        tokio::select! {
+            () = leave.cancelled() => return show(false).await,
+            _ = looks.tick() => {}
+        }
+    }
+}

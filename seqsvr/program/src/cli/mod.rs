@@ -1,0 +1,152 @@
+//! The command line of `seqsvr`: one file for each role and command, and one way in which they fail. The roles read one
+//! configuration file each; the commands read the client configuration.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+mod alloc;
+mod arbiter;
+mod backup;
+mod caller;
+mod change;
+mod current;
+mod issue;
+mod issuer;
+mod next;
+mod role;
+mod route;
+mod status;
+mod store;
+
+pub(crate) use role::load;
+
+use tidemark_process::{Fault, Signals, allow_many_files};
+
+const EXAMPLES: &str = "\
+Examples:
+  seqsvr store --config store1.toml --init     make an empty replica, then serve it
+  seqsvr store --config store1.toml            serve it again
+  seqsvr store replace store3 http://127.0.0.1:7004 --config arbiter0.toml
+  seqsvr alloc --config alloc1.toml
+  seqsvr arbiter --config arbiter1.toml
+  seqsvr issuer --config issuer.toml
+  seqsvr issue order --count 10
+  seqsvr next 42 --count 10 --config client.toml
+  seqsvr status --config client.toml           who answers and acts, and what is not served
+  seqsvr route --config client.toml            who holds what
+  seqsvr backup set0.backup --config arbiter0.toml
+
+Exit codes: 0 done, 1 failed, 2 wrong use.";
+
+/// A sequence service: one growing number line for each user, which never goes back.
+#[derive(Debug, Parser)]
+#[command(name = "seqsvr", version, about, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// What to write to standard error: error, warn, info, debug, or by module (seqsvr_cluster::arbiter=debug) [default: info for
+    /// roles, error for commands]
+    #[arg(long, global = true, env = "SEQSVR_LOG", value_name = "FILTER")]
+    log: Option<EnvFilter>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Hands out numbers for the sections that the arbiters give it
+    Alloc(alloc::AllocArgs),
+    /// Decides who serves which sections of a Set, or stands by for the one that does
+    Arbiter(arbiter::ArbiterArgs),
+    /// Keeps one replica of the durable state of a Set
+    Store(store::StoreArgs),
+    /// Issues numbers for business tags: order numbers, user ids, invite codes
+    Issuer(issuer::IssuerArgs),
+    /// Takes numbers of a business tag from a running issuer
+    Issue(issue::IssueArgs),
+    /// Shows the business tags of a running issuer
+    Tags(issue::TagsArgs),
+    /// Takes numbers of one user, and prints the number, or the first and the last of several
+    Next(next::NextArgs),
+    /// Prints an upper bound of what was handed out to one user
+    Current(current::CurrentArgs),
+    /// Shows how the cluster is: who answers and acts, how far the stores are, what is not served and why
+    Status(status::StatusArgs),
+    /// Shows who holds what
+    Route(route::RouteArgs),
+    /// Moves everything away from an AllocSvr, and gives it nothing more until it is added again
+    Drain(change::DrainArgs),
+    /// Takes an AllocSvr in, or back after a drain
+    Add(change::AddArgs),
+    /// Forgets an AllocSvr that serves nothing any more
+    Remove(change::RemoveArgs),
+    /// Writes what must outlive the loss of all stores of a Set into a file
+    Backup(backup::BackupArgs),
+    /// Puts such a file into new stores, so far ahead that no number comes again
+    Restore(backup::RestoreArgs),
+    /// Spreads the sections evenly over the AllocSvrs
+    #[command(
+        after_help = "Examples:\n  seqsvr rebalance --config client.toml\n  seqsvr rebalance --set 1 --json"
+    )]
+    Rebalance(change::ChangeArgs),
+}
+
+impl Command {
+    /// Gives one answer and ends; a role goes on until it is stopped.
+    fn answers(&self) -> bool {
+        use Command::{
+            Add, Backup, Current, Drain, Issue, Next, Rebalance, Remove, Restore, Route, Status, Tags,
+        };
+        let changes = matches!(self, Drain(_) | Add(_) | Remove(_) | Rebalance(_));
+        let of_the_cluster = changes || matches!(self, Next(_) | Current(_) | Status(_) | Route(_));
+        of_the_cluster
+            || matches!(self, Issue(_) | Tags(_) | Backup(_) | Restore(_))
+            || matches!(self, Command::Store(args) if args.answers())
+    }
+}
+
+impl Cli {
+    /// Understands the command line, or says in one line why not.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, Fault> {
+        Self::try_parse_from(args).map_err(Fault::from)
+    }
+
+    /// Starts the log on standard error; standard output is for results.
+    pub(crate) fn start_log(&self) {
+        let default = if self.command.answers() { "error" } else { "info" };
+        let filter = self.log.as_ref().map_or_else(|| default.to_owned(), EnvFilter::to_string);
+        let filter = EnvFilter::new(filter);
+        let colours = std::io::stderr().is_terminal();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(colours)
+            .with_writer(std::io::stderr)
+            .init();
+    }
+
+    /// Does what was asked.
+    pub(crate) async fn run(self) -> Result<(), Fault> {
+        if !self.command.answers() {
+            allow_many_files();
+        }
+        match self.command {
+            Command::Next(args) => next::run(args).await,
+            Command::Current(args) => current::run(args).await,
+            Command::Status(args) => status::run(args).await,
+            Command::Route(args) => route::run(args).await,
+            Command::Drain(args) => change::drain(args).await,
+            Command::Add(args) => change::add(args).await,
+            Command::Backup(args) => backup::backup(args).await,
+            Command::Restore(args) => backup::restore_file(args).await,
+            Command::Remove(args) => change::remove(args).await,
+            Command::Rebalance(args) => change::rebalance(args).await,
+            Command::Alloc(args) => alloc::run(args).await,
+            Command::Arbiter(args) => arbiter::run(args).await,
+            Command::Store(args) => store::run(args).await,
+            Command::Issuer(args) => issuer::run(args).await,
+            Command::Issue(args) => issue::issue(args).await,
+            Command::Tags(args) => issue::tags(args).await,
+        }
+    }
+}

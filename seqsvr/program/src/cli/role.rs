@@ -1,0 +1,24 @@
+//! What every role does the same way: read its one configuration file, and say what is wrong with it.
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use super::Fault;
+
+/// Reads a TOML file. Unknown keys and wrong values are refused in one line that names the place.
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
+    let text = fs::read_to_string(path)
+        .map_err(|why| Fault::usage(format!("cannot read the configuration {}: {why}", path.display())))?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        let what = match error.message().lines().next().unwrap_or("wrong value") {
+            "invalid socket address syntax" => {
+                "this is no address with a port: write 127.0.0.1:7101, [::1]:7101 or 0.0.0.0:7101 (names are not looked up)"
+            }
+            what => what,
+        };
+        Fault::usage(format!("{}, line {line}: {what}", path.display()))
+    })
+}

@@ -1,0 +1,53 @@
+//! What travels over the wire, and between it and the plain values: the generated messages and services, who may call
+//! whom under which certificates, and how many may be connected. The cores name no type of gRPC.
+
+mod convert;
+#[cfg(feature = "serve")]
+pub mod door;
+pub mod net;
+#[cfg(feature = "serve")]
+pub mod seats;
+pub mod security;
+pub mod store;
+
+pub use convert::WireError;
+
+/// The messages and services of `seqsvr.proto`, as generated.
+pub mod v1 {
+    #![allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::all,
+        reason = "generated; the .proto file says what they mean"
+    )]
+    tonic::include_proto!("seqsvr.v1");
+}
+
+/// The messages and services of `issuer.proto`, as generated.
+pub mod issuer_v1 {
+    #![allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::all,
+        reason = "generated; the .proto file says what they mean"
+    )]
+    tonic::include_proto!("issuer.v1");
+}
+
+/// Describes the services to callers that ask what there is.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// An error with what caused it.
+pub fn text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        // Some errors say themselves what their causes say.
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = next.source();
+    }
+    text
+}

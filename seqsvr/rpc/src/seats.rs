@@ -1,0 +1,214 @@
+//! How many connections a process has at a time, and for how long one may hold its seat without a request: the section
+//! `[connections]` of every role. Owns the count of each listener; `door` accepts through it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::connect_info;
+use axum::serve::{IncomingStream, Listener};
+use serde::Deserialize;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
+use tonic::transport::server::Connected;
+use tracing::warn;
+
+use crate::net::{Arrival, Attended};
+
+/// After an accept that failed, for want of file descriptors say: trying again at once would spin.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The log tells of connections turned away at most so often.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// The section `[connections]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConnectionsConfig {
+    /// Open at a time; more are closed at once. 1 to 1,000,000. Default 4,096.
+    pub most: usize,
+    /// How long one may take from its opening to its first request, TLS and HTTP handshakes and all, in milliseconds. 100 to
+    /// 600,000. Default 10,000.
+    pub first_request_ms: u64,
+    /// How long one may be silent, in milliseconds: callers over HTTP/2 are asked for a sign of life every 5 seconds. 10,000 to
+    /// 3,600,000. Default 60,000.
+    pub silence_ms: u64,
+}
+
+impl Default for ConnectionsConfig {
+    fn default() -> Self {
+        Self { most: 4_096, first_request_ms: 10_000, silence_ms: 60_000 }
+    }
+}
+
+impl ConnectionsConfig {
+    /// Whether everything is within its range.
+    ///
+    /// # Errors
+    ///
+    /// The first key that is not.
+    pub fn check(&self) -> Result<(), ConnectionsError> {
+        let ranges = [
+            ("most", self.most as u64, 1, 1_000_000),
+            ("first_request_ms", self.first_request_ms, 100, 600_000),
+            ("silence_ms", self.silence_ms, 10_000, 3_600_000),
+        ];
+        for (key, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(ConnectionsError { key, value, least, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key of `[connections]` is out of its range.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("[connections]: {key} = {value} is not within {least} and {most}")]
+pub struct ConnectionsError {
+    key: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+}
+
+/// The seats of one listener. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Seats(Arc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    config: ConnectionsConfig,
+    free: Arc<Semaphore>,
+    taken: AtomicU64,
+    refused: AtomicU64,
+    /// When the log last told, and how many had been refused by then.
+    told: Mutex<Option<(Instant, u64)>>,
+}
+
+/// A connection on its seat.
+pub(crate) type Seated = Attended<TcpStream, Seat>;
+
+/// Freed with its connection.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    _permit: OwnedSemaphorePermit,
+    arrival: Arrival,
+}
+
+impl Seats {
+    /// As many as `config` allows, all free.
+    pub fn new(config: ConnectionsConfig) -> Self {
+        let (free, told) = (Arc::new(Semaphore::new(config.most)), Mutex::default());
+        Self(Arc::new(Room { config, free, taken: AtomicU64::new(0), refused: AtomicU64::new(0), told }))
+    }
+
+    /// The next connection that finds a seat; others are closed.
+    pub(crate) async fn accept(&self, listener: &TcpListener) -> (Seated, SocketAddr) {
+        loop {
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    warn!(%error, "a connection could not be taken");
+                    sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            match self.seat(stream) {
+                Some(seated) => return (seated, peer),
+                None => self.refused(peer),
+            }
+        }
+    }
+
+    fn seat(&self, stream: TcpStream) -> Option<Seated> {
+        let Room { config, free, taken, .. } = &*self.0;
+        let permit = Arc::clone(free).try_acquire_owned().ok()?;
+        taken.fetch_add(1, Ordering::Relaxed);
+        // Without it answers would only be slower.
+        let _ = stream.set_nodelay(true);
+        let arrival = Arrival::default();
+        let seat = Seat { _permit: permit, arrival: arrival.clone() };
+        let silence = Duration::from_millis(config.silence_ms);
+        let first = Duration::from_millis(config.first_request_ms);
+        Some(Attended::new(stream, silence, seat).awaiting(arrival, first))
+    }
+
+    /// Counts one that was turned away, and says so now and then.
+    fn refused(&self, peer: SocketAddr) {
+        let refused = self.0.refused.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match *told {
+            Some((at, _)) if at.elapsed() < LOG_EVERY => return,
+            Some((_, before)) => before,
+            None => 0,
+        };
+        *told = Some((Instant::now(), refused));
+        let (now, most) = (refused - before, self.0.config.most);
+        warn!(now, refused, %peer, "connections were turned away: {most} are open; see [connections] most");
+    }
+
+    fn open(&self) -> usize {
+        self.0.config.most - self.0.free.available_permits()
+    }
+
+    /// Puts its metrics into `page`, a whole text of OpenMetrics.
+    pub(crate) fn show(&self, page: &mut String) {
+        const END: &str = "# EOF\n";
+        let body = page.strip_suffix(END).unwrap_or(page).len();
+        page.truncate(body);
+        let Room { config, taken, refused, .. } = &*self.0;
+        let (taken, refused) = (taken.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            page,
+            "# HELP seqsvr_connections Open connections.\n# TYPE seqsvr_connections gauge\n\
+             seqsvr_connections {}\n\
+             # HELP seqsvr_connections_most Connections that may be open.\n# TYPE seqsvr_connections_most gauge\n\
+             seqsvr_connections_most {}\n\
+             # HELP seqsvr_connections_taken Connections taken.\n# TYPE seqsvr_connections_taken counter\n\
+             seqsvr_connections_taken_total {taken}\n\
+             # HELP seqsvr_connections_refused Connections turned away.\n# TYPE seqsvr_connections_refused counter\n\
+             seqsvr_connections_refused_total {refused}\n{END}",
+            self.open(),
+            config.most,
+        );
+    }
+}
+
+impl Connected for Seated {
+    type ConnectInfo = Arrival;
+
+    fn connect_info(&self) -> Arrival {
+        self.held().arrival.clone()
+    }
+}
+
+/// A listener of the pages with metrics.
+pub(crate) struct SeatedListener {
+    pub(crate) tcp: TcpListener,
+    pub(crate) seats: Seats,
+}
+
+impl connect_info::Connected<IncomingStream<'_, SeatedListener>> for Arrival {
+    fn connect_info(stream: IncomingStream<'_, SeatedListener>) -> Arrival {
+        stream.io().held().arrival.clone()
+    }
+}
+
+impl Listener for SeatedListener {
+    type Io = Seated;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Seated, SocketAddr) {
+        self.seats.accept(&self.tcp).await
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+}

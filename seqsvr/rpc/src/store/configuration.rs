@@ -1,0 +1,154 @@
+//! Configurations and addresses to the wire and back.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::convert::WireError;
+use super::super::v1;
+use seqsvr_core::store::configuration::Transition;
+use seqsvr_core::store::message::Misaddressed;
+use seqsvr_core::store::{Address, Configuration, Configured, Member};
+use v1::configuration::Transition as Wire;
+
+/// The longest name or address of a member, in bytes.
+const LONGEST: usize = 512;
+
+impl From<v1::Address> for Address {
+    fn from(v1::Address { number, member }: v1::Address) -> Address {
+        Address { number, member }
+    }
+}
+
+impl From<Address> for v1::Address {
+    fn from(Address { number, member }: Address) -> v1::Address {
+        v1::Address { number, member }
+    }
+}
+
+/// Stored, must stay readable: the files of a replica hold these.
+impl From<&Configuration> for v1::Configuration {
+    fn from(one: &Configuration) -> v1::Configuration {
+        let member = |one: &Member| v1::Member { id: one.id, name: one.name.clone(), addr: one.addr.clone() };
+        let millis = |lease: Duration| lease.as_millis() as u64;
+        let (lease_ms, transition) = match &one.transition {
+            None => (millis(one.lease), None),
+            // Who does not know of it must not go by either lease.
+            Some(Transition::Shortening { earlier }) => {
+                let shortening = v1::Shortening { lease_ms: millis(one.lease), earlier_ms: millis(*earlier) };
+                (0, Some(Wire::Shortening(shortening)))
+            }
+            Some(Transition::Giving(uids)) => (millis(one.lease), Some(Wire::Giving(to_uids(uids)))),
+            Some(Transition::Taking(uids)) => (millis(one.lease), Some(Wire::Taking(to_uids(uids)))),
+        };
+        v1::Configuration {
+            number: one.number,
+            members: one.members.iter().map(member).collect(),
+            write: one.write as u32,
+            lease_ms,
+            layout: Some(one.layout.into()),
+            first_uid: *one.uids.start(),
+            last_uid: *one.uids.end(),
+            transition,
+        }
+    }
+}
+
+impl TryFrom<v1::Configuration> for Configuration {
+    type Error = WireError;
+
+    fn try_from(one: v1::Configuration) -> Result<Configuration, WireError> {
+        let fits = |member: &v1::Member| member.name.len() <= LONGEST && member.addr.len() <= LONGEST;
+        if one.members.len() > 15 || !one.members.iter().all(fits) {
+            return Err(WireError::Wrong("number of members"));
+        }
+        let member = |one: v1::Member| Member { id: one.id, name: one.name, addr: one.addr };
+        let millis = Duration::from_millis;
+        let (lease, transition) = match one.transition {
+            None => (millis(one.lease_ms), None),
+            Some(Wire::Shortening(v1::Shortening { lease_ms, earlier_ms })) => {
+                (millis(lease_ms), Some(Transition::Shortening { earlier: millis(earlier_ms) }))
+            }
+            Some(Wire::Giving(uids)) => (millis(one.lease_ms), Some(Transition::Giving(from_uids(&uids)))),
+            Some(Wire::Taking(uids)) => (millis(one.lease_ms), Some(Transition::Taking(from_uids(&uids)))),
+        };
+        let configuration = Configuration {
+            number: one.number,
+            members: one.members.into_iter().map(member).collect(),
+            write: one.write as usize,
+            lease,
+            layout: one.layout.ok_or(WireError::Missing("layout"))?.try_into()?,
+            uids: one.first_uid..=one.last_uid,
+            transition,
+        };
+        match configuration.problem() {
+            Some(problem) => Err(WireError::Wrong(problem)),
+            None => Ok(configuration),
+        }
+    }
+}
+
+fn to_uids(uids: &RangeInclusive<u32>) -> v1::Uids {
+    v1::Uids { first: *uids.start(), last: *uids.end() }
+}
+
+fn from_uids(uids: &v1::Uids) -> RangeInclusive<u32> {
+    uids.first..=uids.last
+}
+
+pub(super) fn wire(one: &Option<Arc<Configuration>>) -> Option<v1::Configuration> {
+    one.as_deref().map(v1::Configuration::from)
+}
+
+pub(super) fn plain(one: Option<v1::Configuration>) -> Result<Option<Arc<Configuration>>, WireError> {
+    Ok(one.map(Configuration::try_from).transpose()?.map(Arc::new))
+}
+
+/// One that must be there.
+pub(super) fn there(one: Option<v1::Configuration>) -> Result<Arc<Configuration>, WireError> {
+    plain(one)?.ok_or(WireError::Missing("configuration"))
+}
+
+/// What was accepted under which ballot.
+pub(super) fn accepted(
+    ballot: u64,
+    one: Option<v1::Configuration>,
+) -> Result<Option<(u64, Arc<Configuration>)>, WireError> {
+    Ok(plain(one)?.map(|one| (ballot, one)))
+}
+
+pub(super) fn configured(copy: &mut v1::CopyReply) -> Result<Configured, WireError> {
+    Ok(Configured {
+        current: plain(copy.configuration.take())?,
+        ballot: copy.ballot,
+        accepted: accepted(copy.accepted_ballot, copy.accepted.take())?,
+        joining: copy.joining,
+    })
+}
+
+impl From<Misaddressed> for v1::misaddressed::Reason {
+    fn from(why: Misaddressed) -> Self {
+        match why {
+            Misaddressed::Member => Self::Member,
+            Misaddressed::Joining => Self::Joining,
+            Misaddressed::Removed => Self::Removed,
+            Misaddressed::Sealed => Self::Sealed,
+            Misaddressed::Behind => Self::Behind,
+            Misaddressed::Newer => Self::Newer,
+        }
+    }
+}
+
+impl From<v1::misaddressed::Reason> for Misaddressed {
+    fn from(why: v1::misaddressed::Reason) -> Self {
+        use v1::misaddressed::Reason;
+        match why {
+            Reason::Member => Self::Member,
+            Reason::Joining => Self::Joining,
+            Reason::Removed => Self::Removed,
+            Reason::Sealed => Self::Sealed,
+            Reason::Behind => Self::Behind,
+            Reason::Newer => Self::Newer,
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! An AllocSvr: the real core, which decides all but the numbers, and a small memory, which hands them out. This shell does what
+//! the real one does: compares the clock with the lease when a request has arrived and before its answer leaves, records what it serves,
+//! raises one call at a time for each assignment, and tells the core when the last answer of what was unloaded has left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::memory::Memory;
+use super::message::{Input, Packet, Tick, Told};
+use super::quorum::{Access, Outcome, Quorum};
+use super::request::{Rates, Request};
+use super::world::Cx;
+use super::{MICRO, MILLI};
+use seqsvr_cluster::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
+use seqsvr_core::alloc::raised::Pauses;
+use seqsvr_core::alloc::section::Rules;
+use seqsvr_core::clock::Moment;
+use seqsvr_core::flaws::Flaw;
+use seqsvr_core::ids::{Epoch, SectionId};
+use seqsvr_core::routing::Table;
+use seqsvr_core::store::{Owner, StoreError};
+
+mod probing;
+mod raising;
+
+pub(crate) use probing::Ailment;
+use probing::Hears;
+
+/// How an AllocSvr is set up.
+#[derive(Clone)]
+pub(crate) struct AllocSetup {
+    pub(crate) name: String,
+    pub(crate) lease: Duration,
+    pub(crate) poll: Duration,
+    pub(crate) retry: Duration,
+    /// How long the arbiter has to move the sections elsewhere before a stop ends them.
+    pub(crate) leave_wait: Duration,
+    /// How long a request waits for a raise.
+    pub(crate) raise_wait: Duration,
+    /// The first and the longest pause after a failed raise.
+    pub(crate) pauses: (Duration, Duration),
+    pub(crate) rules: Rules,
+    pub(crate) access: Access,
+}
+
+/// See the module.
+pub(crate) struct Alloc {
+    setup: AllocSetup,
+    /// The file in its data directory: which life wrote it, and what that served.
+    file: Option<Predecessor>,
+    /// What is being written to it.
+    writing: Option<(u64, Option<Predecessor>)>,
+    ails: Option<Ailment>,
+    life: Option<Life>,
+}
+
+/// What ends with the process.
+struct Life {
+    incarnation: u64,
+    node: Node,
+    quorum: Quorum,
+    memory: Memory,
+    table: Option<Arc<Table>>,
+    wake: Option<Moment>,
+    /// The flag of a flawed one.
+    expired: bool,
+    next: u64,
+    /// Requests that have their numbers and not left yet.
+    leaving: BTreeMap<u64, Leaving>,
+    /// Those of them whose section was unloaded since.
+    draining: BTreeSet<u64>,
+    /// Requests that wait for a raise.
+    waiting: BTreeMap<u64, Request>,
+    raising: BTreeSet<Epoch>,
+    /// Between failed raises, as the raiser of each assignment makes them.
+    pauses: BTreeMap<Epoch, Pauses>,
+    /// What a flawed one serves until its release is noted.
+    unreleased: Vec<(Owner, Vec<RangeInclusive<SectionId>>)>,
+    /// Since the core asked to be told.
+    drain_asked: bool,
+    /// It was told to stop, and whether it stops by now.
+    leaving_on: Option<bool>,
+    rates: Rates,
+    hears: Hears,
+}
+
+#[derive(Clone, Debug)]
+struct Leaving {
+    request: Request,
+    told: Told,
+    /// For unloaded sections: the lease that they were served under.
+    until: Option<Option<Moment>>,
+}
+
+impl Alloc {
+    pub(crate) fn new(setup: AllocSetup) -> Self {
+        Self { setup, file: None, writing: None, ails: None, life: None }
+    }
+
+    pub(crate) fn crash(&mut self, chance: &mut Chance) {
+        self.life = None;
+        // The file is replaced as a whole: the old one or the new one is there.
+        if let Some((_, Some(new))) = self.writing.take()
+            && chance.permille(500)
+        {
+            self.file = Some(new);
+        }
+    }
+
+    /// What ails it from now on; `None`: it is mended.
+    pub(crate) fn ail(&mut self, ails: Option<Ailment>) {
+        self.ails = ails;
+    }
+
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
+        match input {
+            Input::Start => self.start(cx),
+            Input::Packet(_, Packet::Answer { id, answer }) => self.answered(cx, id, Some(answer)),
+            Input::Tick(Tick::Late(id)) => self.answered(cx, id, None),
+            Input::Packet(from, Packet::Ask { stream, frame }) => {
+                if let Some(request) = Request::read(from, stream, frame) {
+                    self.ask(cx, request);
+                }
+            }
+            Input::Packet(from, Packet::Ended { stream }) => {
+                if let Some(life) = &mut self.life {
+                    life.waiting.retain(|_, request| (request.from, request.stream) != (from, stream));
+                }
+            }
+            Input::Packet(_, Packet::Leave) => self.leave_all(cx),
+            Input::Tick(Tick::LeaveBy) => self.stop(cx),
+            Input::Packet(from, Packet::Probe { id }) => self.probe(cx, from, id),
+            Input::Tick(Tick::Wake) => {
+                let now = cx.now;
+                if let Some(life) = &mut self.life {
+                    life.wake = None;
+                    if life.node.wake_at().is_some_and(|at| at <= now) {
+                        self.feed(cx, Event::Wake);
+                    } else {
+                        self.set_wake(cx);
+                    }
+                }
+            }
+            Input::Tick(Tick::Recorded(number)) => {
+                if let Some((_, new)) = self.writing.take_if(|(written, _)| *written == number) {
+                    self.file = new.or(self.file.take());
+                    self.feed(cx, Event::Recorded);
+                }
+            }
+            Input::Tick(Tick::Refused(owner)) => {
+                let outcome = Err(StoreError::Unavailable("it is configured otherwise".to_owned()));
+                self.feed(cx, Event::Claimed { owner, outcome });
+            }
+            Input::Tick(Tick::Leave(number)) => self.leave(cx, number),
+            Input::Tick(Tick::GiveUp(number)) => {
+                if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
+                    self.tell(cx, &request, Told::Unavailable);
+                }
+            }
+            Input::Tick(Tick::Raise(owner)) => {
+                if let Some(life) = &mut self.life {
+                    life.raising.remove(&owner.epoch);
+                }
+                self.raise(cx);
+            }
+            Input::Tick(Tick::LeaseOver) => {
+                if let Some(life) = &mut self.life {
+                    life.expired = life.node.lease_until().is_none_or(|until| until <= cx.now);
+                }
+            }
+            Input::Packet(..) | Input::Tick(_) => {}
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        let AllocSetup { name, lease, poll, retry, rules, access, .. } = self.setup.clone();
+        let incarnation = cx.chance.number();
+        let node =
+            NodeRules { name, incarnation, lease, poll, retry, layout: access.layout, flaws: access.flaws };
+        self.life = Some(Life {
+            incarnation,
+            node: Node::new(node, self.file.clone()),
+            memory: Memory::new(rules, access.layout.section_size, access.flaws),
+            quorum: Quorum::new(access, cx.chance.number() >> 8),
+            table: None,
+            wake: None,
+            expired: true,
+            next: 0,
+            leaving: BTreeMap::new(),
+            draining: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            raising: BTreeSet::new(),
+            pauses: BTreeMap::new(),
+            hears: Hears::since(cx.now),
+            unreleased: Vec::new(),
+            drain_asked: false,
+            leaving_on: None,
+            rates: Rates::since(cx.now),
+        });
+        self.feed(cx, Event::Start);
+    }
+
+    fn answered(&mut self, cx: &mut Cx<'_>, id: u64, answer: Option<seqsvr_core::store::message::Answer>) {
+        let Some(life) = &mut self.life else { return };
+        match life.quorum.on(cx, id, answer) {
+            Some(Outcome::Read { asked, outcome }) => {
+                if outcome.is_ok() {
+                    life.hears.note(cx.now, asked + life.node.lease());
+                }
+                if let Some(table) = outcome.as_ref().ok().and_then(|reading| reading.table.clone())
+                    && life.table.as_ref().is_none_or(|known| known.version < table.version)
+                {
+                    life.table = Some(table);
+                }
+                self.feed(cx, Event::Read { asked, outcome });
+            }
+            Some(Outcome::Claim { standing, outcome }) => {
+                self.feed(cx, Event::Claimed { owner: standing.owner, outcome });
+            }
+            Some(Outcome::Release { owner, outcome }) => {
+                let (before, late) = (life.node.lease_until(), std::mem::take(&mut life.unreleased));
+                for (owner, sections) in late {
+                    self.unload(cx, before, owner, &sections);
+                }
+                self.feed(cx, Event::Released { owner, outcome });
+            }
+            Some(Outcome::Raise { owner, targets, outcomes }) => self.raised(cx, owner, &targets, outcomes),
+            _ => {}
+        }
+    }
+
+    /// Gives the core an event, and carries out what it says.
+    fn feed(&mut self, cx: &mut Cx<'_>, event: Event) {
+        let Some(life) = &mut self.life else { return };
+        let before = life.node.lease_until();
+        for action in life.node.on(cx.now, event) {
+            self.carry_out(cx, before, action);
+        }
+        let Some(life) = &mut self.life else { return };
+        if life.node.lease_until() != before
+            && let Some(until) = life.node.lease_until()
+        {
+            life.expired = until <= cx.now;
+            cx.tick(until, Tick::LeaseOver);
+        }
+        self.set_wake(cx);
+        self.drained(cx);
+        self.left(cx);
+    }
+
+    /// It is told to stop: it says so to whoever probes it, and serves on until its sections have moved.
+    fn leave_all(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.leaving_on.is_some() {
+            return;
+        }
+        life.leaving_on = Some(false);
+        cx.tick(cx.now + self.setup.leave_wait, Tick::LeaveBy);
+        self.left(cx);
+    }
+
+    /// Nothing is served any more, or has been given to it: it stops, and ends once that is told.
+    fn left(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &self.life else { return };
+        match life.leaving_on {
+            Some(false) if life.memory.is_empty() => self.stop(cx),
+            Some(true) if life.node.is_stopped() => self.life = None,
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.leaving_on == Some(false) {
+            life.leaving_on = Some(true);
+            self.feed(cx, Event::Stop);
+        }
+    }
+
+    fn set_wake(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if let Some(at) = life.node.wake_at()
+            && life.wake.is_none_or(|set| at < set)
+        {
+            life.wake = Some(at);
+            cx.tick(at, Tick::Wake);
+        }
+    }
+
+    fn carry_out(&mut self, cx: &mut Cx<'_>, before: Option<Moment>, action: Action) {
+        let Some(life) = &mut self.life else { return };
+        match action {
+            Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
+            Action::Claim { owner, .. } if self.ails == Some(Ailment::Refused) => {
+                cx.tick_in(MILLI..5 * MILLI, Tick::Refused(owner));
+            }
+            Action::Claim { sections, owner } => life.quorum.claim(cx, sections, owner),
+            Action::Release { owner, sections } => life.quorum.release(cx, sections, owner),
+            Action::Record(serving) => {
+                life.next += 1;
+                cx.tick_in(100 * MICRO..5 * MILLI, Tick::Recorded(life.next));
+                let fits = self.ails != Some(Ailment::FullDisk);
+                self.writing = Some((life.next, fits.then(|| record(life.incarnation, serving))));
+            }
+            Action::Serve { owner, sections, claimed } => life.memory.serve(owner, &sections, &claimed),
+            Action::Unload { owner, sections } => {
+                life.drain_asked = true;
+                if self.setup.access.flaws.has(Flaw::ReleaseWhileServing) {
+                    life.unreleased.push((owner, sections));
+                } else {
+                    self.unload(cx, before, owner, &sections);
+                }
+            }
+        }
+    }
+
+    /// Serves these no more. Answers to what was taken from them leave under the lease that stood `before`.
+    fn unload(
+        &mut self,
+        cx: &mut Cx<'_>,
+        before: Option<Moment>,
+        owner: Owner,
+        sections: &[RangeInclusive<SectionId>],
+    ) {
+        let Some(life) = &mut self.life else { return };
+        life.memory.unload(owner, sections);
+        let size = self.setup.access.layout.section_size;
+        let gone = |uids: &[u32]| {
+            uids.iter().any(|uid| {
+                let section = SectionId::new(uid / size);
+                sections.iter().any(|range| range.contains(&section))
+            })
+        };
+        for (number, leaving) in &mut life.leaving {
+            if gone(&leaving.request.uids) && leaving.until.is_none() {
+                leaving.until = Some(before);
+                life.draining.insert(*number);
+            }
+        }
+        let waits = life.waiting.iter().filter(|(_, request)| gone(&request.uids));
+        let refused: Vec<u64> = waits.map(|(number, _)| *number).collect();
+        for number in refused {
+            if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
+                self.tell(cx, &request, Told::NotOwner);
+            }
+        }
+    }
+
+    /// Tells the core once everything that was unloaded has left.
+    fn drained(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        if life.drain_asked && life.draining.is_empty() {
+            life.drain_asked = false;
+            self.feed(cx, Event::Drained);
+        }
+    }
+
+    fn has_lease(&self, now: Moment) -> bool {
+        let Some(life) = &self.life else { return false };
+        if self.setup.access.flaws.has(Flaw::NoDeadlineCheck) {
+            return !life.expired;
+        }
+        life.node.lease_until().is_some_and(|until| now < until)
+    }
+
+    fn ask(&mut self, cx: &mut Cx<'_>, mut request: Request) {
+        if !self.has_lease(cx.now) {
+            self.tell(cx, &request, Told::Unavailable);
+            return;
+        }
+        let Some(life) = &mut self.life else { return };
+        let Some(told) = request.take(&mut life.memory) else {
+            life.next += 1;
+            life.waiting.insert(life.next, request);
+            cx.tick(cx.now + self.setup.raise_wait, Tick::GiveUp(life.next));
+            self.raise(cx);
+            return;
+        };
+        life.rates.count(self.setup.access.layout.section_size, &request, &told);
+        life.next += 1;
+        life.leaving.insert(life.next, Leaving { request, told, until: None });
+        let takes = if cx.chance.permille(30) { 20 * MILLI } else { 200 * MICRO };
+        cx.tick_in(0..takes, Tick::Leave(life.next));
+        self.raise(cx);
+    }
+
+    /// The handler comes to its answer.
+    fn leave(&mut self, cx: &mut Cx<'_>, number: u64) {
+        let has_lease = self.has_lease(cx.now);
+        let Some(life) = &mut self.life else { return };
+        let Some(Leaving { request, told, until }) = life.leaving.remove(&number) else { return };
+        let allowed = match until {
+            Some(until) if !self.setup.access.flaws.has(Flaw::NoDeadlineCheck) => {
+                until.is_some_and(|until| cx.now < until)
+            }
+            _ => has_lease,
+        };
+        life.draining.remove(&number);
+        self.tell(cx, &request, if allowed { told } else { Told::Unavailable });
+        self.drained(cx);
+    }
+
+    fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, told: Told) {
+        let Some(life) = &self.life else { return };
+        let table = life.table.clone().filter(|table| request.known < table.version);
+        let Request { from, stream, id, .. } = *request;
+        cx.send(from, Packet::Told { stream, id, told, table });
+    }
+}
+
+fn record(incarnation: u64, serving: Vec<Serving>) -> Predecessor {
+    Predecessor { incarnation, serving }
+}

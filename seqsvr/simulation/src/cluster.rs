@@ -1,0 +1,390 @@
+//! A whole cluster in one world: replicas, AllocSvrs, arbiters and callers, each on a machine of its own, of a shape that is drawn
+//! from the seed. Owns the world and knows who is where.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::alloc::{Ailment, Alloc, AllocSetup};
+use super::arbiter::{Arbiter, ArbiterSetup, address};
+use super::chance::Chance;
+use super::client::{Client, ClientSetup};
+use super::clock::{Clock, RATES, Shows};
+use super::history::History;
+use super::quorum::{Access, member_at, place_of};
+use super::replacer::{Replacer, Task};
+use super::replica::{Replica, ReplicaSetup};
+use super::role::Role;
+use super::wild::{Wild, WildSetup, empty_table};
+use super::world::{Run, World};
+use super::{At, MILLI, Place, SECOND};
+use seqsvr_client::LimitsConfig;
+use seqsvr_cluster::alloc::config::AllocConfig;
+use seqsvr_cluster::arbiter::config::ArbiterConfig;
+use seqsvr_cluster::arbiter::core::{ArbiterRules, Seed};
+use seqsvr_cluster::arbiter::health::HealthRules;
+use seqsvr_cluster::arbiter::plan::{Balance, Policy};
+use seqsvr_cluster::replica::config::PeersConfig;
+use seqsvr_cluster::store::quorum::rounds::settled;
+use seqsvr_core::alloc::section::Rules;
+use seqsvr_core::flaws::{Flaw, Flaws};
+use seqsvr_core::routing::Order;
+use seqsvr_core::store::Sizes;
+use seqsvr_core::store::{Configuration, Configured, Layout};
+
+/// Who decides on tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arbiters {
+    /// Arbiters without judgement, which only keep to the rules of terms.
+    Wild,
+    /// The real ones, which spread sections over the nodes that live.
+    Real,
+}
+
+/// What a cluster is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) sizes: Sizes,
+    pub(crate) allocs: usize,
+    /// Whether a second process has the name of the first AllocSvr.
+    pub(crate) twin: bool,
+    pub(crate) arbiters: Arbiters,
+    /// Whether both arbiters were given one number, by mistake.
+    pub(crate) one_number: bool,
+    /// The mean time between two ideas of a wild arbiter.
+    pub(crate) restless: At,
+    pub(crate) callers: usize,
+    pub(crate) sections: u32,
+    /// Small, so that ceilings are raised often.
+    pub(crate) step: u32,
+    pub(crate) lease: Duration,
+    /// Who gets what, where arbiters are real.
+    pub(crate) policy: Policy,
+    /// How long a question to a replica may take.
+    pub(crate) patience: Duration,
+    /// How long a replica that lost its disk waits.
+    pub(crate) settle: Duration,
+    /// The most numbers in one request.
+    pub(crate) count: u32,
+    /// New replicas that may take the place of others; none where no configuration is stored.
+    pub(crate) spares: usize,
+    pub(crate) clocks: Shows,
+    pub(crate) flaws: Flaws,
+}
+
+/// Those who replace replicas: two may do so at once.
+const REPLACERS: usize = 2;
+
+/// Uids in a section.
+const SECTION_SIZE: u32 = 8;
+
+impl Shape {
+    /// A shape as the seed has it.
+    pub(crate) fn drawn(chance: &mut Chance, flaws: Flaws) -> Self {
+        let sizes = [(3, 2), (3, 2), (5, 3), (5, 4)];
+        let (n, w) = *chance.pick(&sizes);
+        let mut sizes = Sizes::new(n, w).expect("these quorums meet");
+        if flaws.has(Flaw::SmallQuorum) {
+            sizes = Sizes::unsound(4, 2);
+        }
+        let shipped = AllocConfig::shipped();
+        let (whole, patience) = (shipped.sets[0].lease_ms(), shipped.sets[0].stores.patience_ms);
+        // Half of the clusters are as shipped; in the others everything is twice as fast, and balance moves are often.
+        let mut other = chance.clone();
+        let quick = other.permille(500);
+        let lease = Duration::from_millis(if quick { whole / 2 } else { whole });
+        let policy = match other.index(6) {
+            0 => Policy::Standby(Order::List),
+            1 => Policy::Standby(Order::Hash),
+            2 => ArbiterConfig::shipped().rules().expect("as shipped").policy,
+            _ => Policy::Spread(Balance { every: lease * 3, least: 5, ..Balance::default() }),
+        };
+        let mut shape = Self {
+            sizes,
+            allocs: 2 + chance.index(2),
+            twin: chance.permille(250),
+            arbiters: if chance.permille(500) { Arbiters::Wild } else { Arbiters::Real },
+            restless: *chance.pick(&[400 * MILLI, 2 * SECOND, 5 * SECOND]),
+            one_number: chance.clone().permille(100),
+            callers: 3,
+            sections: 1 + chance.index(4) as u32,
+            step: *chance.pick(&[2, 6, 40]),
+            lease,
+            policy,
+            patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
+            settle: Duration::ZERO,
+            count: 0,
+            spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 2 } else { 0 },
+            clocks: Shows::Boot,
+            flaws,
+        };
+        shape.count = shape.step * 2;
+        // What ships is enough for every patience, and most of a run.
+        let whole = !quick && other.permille(500);
+        let shipped = Duration::from_millis(PeersConfig::shipped().settle_ms);
+        shape.settle = if whole { shipped } else { settled(shape.patience) };
+        shape
+    }
+}
+
+/// See the module.
+pub(crate) struct Cluster {
+    pub(crate) world: World,
+    pub(crate) shape: Shape,
+    /// Those that are or were members, or are about to be.
+    pub(crate) replicas: Vec<Place>,
+    /// New ones that nobody has started yet.
+    pub(crate) spares: Vec<Place>,
+    pub(crate) replacers: Vec<Place>,
+    pub(crate) allocs: Vec<Place>,
+    pub(crate) arbiters: Vec<Place>,
+    pub(crate) callers: Vec<Place>,
+    /// The names of the AllocSvrs.
+    pub(crate) names: Vec<String>,
+}
+
+impl Cluster {
+    /// Everything is there and starts, one after the other.
+    pub(crate) fn new(shape: Shape, chance: Chance, history: History) -> Self {
+        let world = World::new(chance, history);
+        let none = Vec::new;
+        let mut new = Self {
+            world,
+            shape,
+            replicas: none(),
+            spares: none(),
+            replacers: none(),
+            allocs: none(),
+            arbiters: none(),
+            callers: none(),
+            names: Vec::new(),
+        };
+        new.add_replicas();
+        let nodes = new.add_allocs();
+        new.add_arbiters(&nodes);
+        new.add_replacers();
+        new.names = nodes.iter().map(|(name, _)| name.clone()).collect();
+        let setup = ClientSetup {
+            nodes,
+            uids: new.shape.sections * SECTION_SIZE,
+            hot: vec![0, SECTION_SIZE * new.shape.sections - 1],
+            count: new.shape.count,
+            pause: 60 * MILLI,
+            answer: Duration::from_millis(LimitsConfig::default().answer_ms) / new.speed(),
+            flaws: new.shape.flaws,
+        };
+        new.callers = (0..new.shape.callers)
+            .map(|_| new.add(Role::Client(Box::new(Client::new(setup.clone())))))
+            .collect();
+        for place in (0..new.world.count()).filter(|place| !new.spares.contains(place)) {
+            new.world.start(place);
+        }
+        new
+    }
+
+    /// The replicas of the newest configuration that any of them votes in; those of the beginning where none is stored.
+    pub(crate) fn members(&mut self) -> Vec<Place> {
+        let replicas = self.replicas.clone();
+        let known = replicas.iter().filter_map(|&place| match self.world.role(place) {
+            Role::Replica(replica) => replica.configuration(),
+            _ => None,
+        });
+        match known.max_by_key(|one| one.number) {
+            Some(newest) => newest.members.iter().map(|one| place_of(one.id)).collect(),
+            None => replicas[..self.shape.sizes.n()].to_vec(),
+        }
+    }
+
+    /// Those of these replicas that lost their disks copy the others of the newest configuration: people have written them into
+    /// the file, and start anew who had another one.
+    pub(crate) fn list(&mut self, places: &[Place]) {
+        let members = self.members();
+        for &place in places.iter().filter(|place| members.contains(place)) {
+            let others = members.iter().copied().filter(|other| *other != place).collect();
+            let lost = self.world.is_lost(place);
+            let Role::Replica(replica) = self.world.role(place) else { continue };
+            if lost && replica.list(others) && self.world.run_of(place) == Run::Up {
+                self.world.crash(place);
+                self.world.start(place);
+            }
+        }
+    }
+
+    /// What ails the AllocSvr at a place from now on.
+    pub(crate) fn ail(&mut self, place: Place, ails: Option<Ailment>) {
+        if let Role::Alloc(alloc) = self.world.role(place) {
+            alloc.ail(ails);
+        }
+    }
+
+    /// What the one who replaces replicas at a place has still to do.
+    pub(crate) fn task(&mut self, place: Place) -> Option<&mut Option<Task>> {
+        match self.world.role(place) {
+            Role::Replacer(replacer) => Some(replacer.task()),
+            _ => None,
+        }
+    }
+
+    /// Numbers of all sections, by one uid of each.
+    pub(crate) fn one_of_each(&self) -> Vec<u32> {
+        (0..self.shape.sections).map(|section| section * SECTION_SIZE).collect()
+    }
+
+    /// A clock of a machine that has just started.
+    pub(crate) fn fresh_clock(&mut self, shown: At) -> Clock {
+        let rate = self.rate();
+        Clock::new(self.shape.clocks, self.world.now(), shown, rate)
+    }
+
+    /// A rate that a clock may have, often one of the two ends.
+    pub(crate) fn rate(&mut self) -> u64 {
+        let chance = &mut self.world.chance;
+        match chance.index(5) {
+            0 | 1 => RATES.0,
+            2 | 3 => RATES.1,
+            _ => chance.between(RATES.0..RATES.1 + 1),
+        }
+    }
+
+    fn add(&mut self, role: Role) -> Place {
+        // Beyond what a wall clock may jump back.
+        let shown = self.world.chance.between(10_000 * SECOND..100_000 * SECOND);
+        let clock = self.fresh_clock(shown);
+        self.world.add(clock, role)
+    }
+
+    fn add_replicas(&mut self) {
+        // They are the first to be added.
+        let n = self.shape.sizes.n();
+        let first = (self.shape.spares > 0).then(|| Arc::new(self.first()));
+        for place in 0..n + self.shape.spares {
+            let joining = place >= n;
+            let current = first.clone().filter(|_| !joining);
+            let setup = ReplicaSetup {
+                id: member_at(place).id,
+                first: Configured { current, joining, ..Configured::default() },
+                others: (0..n).filter(|other| *other != place).collect(),
+                sizes: self.shape.sizes,
+                settle: self.shape.settle,
+                patience: self.shape.patience,
+                flaws: self.shape.flaws,
+            };
+            let added = self.add(Role::Replica(Box::new(Replica::new(setup))));
+            let kind = if joining { &mut self.spares } else { &mut self.replicas };
+            kind.push(added);
+        }
+    }
+
+    /// The first configuration.
+    fn first(&self) -> Configuration {
+        Configuration {
+            number: 1,
+            members: (0..self.shape.sizes.n()).map(member_at).collect(),
+            write: self.shape.sizes.w(),
+            lease: self.shape.lease,
+            layout: self.layout(),
+            uids: 0..=self.shape.sections * SECTION_SIZE - 1,
+            transition: None,
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { section_size: SECTION_SIZE, step: self.shape.step }
+    }
+
+    fn add_replacers(&mut self) {
+        for _ in 0..REPLACERS {
+            let replacer = Replacer::new(self.access());
+            let added = self.add(Role::Replacer(Box::new(replacer)));
+            self.replacers.push(added);
+        }
+    }
+
+    fn access(&self) -> Access {
+        Access {
+            replicas: self.replicas.clone(),
+            sizes: self.shape.sizes,
+            layout: Layout { section_size: SECTION_SIZE, step: self.shape.step },
+            patience: self.shape.patience,
+            flaws: self.shape.flaws,
+        }
+    }
+
+    /// How much faster than as shipped everything is.
+    fn speed(&self) -> u32 {
+        (AllocConfig::shipped().sets[0].lease_ms() / self.shape.lease.as_millis() as u64) as u32
+    }
+
+    pub(super) fn rules(&self, number: u8, nodes: &[(String, Vec<Place>)]) -> ArbiterRules {
+        let (shipped, speed) = (ArbiterConfig::shipped().rules().expect("as shipped"), self.speed());
+        ArbiterRules {
+            number,
+            takeover: shipped.takeover / speed,
+            retry: shipped.retry / speed,
+            probe_every: shipped.probe_every / speed,
+            // A run is short: calm times are, too.
+            health: HealthRules { calm: self.shape.lease * 5, ..shipped.health },
+            policy: self.shape.policy.clone(),
+            seed: Seed {
+                set: 0,
+                uids: 0..=self.shape.sections * SECTION_SIZE - 1,
+                section_size: SECTION_SIZE,
+                nodes: nodes.iter().map(|(name, _)| (name.clone(), address(name))).collect(),
+            },
+        }
+    }
+
+    pub(super) fn alloc_setup(&self, name: String) -> AllocSetup {
+        let shipped = AllocConfig::shipped().settings(1).expect("as shipped").swap_remove(0);
+        let speed = self.speed();
+        AllocSetup {
+            name,
+            lease: self.shape.lease,
+            poll: shipped.rules.poll / speed,
+            retry: shipped.rules.retry / speed,
+            leave_wait: shipped.leave_wait / speed,
+            raise_wait: shipped.options.raise_wait / speed,
+            pauses: (shipped.options.retry_first / speed, shipped.options.retry_longest / speed),
+            rules: Rules { step: u64::from(self.shape.step), limit: shipped.options.limit },
+            access: self.access(),
+        }
+    }
+
+    fn add_allocs(&mut self) -> Vec<(String, Vec<Place>)> {
+        let mut nodes: Vec<(String, Vec<Place>)> = Vec::new();
+        let twins = usize::from(self.shape.twin);
+        for number in 0..self.shape.allocs + twins {
+            let number = number % self.shape.allocs;
+            let setup = self.alloc_setup(format!("a{number}"));
+            let name = setup.name.clone();
+            let place = self.add(Role::Alloc(Box::new(Alloc::new(setup))));
+            self.allocs.push(place);
+            match nodes.get_mut(number) {
+                Some((_, places)) => places.push(place),
+                None => nodes.push((name, vec![place])),
+            }
+        }
+        nodes
+    }
+
+    fn add_arbiters(&mut self, nodes: &[(String, Vec<Place>)]) {
+        let empty = Arc::new(empty_table(nodes, SECTION_SIZE, self.shape.sections));
+        for number in [0, u8::from(!self.shape.one_number)] {
+            let role = match self.shape.arbiters {
+                Arbiters::Wild => Role::Wild(Box::new(Wild::new(WildSetup {
+                    number: u64::from(number),
+                    nodes: nodes.to_vec(),
+                    empty: (*empty).clone(),
+                    access: self.access(),
+                    pause: self.shape.restless,
+                }))),
+                Arbiters::Real => Role::Arbiter(Box::new(Arbiter::new(ArbiterSetup {
+                    rules: self.rules(number, nodes),
+                    nodes: nodes.to_vec(),
+                    access: self.access(),
+                }))),
+            };
+            let place = self.add(role);
+            self.arbiters.push(place);
+        }
+    }
+}

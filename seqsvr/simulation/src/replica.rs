@@ -1,0 +1,232 @@
+//! A StoreSvr: the real state and its rules over a simulated disk. As the real shell does, it changes memory at once, makes the
+//! changes of a while durable together, and lets no answer leave before everything is durable that was written before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::disk::Disk;
+use super::message::{Input, Packet, Tick};
+use super::returning::Returning;
+use super::world::Cx;
+use super::{MICRO, MILLI, Place};
+pub(crate) use seqsvr_cluster::replica::state::{Change, State};
+use seqsvr_core::flaws::Flaws;
+use seqsvr_core::store::Sizes;
+use seqsvr_core::store::message::Copy;
+use seqsvr_core::store::message::{Answer, Question};
+use seqsvr_core::store::{Address, Configuration, Configured};
+
+/// What a record of the log holds.
+#[derive(Clone, Debug)]
+enum Record {
+    /// The first: what the replica begins with.
+    Start(State),
+    /// A change since.
+    Change(Change),
+}
+
+/// How a replica is set up.
+#[derive(Clone)]
+pub(crate) struct ReplicaSetup {
+    /// Its id among the members.
+    pub(crate) id: u64,
+    /// Which votes count, to begin with.
+    pub(crate) first: Configured,
+    /// The other replicas, as its file lists them.
+    pub(crate) others: Vec<Place>,
+    pub(crate) sizes: Sizes,
+    /// How long it waits after it lost its disk.
+    pub(crate) settle: Duration,
+    /// How long one of the others may take to answer it.
+    pub(crate) patience: Duration,
+    pub(crate) flaws: Flaws,
+}
+
+/// See the module.
+pub(crate) struct Replica {
+    setup: ReplicaSetup,
+    disk: Disk<Record>,
+    /// What is on the disk must not be voted by: it was lost or put back.
+    lost: bool,
+    returning: Option<Returning>,
+    life: Option<Life>,
+}
+
+/// What ends with the process.
+struct Life {
+    state: State,
+    /// Answers that wait for the disk: until so much is durable.
+    leaving: Vec<(usize, Place, u64, Answer)>,
+    /// Readers that wait for news, and to whom they spoke.
+    held: BTreeMap<u64, (Place, u64, Option<Address>)>,
+    next: u64,
+    syncing: bool,
+}
+
+impl Replica {
+    /// Initialised.
+    pub(crate) fn new(setup: ReplicaSetup) -> Self {
+        let disk = holding(begun(&setup));
+        Self { setup, disk, lost: false, returning: None, life: None }
+    }
+
+    pub(crate) fn crash(&mut self, chance: &mut Chance) {
+        self.life = None;
+        self.returning = None;
+        self.disk.crash(chance);
+    }
+
+    /// Nothing is left of the disk, or an older copy of it was put back. The next start is a rejoin, and each until one has
+    /// come to its end.
+    pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
+        let records = self.disk.read().len();
+        self.disk.put_back(if chance.permille(500) { 0 } else { chance.index(records + 1) });
+        self.lost = true;
+    }
+
+    /// Whether it must not vote.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// The configuration that is on its disk; a lost one has none.
+    pub(crate) fn configuration(&self) -> Option<Arc<Configuration>> {
+        if self.lost { None } else { self.stored().configured().current.clone() }
+    }
+
+    /// People write into its file who the other replicas are; answers whether they were others.
+    pub(crate) fn list(&mut self, others: Vec<Place>) -> bool {
+        std::mem::replace(&mut self.setup.others, others) != self.setup.others
+    }
+
+    pub(crate) fn on(&mut self, cx: &mut Cx<'_>, input: Input) {
+        match input {
+            Input::Start if self.lost => {
+                self.returning = Some(Returning::new(cx, self.setup.clone(), self.kept()));
+            }
+            Input::Start => self.start(),
+            input if self.lost => self.come_back(cx, input),
+            Input::Packet(from, Packet::Question { id, to, question }) => {
+                self.question(cx, (from, id, to), &question);
+            }
+            Input::Tick(Tick::Synced(until)) => self.synced(cx, until as usize),
+            Input::Tick(Tick::Held(number)) => self.let_go(cx, number),
+            Input::Packet(..) | Input::Tick(_) => {}
+        }
+    }
+
+    /// What can be read of a disk that was put back.
+    fn kept(&self) -> Option<Copy> {
+        (!self.disk.read().is_empty()).then(|| self.stored().copy())
+    }
+
+    fn come_back(&mut self, cx: &mut Cx<'_>, input: Input) {
+        if let Some(copy) = self.returning.as_mut().and_then(|returning| returning.on(cx, input)) {
+            self.returning = None;
+            let id = self.setup.id;
+            if copy.configured.current.as_ref().is_some_and(|current| !current.has(id)) {
+                // Another one has its place: it is refused, and stays lost.
+                return;
+            }
+            // Readers may have seen this very revision, and another table under it.
+            self.disk = holding(State::restored(copy, 1 << 32, self.setup.flaws).with_id(id));
+            self.lost = false;
+            self.start();
+        }
+    }
+
+    fn start(&mut self) {
+        let state = self.stored();
+        self.life = Some(Life { state, leaving: Vec::new(), held: BTreeMap::new(), next: 0, syncing: false });
+    }
+
+    fn stored(&self) -> State {
+        let mut state = begun(&self.setup);
+        for record in self.disk.read() {
+            match record {
+                Record::Start(start) => state = start.clone(),
+                Record::Change(change) => state.apply(change),
+            }
+        }
+        state
+    }
+
+    fn question(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (from, id, to): (Place, u64, Option<Address>),
+        question: &Question,
+    ) {
+        let Some(life) = &mut self.life else { return };
+        let revision = life.state.revision();
+        let decision = life.state.call(cx.now, to, question);
+        if let Some(change) = decision.change {
+            self.disk.write(Record::Change(change));
+        }
+        match (decision.answer, question) {
+            (Some(answer), _) => life.leaving.push((self.disk.written(), from, id, answer)),
+            (None, Question::Read { wait, .. }) => {
+                life.next += 1;
+                life.held.insert(life.next, (from, id, to));
+                cx.tick(cx.now + *wait, Tick::Held(life.next));
+            }
+            (None, _) => {}
+        }
+        if life.state.revision() != revision {
+            let held: Vec<u64> = life.held.keys().copied().collect();
+            for number in held {
+                self.let_go(cx, number);
+            }
+        }
+        self.flush(cx);
+    }
+
+    /// Answers a reader that was kept waiting.
+    fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
+        let Some(life) = &mut self.life else { return };
+        let Some((from, id, to)) = life.held.remove(&number) else { return };
+        let question = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
+        if let Some(answer) = life.state.call(cx.now, to, &question).answer {
+            life.leaving.push((self.disk.written(), from, id, answer));
+        }
+        self.flush(cx);
+    }
+
+    fn synced(&mut self, cx: &mut Cx<'_>, until: usize) {
+        self.disk.sync(until);
+        if let Some(life) = &mut self.life {
+            life.syncing = false;
+        }
+        self.flush(cx);
+    }
+
+    /// Lets out what may go, and syncs what must be durable for the rest.
+    fn flush(&mut self, cx: &mut Cx<'_>) {
+        let Some(life) = &mut self.life else { return };
+        let ready = life.leaving.partition_point(|(needs, ..)| *needs <= self.disk.synced());
+        for (_, to, id, answer) in life.leaving.drain(..ready) {
+            cx.send(to, Packet::Answer { id, answer });
+        }
+        if !life.syncing && self.disk.written() > self.disk.synced() {
+            life.syncing = true;
+            let takes = if cx.chance.permille(20) { 60 * MILLI } else { 2 * MILLI };
+            cx.tick_in(100 * MICRO..takes, Tick::Synced(self.disk.written() as u64));
+        }
+    }
+}
+
+/// What it votes by when it was just made.
+fn begun(setup: &ReplicaSetup) -> State {
+    let copy = Copy { configured: setup.first.clone(), ..Copy::default() };
+    State::restored(copy, 1, setup.flaws).with_id(setup.id)
+}
+
+/// A disk that holds a state and nothing else.
+fn holding(state: State) -> Disk<Record> {
+    let mut disk = Disk::default();
+    disk.write(Record::Start(state));
+    disk.sync(1);
+    disk
+}

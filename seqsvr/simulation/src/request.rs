@@ -1,0 +1,118 @@
+//! What a caller asks of a simulated AllocSvr, how far it is answered from memory, and how many numbers each section hands out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Place;
+use super::memory::{Memory, Take};
+use super::message::Told;
+use seqsvr_core::clock::Moment;
+use seqsvr_core::ids::{Epoch, Granted, SectionId};
+use seqsvr_rpc::v1;
+use seqsvr_rpc::v1::stream_request::Call;
+
+/// What a caller wants for a uid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Want {
+    /// So many numbers.
+    Next(u32),
+    /// One number for each of the uids.
+    Each,
+    /// An upper bound of what was handed out for each of the uids.
+    Current,
+}
+
+/// A request that has arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) from: Place,
+    /// On which of its streams.
+    pub(super) stream: u64,
+    pub(super) id: u64,
+    /// One, but for a call for several.
+    pub(super) uids: Vec<u32>,
+    pub(super) want: Want,
+    /// The table that the caller goes by.
+    pub(super) known: Epoch,
+    /// Of a call for several: the numbers of the first ones.
+    pub(super) taken: Vec<Granted>,
+}
+
+impl Request {
+    /// What a frame asks; `None`: nothing that is simulated.
+    pub(super) fn read(from: Place, stream: u64, frame: v1::StreamRequest) -> Option<Self> {
+        let (uids, want, route) = match frame.call? {
+            Call::Next(v1::NextRequest { uid, count, route }) => (vec![uid], Want::Next(count), route),
+            Call::NextEach(v1::NextEachRequest { uids, route }) => (uids, Want::Each, route),
+            Call::Current(v1::CurrentRequest { uids, route }) => (uids, Want::Current, route),
+            Call::Advance(_) => return None,
+        };
+        let v1::Route { term, version, .. } = route.unwrap_or_default();
+        let known = Epoch { term, version };
+        Some(Self { from, stream, id: frame.id, uids, want, known, taken: Vec::new() })
+    }
+
+    /// Takes what it wants, as far as that goes without a raise. A call for several uids that are not all served takes nothing.
+    pub(super) fn take(&mut self, memory: &mut Memory) -> Option<Told> {
+        let first = self.uids[0];
+        Some(match self.want {
+            Want::Current => {
+                let bounds = self.uids.iter().map(|&uid| Some(memory.bound(uid)?.1));
+                bounds.collect::<Option<_>>().map_or(Told::NotOwner, Told::Bounds)
+            }
+            Want::Next(count) => match memory.take(first, count) {
+                Take::Granted(granted) => granted.into(),
+                Take::NotServed => Told::NotOwner,
+                Take::Raise(_) => return None,
+            },
+            Want::Each => {
+                if self.uids.iter().any(|&uid| memory.bound(uid).is_none()) {
+                    return Some(Told::NotOwner);
+                }
+                while let Some(&uid) = self.uids.get(self.taken.len()) {
+                    match memory.take(uid, 1) {
+                        Take::Granted(granted) => self.taken.push(granted),
+                        Take::NotServed => return Some(Told::NotOwner),
+                        Take::Raise(_) => return None,
+                    }
+                }
+                Told::Each(std::mem::take(&mut self.taken))
+            }
+        })
+    }
+}
+
+/// Numbers a second by section, as answers to probes tell them.
+#[derive(Debug)]
+pub(super) struct Rates {
+    since: Moment,
+    counts: BTreeMap<SectionId, u64>,
+    rates: Vec<(SectionId, u64)>,
+}
+
+impl Rates {
+    pub(super) fn since(now: Moment) -> Self {
+        Self { since: now, counts: BTreeMap::new(), rates: Vec::new() }
+    }
+
+    /// Counts what is about to be answered.
+    pub(super) fn count(&mut self, section_size: u32, request: &Request, told: &Told) {
+        for (uid, granted) in request.uids.iter().zip(told.granted()) {
+            let count = self.counts.entry(SectionId::new(uid / section_size)).or_default();
+            *count += granted.last - granted.first + 1;
+        }
+    }
+
+    /// Those of the last second or longer.
+    pub(super) fn at(&mut self, now: Moment) -> Vec<(SectionId, u64)> {
+        let passed = now.since(self.since);
+        if passed >= Duration::from_secs(1) {
+            let rate = |count: u64| count * 1_000 / passed.as_millis() as u64;
+            let counts = std::mem::take(&mut self.counts).into_iter();
+            self.rates = counts.map(|(section, count)| (section, rate(count))).collect();
+            self.rates.retain(|(_, rate)| *rate > 0);
+            self.since = now;
+        }
+        self.rates.clone()
+    }
+}

@@ -1,0 +1,333 @@
+//! The one loop: events in the order of the true time, each handed to the process it is for, whose effects become further events.
+//! Owns time, chance, the network, the processes' lives and clocks, and the checker. Single-threaded, and nothing in it asks
+//! anything outside, so a seed gives one history.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::checker::Checker;
+use super::clock::Clock;
+use super::history::History;
+use super::message::{Input, Packet, Tick};
+use super::network::Network;
+use super::role::Role;
+use super::{At, MILLI, Place};
+use seqsvr_core::clock::Moment;
+
+/// What a process may use while it handles one input.
+pub(crate) struct Cx<'a> {
+    /// The true time: only for callers, who are the observers.
+    pub(crate) at: At,
+    /// What the clock shows that leases run on.
+    pub(crate) now: Moment,
+    pub(crate) chance: &'a mut Chance,
+    pub(crate) checker: &'a mut Checker,
+    effects: Vec<Effect>,
+}
+
+impl Cx<'_> {
+    /// Sends a packet.
+    pub(crate) fn send(&mut self, to: Place, packet: Packet) {
+        self.effects.push(Effect::Send(to, packet));
+    }
+
+    /// Asks to be woken with `tick` when the boot clock shows `due`.
+    pub(crate) fn tick(&mut self, due: Moment, tick: Tick) {
+        self.effects.push(Effect::Tick(due, tick));
+    }
+
+    /// The same, `within` so many nanoseconds from now.
+    pub(crate) fn tick_in(&mut self, within: Range<At>, tick: Tick) {
+        let nanos = self.chance.between(within);
+        self.tick(self.now + Duration::from_nanos(nanos), tick);
+    }
+}
+
+enum Effect {
+    Send(Place, Packet),
+    Tick(Moment, Tick),
+}
+
+/// How a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Run {
+    /// It runs.
+    Up,
+    /// It was stopped where it stood, and what comes for it waits (SIGSTOP, a suspended machine).
+    Paused,
+    /// It is not there.
+    Down,
+}
+
+struct Process {
+    run: Run,
+    /// Which life: ticks of an earlier one are void.
+    life: u64,
+    clock: Clock,
+    held: Vec<Event>,
+    role: Role,
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Packet { from: Place, to: Place, packet: Packet },
+    Tick { place: Place, life: u64, due: Moment, tick: Tick },
+}
+
+struct Queued {
+    at: At,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// See the module.
+pub(crate) struct World {
+    now: At,
+    number: u64,
+    queue: BinaryHeap<Reverse<Queued>>,
+    processes: Vec<Process>,
+    instead: Option<(Place, Place)>,
+    pub(crate) chance: Chance,
+    pub(crate) network: Network,
+    pub(crate) checker: Checker,
+    pub(crate) history: History,
+}
+
+impl World {
+    /// Nothing runs yet.
+    pub(crate) fn new(chance: Chance, history: History) -> Self {
+        Self {
+            now: 0,
+            number: 0,
+            queue: BinaryHeap::new(),
+            processes: Vec::new(),
+            instead: None,
+            chance,
+            network: Network::calm(),
+            checker: Checker::default(),
+            history,
+        }
+    }
+
+    /// Adds a process that is down, on a machine of its own.
+    pub(crate) fn add(&mut self, clock: Clock, role: Role) -> Place {
+        self.processes.push(Process { run: Run::Down, life: 0, clock, held: Vec::new(), role });
+        self.processes.len() - 1
+    }
+
+    /// The true time.
+    pub(crate) fn now(&self) -> At {
+        self.now
+    }
+
+    /// How a process is.
+    pub(crate) fn run_of(&self, place: Place) -> Run {
+        self.processes[place].run
+    }
+
+    /// A packet from people, over no network, arrives there now.
+    pub(crate) fn post(&mut self, to: Place, packet: Packet) {
+        self.queue_at(self.now, Event::Packet { from: to, to, packet });
+    }
+
+    /// A caller asks for nothing but one number for each of these uids, until it gets them.
+    pub(crate) fn insist(&mut self, caller: Place, uids: Vec<u32>) {
+        if let Role::Client(client) = &mut self.processes[caller].role {
+            client.insist(uids);
+        }
+    }
+
+    /// Which of them it has not got.
+    pub(crate) fn owed(&self, caller: Place) -> &[u32] {
+        match &self.processes[caller].role {
+            Role::Client(client) => client.owed(),
+            _ => &[],
+        }
+    }
+
+    /// How many processes there are; their places are 0 and up.
+    pub(crate) fn count(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What the process at a place is.
+    pub(crate) fn role(&mut self, place: Place) -> &mut Role {
+        &mut self.processes[place].role
+    }
+
+    /// The clocks there.
+    pub(crate) fn clock(&mut self, place: Place) -> &mut Clock {
+        &mut self.processes[place].clock
+    }
+
+    /// Something that the world does to the processes, for the history.
+    pub(crate) fn note(&mut self, what: &str, place: Place) {
+        self.history.add(&(self.now, what, place), || format!("{:>12} {what} {place}", self.now));
+    }
+
+    /// A new life begins.
+    pub(crate) fn start(&mut self, place: Place) {
+        if self.processes[place].run == Run::Down {
+            self.note("start", place);
+            self.processes[place].run = Run::Up;
+            self.handle(place, Input::Start);
+        }
+    }
+
+    /// It ends at once, in the middle of anything.
+    pub(crate) fn crash(&mut self, place: Place) {
+        if self.processes[place].run != Run::Down {
+            self.note("crash", place);
+            let process = &mut self.processes[place];
+            process.run = Run::Down;
+            process.life += 1;
+            process.held.clear();
+            process.role.crash(&mut self.chance);
+        }
+    }
+
+    /// It ends, and its disk is lost, whole or in part.
+    pub(crate) fn lose_disk(&mut self, place: Place) {
+        self.crash(place);
+        self.note("lose", place);
+        self.processes[place].role.lose_disk(&mut self.chance);
+    }
+
+    /// Whether it cannot vote yet, for what it has lost.
+    pub(crate) fn is_lost(&self, place: Place) -> bool {
+        self.processes[place].role.is_lost()
+    }
+
+    /// It ends for good; who reaches for it reaches `instead` from now on.
+    pub(crate) fn replace(&mut self, place: Place, instead: Place) {
+        self.crash(place);
+        self.instead = Some((place, instead));
+    }
+
+    /// It stands still.
+    pub(crate) fn pause(&mut self, place: Place) {
+        if self.processes[place].run == Run::Up {
+            self.note("pause", place);
+            self.processes[place].run = Run::Paused;
+        }
+    }
+
+    /// It goes on, with everything that came meanwhile, in the order of its coming or not.
+    pub(crate) fn resume(&mut self, place: Place) {
+        if self.processes[place].run == Run::Paused {
+            self.note("resume", place);
+            self.processes[place].run = Run::Up;
+            let mut held = std::mem::take(&mut self.processes[place].held);
+            if self.chance.permille(700) {
+                self.chance.shuffle(&mut held);
+            }
+            let mut at = self.now;
+            for event in held {
+                at += self.chance.between(0..MILLI / 5);
+                self.queue_at(at, event);
+            }
+        }
+    }
+
+    /// Carries on until `until`, or until a promise is broken.
+    pub(crate) fn run_until(&mut self, until: At) {
+        while self.checker.broken().is_none() {
+            if self.queue.peek().is_none_or(|Reverse(next)| next.at > until) {
+                self.now = until;
+                return;
+            }
+            let Some(Reverse(next)) = self.queue.pop() else { return };
+            self.now = next.at;
+            self.happen(next.event);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        let (place, life) = match &event {
+            Event::Packet { to, .. } => (*to, None),
+            Event::Tick { place, life, .. } => (*place, Some(*life)),
+        };
+        let process = &mut self.processes[place];
+        match process.run {
+            Run::Down => return,
+            _ if life.is_some_and(|life| life != process.life) => return,
+            Run::Paused => {
+                process.held.push(event);
+                return;
+            }
+            Run::Up => {}
+        }
+        match event {
+            Event::Packet { from, packet, .. } => self.handle(place, Input::Packet(from, packet)),
+            Event::Tick { place, life, due, tick } => {
+                let when = process.clock.when(self.now, due);
+                if when > self.now {
+                    // The clock went slower than was expected.
+                    self.queue_at(when, Event::Tick { place, life, due, tick });
+                } else {
+                    self.handle(place, Input::Tick(tick));
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, place: Place, input: Input) {
+        let process = &mut self.processes[place];
+        let now = process.clock.read(self.now);
+        self.history.add(&(self.now, place, &input), || {
+            format!("{:>12} at {place} ({:>12}): {input:?}", self.now, now.as_nanos())
+        });
+        let mut cx = Cx {
+            at: self.now,
+            now,
+            chance: &mut self.chance,
+            checker: &mut self.checker,
+            effects: Vec::new(),
+        };
+        process.role.on(&mut cx, input);
+        let (life, effects) = (process.life, cx.effects);
+        for effect in effects {
+            match effect {
+                Effect::Send(to, packet) => {
+                    let to = self.instead.filter(|(gone, _)| *gone == to).map_or(to, |(_, instead)| instead);
+                    for way in self.network.ways(&mut self.chance, place, to) {
+                        let event = Event::Packet { from: place, to, packet: packet.clone() };
+                        self.queue_at(self.now + way, event);
+                    }
+                }
+                Effect::Tick(due, tick) => {
+                    let when = self.processes[place].clock.when(self.now, due);
+                    self.queue_at(when, Event::Tick { place, life, due, tick });
+                }
+            }
+        }
+    }
+
+    fn queue_at(&mut self, at: At, event: Event) {
+        self.number += 1;
+        self.queue.push(Reverse(Queued { at, number: self.number, event }));
+    }
+}

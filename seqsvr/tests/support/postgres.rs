@@ -1,6 +1,0 @@
-//! A real PostgreSQL of the test's own, the same as the library's tests use.
-
-#[path = "../../src/servers/mod.rs"]
-mod servers;
-
-pub(crate) use servers::postgres::Server;

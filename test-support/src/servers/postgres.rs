@@ -1,0 +1,95 @@
+//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. What only needs a schema shares one server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::{Hanging, command, folder, until_ready};
+
+static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+
+/// Where the shared server is, for sqlx.
+pub fn url() -> &'static str {
+    &SERVER.url
+}
+
+/// The name of a schema that nobody else uses in the shared server.
+pub fn fresh_schema() -> String {
+    format!("test_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A server. Dropping it ends it.
+pub struct Server {
+    hanging: Hanging,
+    url: String,
+    databases: AtomicU32,
+}
+
+impl Server {
+    /// Makes a cluster and starts it.
+    pub fn start() -> Self {
+        let folder = folder("postgres");
+        let made = command(binary("initdb"), &folder)
+            .args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
+            .arg("--pgdata")
+            .arg(folder.join("data"))
+            .stdout(Stdio::null())
+            .output()
+            .expect("initdb runs");
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let kept = folder.display();
+        let url = format!("postgres://postgres@localhost/postgres?host={kept}");
+        let line = format!(
+            "{} -D {kept}/data -k {kept} -c listen_addresses= -c fsync=off -c max_connections=200",
+            binary("postgres").display()
+        );
+        // Its processes go with it, at once.
+        let hanging = Hanging::start(line, "QUIT", folder);
+        let server = Self { hanging, url, databases: AtomicU32::new(0) };
+        server.until_ready();
+        server
+    }
+
+    /// Starts the server again, and waits until it answers.
+    pub fn run(&self) {
+        self.hanging.run();
+        self.until_ready();
+    }
+
+    /// Ends the server at once, as a crash does.
+    pub fn kill(&self) {
+        self.hanging.kill();
+    }
+
+    /// The URL of a new, empty database.
+    pub async fn new_database(&self) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
+        let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
+        connection.execute(create).await.expect("the name is new");
+        self.url.replace("/postgres?", &format!("/{name}?"))
+    }
+
+    fn until_ready(&self) {
+        let folder = &self.hanging.folder;
+        until_ready("PostgreSQL", folder, || {
+            let mut asked = command(binary("pg_isready"), folder);
+            asked.arg("--host").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
+            asked.status().is_ok_and(|status| status.success())
+        });
+    }
+}
+
+/// A program of the newest version that is installed; Debian keeps them out of the path.
+fn binary(name: &str) -> PathBuf {
+    let versions =
+        fs::read_dir("/usr/lib/postgresql").expect("the tests need PostgreSQL: apt-get install postgresql");
+    let programs = versions.filter_map(Result::ok).map(|version| version.path().join("bin").join(name));
+    let newest = programs.filter(|program| Path::new(program).is_file()).max();
+    newest.unwrap_or_else(|| panic!("the tests need {name} of PostgreSQL: apt-get install postgresql"))
+}
