@@ -1,5 +1,7 @@
 //! Whether the sequence is ahead of the rows, as it must be, and what is done when it is not.
 
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use seqsvr_core::Sequencer;
 use tracing::warn;
 
@@ -13,6 +15,9 @@ const PAGE: usize = 1_000;
 const SAMPLE: usize = 100;
 /// Sections that a sample looks at.
 const MOST_SECTIONS: usize = 1_000;
+
+/// Sections whose samples are looked up at the same time; a start waits for all of them.
+const AT_A_TIME: usize = 4;
 
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,40 +38,72 @@ pub async fn newest_rows(
     adjacent: u32,
     look: Look,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
-    let (page, most) = match look {
-        Look::Sample => (SAMPLE, MOST_SECTIONS),
-        Look::All => (PAGE, usize::MAX),
-    };
-    let section_of = |uid: Uid| uid.0 / adjacent.max(1);
-    let (mut after, mut sections, mut rows) = (Uid(0), 0, Vec::new());
-    let mut largest: Option<(Uid, MessageId)> = None;
-    while sections < most {
-        let accounts = directory.accounts(after, page).await?;
-        let Some(section) = accounts.first().map(|account| section_of(account.uid)) else { break };
-        let same = accounts.iter().map(|account| account.uid).filter(|uid| section_of(*uid) == section);
-        let same: Vec<Uid> = same.collect();
-        // In one query: a start waits for it.
-        for (uid, newest) in same.iter().copied().zip(store.latest_ids(&same).await?) {
-            if largest.is_none_or(|(_, known)| newest > known) {
-                largest = Some((uid, newest));
+    match look {
+        Look::Sample => newest_of_samples(store, directory, adjacent.max(1)).await,
+        Look::All => newest_of_all(store, directory, adjacent.max(1)).await,
+    }
+}
+
+async fn newest_of_samples(
+    store: &dyn MessageStore,
+    directory: &dyn Directory,
+    adjacent: u32,
+) -> Result<Vec<(Uid, MessageId)>, TransferError> {
+    let mut samples: Vec<BoxFuture<'_, Result<Option<(Uid, MessageId)>, TransferError>>> = Vec::new();
+    let mut after = Uid(0);
+    while samples.len() < MOST_SECTIONS {
+        let uids = uids_after(directory, after, SAMPLE).await?;
+        let Some(section) = uids.first().map(|uid| uid.0 / adjacent) else { break };
+        let same = uids.into_iter().filter(|uid| uid.0 / adjacent == section).collect();
+        samples.push(largest(store, same).boxed());
+        let Some(last) = last_of(section, adjacent) else { break };
+        after = last;
+    }
+    let largest: Vec<Option<_>> = stream::iter(samples).buffered(AT_A_TIME).try_collect().await?;
+    Ok(largest.into_iter().flatten().collect())
+}
+
+async fn newest_of_all(
+    store: &dyn MessageStore,
+    directory: &dyn Directory,
+    adjacent: u32,
+) -> Result<Vec<(Uid, MessageId)>, TransferError> {
+    let mut rows: Vec<(Uid, MessageId)> = Vec::new();
+    let mut after = Uid(0);
+    loop {
+        let uids = uids_after(directory, after, PAGE).await?;
+        let Some(&last) = uids.last() else { return Ok(rows) };
+        for of_section in uids.chunk_by(|one, next| one.0 / adjacent == next.0 / adjacent) {
+            let Some(found) = largest(store, of_section.to_vec()).await? else { continue };
+            // A section may go on from the page before.
+            match rows.last_mut().filter(|(uid, _)| uid.0 / adjacent == found.0.0 / adjacent) {
+                Some(known) if known.1 < found.1 => *known = found,
+                Some(_) => {}
+                None => rows.push(found),
             }
         }
-        let last = same.last().copied().unwrap_or(after);
-        // The section goes on when the whole page was of it, and all are looked at.
-        let goes_on = look == Look::All
-            && accounts.len() == page
-            && accounts.last().is_some_and(|account| section_of(account.uid) == section);
-        if goes_on {
-            after = last;
-            continue;
-        }
-        sections += 1;
-        rows.extend(largest.take());
-        let end = u64::from(section + 1) * u64::from(adjacent.max(1)) - 1;
-        let Ok(end) = u32::try_from(end) else { break };
-        after = Uid(end);
+        after = last;
     }
-    Ok(rows)
+}
+
+async fn uids_after(directory: &dyn Directory, after: Uid, most: usize) -> Result<Vec<Uid>, TransferError> {
+    let accounts = directory.accounts(after, most).await?;
+    Ok(accounts.into_iter().map(|account| account.uid).collect())
+}
+
+/// The largest of the latest ids of `uids`, in one query, and whose it is.
+async fn largest(
+    store: &dyn MessageStore,
+    uids: Vec<Uid>,
+) -> Result<Option<(Uid, MessageId)>, TransferError> {
+    let latest = store.latest_ids(&uids).await?;
+    Ok(uids.into_iter().zip(latest).max_by_key(|(_, latest)| *latest))
+}
+
+/// The last uid of a section; `None` where the uid space ends before it.
+fn last_of(section: u32, adjacent: u32) -> Option<Uid> {
+    let next = (u64::from(section) + 1) * u64::from(adjacent);
+    u32::try_from(next - 1).ok().map(Uid)
 }
 
 /// Compares the [`newest_rows`] with the sequence, and lets it go on above them where it is behind. Says in how many sections it was.
