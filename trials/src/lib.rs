@@ -12,6 +12,6 @@ pub mod server;
 mod failure;
 mod grpc;
 mod line;
-mod people;
+mod users;
 
 pub use failure::{Failure, Result};

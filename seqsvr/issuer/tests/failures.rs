@@ -1,16 +1,16 @@
 //! What happens while the database is away, one test for each answer that can be configured. The repository is the real one
-//! in memory, behind a door that can be shut.
+//! in memory, which can be made unavailable.
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
-#[path = "support/door.rs"]
-mod door;
+#[path = "support/faulty.rs"]
+mod faulty;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use door::Door;
+use faulty::FaultyRepository;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::Repository;
 use seqsvr_issuer::{IssueError, Journal, Range, SegmentOptions, SegmentStrategy, Strategy, Tag};
@@ -21,7 +21,7 @@ fn tag() -> Tag {
 }
 
 /// Segments of exactly ten numbers; with a journal, two of them ahead.
-async fn open(database: &Arc<Door>, journal: Option<&Path>) -> SegmentStrategy {
+async fn open(database: &Arc<FaultyRepository>, journal: Option<&Path>) -> SegmentStrategy {
     let options = SegmentOptions {
         step: 10,
         step_min: 10,
@@ -37,7 +37,7 @@ async fn open(database: &Arc<Door>, journal: Option<&Path>) -> SegmentStrategy {
 }
 
 /// With the first number taken, and all ranges ahead of it.
-async fn begun(database: &Arc<Door>, journal: &Path) -> SegmentStrategy {
+async fn begun(database: &Arc<FaultyRepository>, journal: &Path) -> SegmentStrategy {
     let strategy = open(database, Some(journal)).await;
     assert_eq!(one(&strategy).await, Ok(1));
     until("two ranges are taken ahead", async || strategy.status().left == Some(29)).await;
@@ -61,7 +61,7 @@ async fn drain(strategy: &SegmentStrategy) -> (Vec<u64>, IssueError) {
 
 #[tokio::test(start_paused = true)]
 async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_clearly() {
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let strategy = open(&database, None).await;
     for expected in 1..=4 {
         assert_eq!(one(&strategy).await, Ok(expected));
@@ -84,7 +84,7 @@ async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_cle
 async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let strategy = begun(&database, &journal).await;
     database.shut(true);
     let (numbers, refusal) = drain(&strategy).await;
@@ -103,7 +103,7 @@ async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
 async fn a_journal_replayed_twice_gives_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let (journal, copy) = (folder.path().join("journal"), folder.path().join("copy"));
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let strategy = begun(&database, &journal).await;
     database.shut(true);
     drain(&strategy).await;
@@ -126,7 +126,7 @@ async fn a_journal_replayed_twice_gives_the_same() {
 async fn a_start_without_the_database_goes_on_with_the_ranges_taken_ahead() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let strategy = begun(&database, &journal).await;
     strategy.shutdown().await;
     drop(strategy);
@@ -144,7 +144,7 @@ async fn a_start_without_the_database_goes_on_with_the_ranges_taken_ahead() {
 async fn everything_down_and_restarted_goes_on_at_the_durable_max_plus_one() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let strategy = begun(&database, &journal).await;
     drop(strategy);
     let max = database.behind.get(&tag()).await.unwrap().unwrap().values.max;
@@ -157,7 +157,7 @@ async fn everything_down_and_restarted_goes_on_at_the_durable_max_plus_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tag_whose_database_is_away_at_the_start_refuses_until_it_is_there() {
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     database.shut(true);
     let strategy = open(&database, None).await;
     assert!(matches!(one(&strategy).await, Err(IssueError::Retryable(_))));
@@ -166,7 +166,7 @@ async fn a_tag_whose_database_is_away_at_the_start_refuses_until_it_is_there() {
 }
 
 /// Numbers at a steady rate, by default settings but for a step that fits it: one every ten seconds, 100 in 1,000 seconds.
-async fn steady(database: &Arc<Door>, numbers: u64) -> SegmentStrategy {
+async fn steady(database: &Arc<FaultyRepository>, numbers: u64) -> SegmentStrategy {
     let options = SegmentOptions { step: 100, ..SegmentOptions::default() };
     let repository = Arc::clone(database) as Arc<dyn Repository>;
     let strategy = SegmentStrategy::new(&tag(), repository, None, options).unwrap();
@@ -182,7 +182,7 @@ async fn steady(database: &Arc<Door>, numbers: u64) -> SegmentStrategy {
 async fn whenever_the_database_goes_away_numbers_last_for_twenty_minutes() {
     // A whole segment and more, after the first few.
     for numbers in (300..420).step_by(8) {
-        let database = Arc::new(Door::default());
+        let database = Arc::new(FaultyRepository::default());
         let strategy = steady(&database, numbers).await;
         database.shut(true);
         let away = tokio::time::Instant::now();
@@ -197,7 +197,7 @@ async fn whenever_the_database_goes_away_numbers_last_for_twenty_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_switch_waits_for_nothing_while_storage_is_slow() {
-    let database = Arc::new(Door::default());
+    let database = Arc::new(FaultyRepository::default());
     let options = SegmentOptions { step: 100, step_min: 100, step_max: 100, ..SegmentOptions::default() };
     let repository = Arc::clone(&database) as Arc<dyn Repository>;
     let strategy = SegmentStrategy::new(&tag(), repository, None, options).unwrap();

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
-#[path = "support/door.rs"]
-mod door;
+#[path = "support/faulty.rs"]
+mod faulty;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use door::Door;
+use faulty::FaultyRepository;
 use seqsvr_issuer::Journal;
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::repository::{MemoryRepository, Repository};
@@ -144,7 +144,7 @@ async fn with_redis_down_and_refuse_calls_are_refused_until_it_is_back() {
 #[tokio::test]
 async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_told_later() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (mut redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let mut options = options(vec![redis.url()]);
     options.segment.ahead = 2;
     let journal = Journal::open(folder.path().join("journal"), Clock::system()).unwrap();

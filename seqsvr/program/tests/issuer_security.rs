@@ -12,7 +12,7 @@ use std::process::Command;
 
 use axum::body::{Body, to_bytes};
 use issuer::{Process, take};
-use tidemark_test_support::servers::papers::{self, Papers};
+use tidemark_test_support::servers::certificates::{self, Certificates};
 use tonic::codegen::{Service, http};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
@@ -24,17 +24,17 @@ fn write(path: PathBuf, text: &str) -> PathBuf {
 }
 
 /// Of the process, and of somebody else.
-fn own_and_foreign(folder: &Path) -> [Papers; 2] {
+fn own_and_foreign(folder: &Path) -> [Certificates; 2] {
     ["own", "foreign"].map(|name| {
         fs::create_dir(folder.join(name)).unwrap();
-        papers::issue(&folder.join(name))
+        certificates::issue(&folder.join(name))
     })
 }
 
-/// A process that shows these papers.
-fn start(folder: &Path, papers: &Papers) -> Process {
+/// A process that shows these certificates.
+fn start(folder: &Path, certificates: &Certificates) -> Process {
     let token = write(folder.join("token"), TOKEN);
-    let Papers { certificate, key, .. } = papers;
+    let Certificates { certificate, key, .. } = certificates;
     let text = format!(
         "listen = \"127.0.0.1:0\"\n[security]\ncertificate = {certificate:?}\nkey = {key:?}\ntoken_file = {token:?}\n\
          [issuer]\ndatabase = \"memory\"\n[issuer.tags.order]\nstart = 100\n"
@@ -42,8 +42,8 @@ fn start(folder: &Path, papers: &Papers) -> Process {
     Process::start(&write(folder.join("issuer.toml"), &text))
 }
 
-async fn connect(process: &Process, papers: &Papers) -> Result<Channel, tonic::transport::Error> {
-    let authority = Certificate::from_pem(fs::read_to_string(&papers.authority).unwrap());
+async fn connect(process: &Process, certificates: &Certificates) -> Result<Channel, tonic::transport::Error> {
+    let authority = Certificate::from_pem(fs::read_to_string(&certificates.authority).unwrap());
     let endpoint = Endpoint::from_shared(format!("https://{}", process.addr)).unwrap();
     endpoint.tls_config(ClientTlsConfig::new().ca_certificate(authority)).unwrap().connect().await
 }

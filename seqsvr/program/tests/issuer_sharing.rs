@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
-#[path = "../../issuer/tests/support/door.rs"]
-mod door;
+#[path = "../../issuer/tests/support/faulty.rs"]
+mod faulty;
 #[path = "support/issuer.rs"]
 mod issuer;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use door::Door;
+use faulty::FaultyRepository;
 use issuer::{Process, take};
 use seqsvr_issuer::repository::{Repository, SqliteRepository};
 use seqsvr_issuer::{IssueError, RedisOptions, RedisStrategy, Strategy, Tag};
@@ -26,11 +26,11 @@ fn order() -> Tag {
 }
 
 /// With the settings that a tag has if nobody configures any.
-async fn open(database: &Arc<Door>, url: &str) -> RedisStrategy {
+async fn open(database: &Arc<FaultyRepository>, url: &str) -> RedisStrategy {
     open_with(database, RedisOptions::new(vec![url.to_owned()])).await
 }
 
-async fn open_with(database: &Arc<Door>, options: RedisOptions) -> RedisStrategy {
+async fn open_with(database: &Arc<FaultyRepository>, options: RedisOptions) -> RedisStrategy {
     let repository = Arc::clone(database) as Arc<dyn Repository>;
     let strategy = RedisStrategy::new(&order(), repository, None, options).unwrap();
     strategy.init().await.unwrap();
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-async fn durable(database: &Door) -> (u64, u64) {
+async fn durable(database: &FaultyRepository) -> (u64, u64) {
     let row = database.behind.get(&order()).await.unwrap().unwrap();
     (row.values.max, row.values.step)
 }
@@ -94,7 +94,7 @@ async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<Line> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_issuers_on_one_tag_share_its_segments() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     database.slow(Duration::from_millis(5));
     let mut issuers = vec![];
     for _ in 0..50 {
@@ -109,7 +109,7 @@ async fn fifty_issuers_on_one_tag_share_its_segments() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn issuers_with_and_without_scripts_share_its_segments() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     database.slow(Duration::from_millis(5));
     redis.command(&["ACL", "SETUSER", "plain", "on", ">secret", "~*", "+@all", "-@scripting"]).await;
     let plain = format!("redis://plain:secret@127.0.0.1:{}", redis.port());
@@ -125,7 +125,7 @@ async fn issuers_with_and_without_scripts_share_its_segments() {
 
 #[tokio::test]
 async fn who_waits_for_a_segment_of_a_process_that_died_brings_it() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let issuer = open(&database, &redis.url()).await;
     redis.command(&["SET", "{issuer:order}:claim", "1", "PX", "100"]).await;
     let begun = Instant::now();
@@ -136,7 +136,7 @@ async fn who_waits_for_a_segment_of_a_process_that_died_brings_it() {
 
 #[tokio::test]
 async fn a_database_slower_than_a_claim_still_serves_all() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let mut issuers = vec![];
     for _ in 0..4 {
         let mut options = RedisOptions::new(vec![redis.url()]);
@@ -151,7 +151,7 @@ async fn a_database_slower_than_a_claim_still_serves_all() {
 
 #[tokio::test]
 async fn a_segment_that_comes_too_late_is_left_out() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let issuer = open(&database, &redis.url()).await;
     assert_eq!(issuer.issue(150).await.unwrap().count(), 150);
     let life = redis.command(&["HGET", "issuer:order", "life"]).await;
@@ -168,7 +168,7 @@ async fn a_segment_that_comes_too_late_is_left_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
-    let (mut redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (mut redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let mut issuers = vec![];
     for _ in 0..8 {
         let mut options = RedisOptions::new(vec![redis.url()]);
@@ -215,7 +215,7 @@ async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
 
 #[tokio::test]
 async fn a_database_that_is_away_is_told_by_each_issuer() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let (a, b) = (open(&database, &redis.url()).await, open(&database, &redis.url()).await);
     database.shut(true);
     for issuer in [&a, &b, &a] {
@@ -229,7 +229,7 @@ async fn a_database_that_is_away_is_told_by_each_issuer() {
 
 #[tokio::test]
 async fn the_status_says_how_long_the_numbers_in_redis_last() {
-    let (redis, database) = (Redis::start(), Arc::new(Door::default()));
+    let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let issuer = open(&database, &redis.url()).await;
     for _ in 0..100 {
         issuer.issue(1).await.unwrap();

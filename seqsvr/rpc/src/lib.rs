@@ -1,12 +1,12 @@
 //! What travels over the wire, and between it and the plain values: the generated messages and services, who may call
 //! whom under which certificates, and how many may be connected. The cores name no type of gRPC.
 
+#[cfg(feature = "serve")]
+pub mod connections;
 mod convert;
 #[cfg(feature = "serve")]
-pub mod door;
+pub mod grpc_server;
 pub mod net;
-#[cfg(feature = "serve")]
-pub mod seats;
 pub mod security;
 pub mod store;
 

@@ -1,4 +1,4 @@
-//! Taking connections: no delay for small packets, and no more than there are seats.
+//! Taking connections: no delay for small packets, and no more than the connection limiter permits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,7 +14,7 @@ use super::limits::ClientNetwork;
 use super::proxy;
 use crate::config::Cidr;
 
-/// What one who finds no seat is told before the connection is closed.
+/// The answer to a caller without a permit, before the connection is closed.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
     connection: close\r\nretry-after: 5\r\ncontent-length: 161\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
@@ -22,10 +22,10 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: applicat
 
 /// Counts open connections, in all and by address. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Seats(Arc<Room>);
+pub(super) struct ConnectionLimiter(Arc<LimiterState>);
 
 #[derive(Debug)]
-struct Room {
+struct LimiterState {
     most: usize,
     most_per_address: usize,
     taken: Mutex<Taken>,
@@ -37,25 +37,25 @@ struct Taken {
     by_address: HashMap<ClientNetwork, usize>,
 }
 
-/// One open connection; dropping it frees the seat.
+/// One open connection; dropping it frees its place.
 #[derive(Debug)]
-pub(super) struct Seat {
-    seats: Seats,
+pub(super) struct ConnectionPermit {
+    limiter: ConnectionLimiter,
     /// Whether it counts among all, and for which address.
     counted: (bool, Option<ClientNetwork>),
 }
 
-impl Seats {
-    pub(super) fn new(most: usize, most_per_address: usize) -> Seats {
-        Seats(Arc::new(Room { most, most_per_address, taken: Mutex::default() }))
+impl ConnectionLimiter {
+    pub(super) fn new(most: usize, most_per_address: usize) -> ConnectionLimiter {
+        ConnectionLimiter(Arc::new(LimiterState { most, most_per_address, taken: Mutex::default() }))
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a new connection; `address` where that tells callers apart. `None` when there is no room.
-    pub(super) fn take(&self, address: Option<IpAddr>) -> Option<Seat> {
+    /// A permit for a new connection; `address` where that tells callers apart. `None` when there is no room.
+    pub(super) fn take(&self, address: Option<IpAddr>) -> Option<ConnectionPermit> {
         let mut taken = self.taken();
         if taken.all >= self.0.most {
             return None;
@@ -63,14 +63,14 @@ impl Seats {
         let network = address.map(ClientNetwork::of);
         taken.count(network, self.0.most_per_address)?;
         taken.all += 1;
-        Some(Seat { seats: self.clone(), counted: (true, network) })
+        Some(ConnectionPermit { limiter: self.clone(), counted: (true, network) })
     }
 
-    /// A seat among those of `address`, for a connection that came through a proxy and is counted among all already.
-    pub(super) fn take_behind_proxy(&self, address: IpAddr) -> Option<Seat> {
+    /// A permit among those of `address`, for a connection that came through a proxy and is counted among all already.
+    pub(super) fn take_behind_proxy(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let network = Some(ClientNetwork::of(address));
         self.taken().count(network, self.0.most_per_address)?;
-        Some(Seat { seats: self.clone(), counted: (false, network) })
+        Some(ConnectionPermit { limiter: self.clone(), counted: (false, network) })
     }
 }
 
@@ -86,9 +86,9 @@ impl Taken {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut taken = self.seats.taken();
+        let mut taken = self.limiter.taken();
         let (among_all, network) = self.counted;
         taken.all -= usize::from(among_all);
         if let Some(Entry::Occupied(mut of_address)) = network.map(|network| taken.by_address.entry(network))
@@ -101,10 +101,10 @@ impl Drop for Seat {
     }
 }
 
-/// A listener that seats its connections.
-pub(super) struct SeatedListener {
+/// A listener that limits its connections.
+pub(super) struct LimitedListener {
     pub(super) tcp: TcpListener,
-    pub(super) seats: Seats,
+    pub(super) limiter: ConnectionLimiter,
     pub(super) trusted: Vec<Cidr>,
     /// How long a connection may be silent before it is given up.
     pub(super) patience: Duration,
@@ -112,9 +112,9 @@ pub(super) struct SeatedListener {
     pub(super) writing: Duration,
 }
 
-impl SeatedListener {
-    /// The next connection that finds a seat.
-    pub(super) async fn accept(&self) -> (Attended<TcpStream, Seat>, SocketAddr) {
+impl LimitedListener {
+    /// The next connection that gets a permit.
+    pub(super) async fn accept(&self) -> (Attended<TcpStream, ConnectionPermit>, SocketAddr) {
         loop {
             let (stream, peer) = match self.tcp.accept().await {
                 Ok(accepted) => accepted,
@@ -127,7 +127,7 @@ impl SeatedListener {
             };
             // A proxy carries many people, so its own address is not counted.
             let address = (!proxy::is_trusted(peer.ip(), &self.trusted)).then(|| peer.ip());
-            let Some(seat) = self.seats.take(address) else {
+            let Some(permit) = self.limiter.take(address) else {
                 let _ = stream.try_write(FULL);
                 continue;
             };
@@ -135,7 +135,7 @@ impl SeatedListener {
                 tracing::debug!(%error, "a connection was gone before it began");
                 continue;
             }
-            let stream = Attended::new(stream, self.patience, seat).writing_within(self.writing);
+            let stream = Attended::new(stream, self.patience, permit).writing_within(self.writing);
             return (stream, peer);
         }
     }
@@ -156,28 +156,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_counted_in_all_and_by_address() {
-        let seats = Seats::new(3, 2);
+    fn permits_are_counted_in_all_and_by_address() {
+        let limiter = ConnectionLimiter::new(3, 2);
         let (one, other) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from([10, 0, 0, 2])));
-        let first = seats.take(one).expect("room");
-        let _second = seats.take(one).expect("room");
-        assert!(seats.take(one).is_none(), "two of one address");
-        let _third = seats.take(other).expect("room");
-        assert!(seats.take(other).is_none(), "three in all");
+        let first = limiter.take(one).expect("room");
+        let _second = limiter.take(one).expect("room");
+        assert!(limiter.take(one).is_none(), "two of one address");
+        let _third = limiter.take(other).expect("room");
+        assert!(limiter.take(other).is_none(), "three in all");
         drop(first);
-        assert!(seats.take(one).is_some());
+        assert!(limiter.take(one).is_some());
     }
 
     #[test]
     fn people_behind_a_proxy_are_counted_by_their_own_address() {
-        let seats = Seats::new(10, 1);
-        let _proxy = [seats.take(None).expect("room"), seats.take(None).expect("room")];
+        let limiter = ConnectionLimiter::new(10, 1);
+        let _proxy = [limiter.take(None).expect("room"), limiter.take(None).expect("room")];
         let address = IpAddr::from([198, 51, 100, 1]);
-        let held = seats.take_behind_proxy(address).expect("room");
-        assert!(seats.take_behind_proxy(address).is_none());
+        let held = limiter.take_behind_proxy(address).expect("room");
+        assert!(limiter.take_behind_proxy(address).is_none());
         drop(held);
-        assert!(seats.take_behind_proxy(address).is_some());
-        assert!(seats.taken().by_address.is_empty());
+        assert!(limiter.take_behind_proxy(address).is_some());
+        assert!(limiter.taken().by_address.is_empty());
     }
 
     #[test]

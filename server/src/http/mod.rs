@@ -46,7 +46,7 @@ pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use budget::Budget;
 use error::Problem;
-use listen::{SeatedListener, Seats};
+use listen::{ConnectionLimiter, LimitedListener};
 use openapi::Docs;
 use state::{AppState, HttpState, Settings, Sockets};
 
@@ -138,14 +138,14 @@ fn router(state: HttpState) -> Router {
 
 /// The HTTP side of the server, ready to serve.
 pub struct Server {
-    listener: SeatedListener,
+    listener: LimitedListener,
     router: Router,
     /// How long the head of a request may take.
     head: Duration,
     sockets: TaskTracker,
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
-    metrics: Option<(SeatedListener, Router)>,
+    metrics: Option<(LimitedListener, Router)>,
 }
 
 /// Connections to the address of the metrics.
@@ -165,7 +165,8 @@ impl Server {
     ) -> Server {
         let Dependencies { new_request_id, readiness } = dependencies;
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
-        let seats = Seats::new(config.limits.connections, config.limits.connections_per_address);
+        let limiter =
+            ConnectionLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -179,10 +180,10 @@ impl Server {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
-            password_places: Seats::new(usize::MAX, config.accounts.password_waiting_per_address),
+            password_places: ConnectionLimiter::new(usize::MAX, config.accounts.password_waiting_per_address),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
-            sockets: Sockets { seats: seats.clone(), stopping: stopping.clone(), open: open.clone() },
+            sockets: Sockets { limiter: limiter.clone(), stopping: stopping.clone(), open: open.clone() },
             clock,
             readiness,
             docs: Arc::new(Docs::new(&config.limits)),
@@ -191,11 +192,11 @@ impl Server {
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let writing = Duration::from_secs(config.server.write_seconds.into());
-        let listener = SeatedListener { tcp, seats, trusted, patience, writing };
+        let listener = LimitedListener { tcp, limiter, trusted, patience, writing };
         let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
-            let seats = Seats::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
-            let listener = SeatedListener { tcp, seats, trusted: Vec::new(), patience, writing };
+            let limiter = ConnectionLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
+            let listener = LimitedListener { tcp, limiter, trusted: Vec::new(), patience, writing };
             (listener, metrics_router)
         });
         Server { listener, router: router(state), head, sockets: open, stopping, metrics }

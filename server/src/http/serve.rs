@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use super::heads::{Phase, Unhurried};
-use super::listen::{Peer, SeatedListener};
+use super::listen::{LimitedListener, Peer};
 
 /// Bytes that one connection reads ahead, and so the longest head of a request; without a limit of ours it is 400 KiB.
 const MOST_BUFFERED: usize = 32 << 10;
@@ -27,7 +27,7 @@ const MOST_BUFFERED: usize = 32 << 10;
 /// Serves `router` until `stopping`, then finishes the requests that are under way. A head that is not there after `head`, counted
 /// from the opening or from the last answer, ends its connection.
 pub(super) async fn serve(
-    listener: SeatedListener,
+    listener: LimitedListener,
     router: Router,
     head: Duration,
     stopping: CancellationToken,
@@ -96,7 +96,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::timeout;
 
-    use super::super::listen::Seats;
+    use super::super::listen::ConnectionLimiter;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -105,9 +105,9 @@ mod tests {
     async fn start(head: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = tcp.local_addr().expect("bound");
-        let seats = Seats::new(10, 10);
+        let limiter = ConnectionLimiter::new(10, 10);
         let listener =
-            SeatedListener { tcp, seats, trusted: Vec::new(), patience: PATIENCE, writing: PATIENCE };
+            LimitedListener { tcp, limiter, trusted: Vec::new(), patience: PATIENCE, writing: PATIENCE };
         let router = Router::new().route("/", get(async || "hello"));
         let stopping = CancellationToken::new();
         (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))

@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::budget::Budget;
 use super::limits::Rates;
-use super::listen::Seats;
+use super::listen::ConnectionLimiter;
 use super::openapi::Docs;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
@@ -78,7 +78,7 @@ impl Settings {
 /// The sockets of the process and how they end.
 #[derive(Clone)]
 pub(super) struct Sockets {
-    pub(super) seats: Seats,
+    pub(super) limiter: ConnectionLimiter,
     /// Fires when the process is to stop.
     pub(super) stopping: CancellationToken,
     /// Counts the open ones, so that a stop can wait for them.
@@ -117,7 +117,7 @@ pub(super) struct AppState {
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
     /// Places in the line in which passwords wait to be hashed, counted by address.
-    pub(super) password_places: Seats,
+    pub(super) password_places: ConnectionLimiter,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,

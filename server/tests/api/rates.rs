@@ -1,4 +1,4 @@
-//! Rates and seats: one who asks for too much is told so, and nobody else notices.
+//! Rates and connection permits: one who asks for too much is told so, and nobody else notices.
 
 use serde_json::json;
 
@@ -104,7 +104,7 @@ async fn one_address_holds_only_so_many_connections() {
     };
     let mut held = Vec::new();
     for _ in 0..4 {
-        held.push(dial("198.51.100.1").await.expect("a seat"));
+        held.push(dial("198.51.100.1").await.expect("a permit"));
     }
     assert_eq!(dial("198.51.100.1").await.err(), Some(503));
     dial("198.51.100.2").await.expect("another address");

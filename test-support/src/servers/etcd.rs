@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ports::free_port;
 
-use super::papers::{self, Papers};
+use super::certificates::{self, Certificates};
 use super::{Hanging, folder, until_ready};
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
@@ -17,7 +17,7 @@ static PREFIXES: AtomicU32 = AtomicU32::new(0);
 struct Cluster {
     endpoints: Vec<String>,
     tls_endpoints: Vec<String>,
-    papers: Papers,
+    certificates: Certificates,
     _members: Vec<Hanging>,
 }
 
@@ -27,8 +27,8 @@ pub fn endpoints() -> Vec<String> {
 }
 
 /// Where the members speak TLS, and what they expect to be shown.
-pub fn tls() -> (Vec<String>, &'static Papers) {
-    (CLUSTER.tls_endpoints.clone(), &CLUSTER.papers)
+pub fn tls() -> (Vec<String>, &'static Certificates) {
+    (CLUSTER.tls_endpoints.clone(), &CLUSTER.certificates)
 }
 
 /// A prefix of keys that nobody else uses.
@@ -44,8 +44,8 @@ impl Cluster {
         let (endpoints, tls_endpoints, peers) = (urls("http"), urls("https"), urls("http"));
         let folders = endpoints.iter().map(|_| folder("etcd")).collect::<Vec<_>>();
         // Goes with the first member's data.
-        let papers = papers::issue(&folders[0]);
-        let Papers { authority, certificate, key } = &papers;
+        let certificates = certificates::issue(&folders[0]);
+        let Certificates { authority, certificate, key } = &certificates;
         let members = peers.iter().enumerate().map(|(index, peer)| format!("m{index}={peer}"));
         let members = members.collect::<Vec<_>>().join(",");
         let start = |index: usize| {
@@ -65,7 +65,7 @@ impl Cluster {
         for (client, folder) in endpoints.iter().zip(&folders) {
             until_ready("etcd", folder, || is_healthy(client));
         }
-        Self { endpoints, tls_endpoints, papers, _members }
+        Self { endpoints, tls_endpoints, certificates, _members }
     }
 }
 

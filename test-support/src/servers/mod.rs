@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+pub mod certificates;
 pub mod etcd;
-pub mod papers;
 pub mod postgres;
 pub mod redis;
 

@@ -1,4 +1,4 @@
-//! A trial: people under load, a server that ends again and again at seeded moments, and the comparison afterwards.
+//! A trial: users under load, a server that ends again and again at seeded moments, and the comparison afterwards.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -18,9 +18,9 @@ use super::Fault;
 use super::check::{Acknowledged, Members, broken_promises};
 use super::person::Person;
 use crate::server::Server;
-use crate::{Failure, Result, people};
+use crate::{Failure, Result, users};
 
-const PEOPLE: usize = 8;
+const USERS: usize = 8;
 const GROUPS: usize = 2;
 /// Out of eight, so that the groups overlap and somebody is in neither.
 const MEMBERS: usize = 5;
@@ -32,7 +32,7 @@ pub struct Trial {
     pub fault: Fault,
     /// Decides the moments, and who writes to whom.
     pub seed: u64,
-    /// How long people write.
+    /// How long users write.
     pub length: Duration,
     /// Where progress is shown; [`ProgressBar::hidden`] where nobody looks.
     pub bar: ProgressBar,
@@ -65,20 +65,20 @@ impl Trial {
         let mut random = StdRng::seed_from_u64(self.seed);
         let server = start(0, binary, data, &mut random).await?;
         let http = server.http()?;
-        let accounts = people::sign_up(&http, "person", PEOPLE).await?;
+        let accounts = users::sign_up(&http, "person", USERS).await?;
         let groups = make_groups(&http, &accounts).await?;
         let (stop, stopped) = watch::channel(false);
         let count = Arc::new(AtomicUsize::new(0));
-        let mut people = Vec::new();
+        let mut users = Vec::new();
         for account in &accounts {
             let to = recipients(account.uid, &accounts, &groups);
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            people.push(Person::begin(&http, account, to, random.random(), stopped, count));
+            users.push(Person::begin(&http, account, to, random.random(), stopped, count));
         }
         let (server, faults) = self.break_it(server, binary, data, &mut random, &count).await?;
         stop.send_replace(true);
         self.bar.set_message("waiting until everything has arrived");
-        let rows = compare(people, &groups).await?;
+        let rows = compare(users, &groups).await?;
         let ended = server.stop().await?;
         if !ended.success() {
             return Err(Failure::new(format!("asked to stop, the server ended with {ended}")));
@@ -142,19 +142,19 @@ fn recipients(uid: u32, accounts: &[Account], groups: &Members) -> Vec<Recipient
         groups.iter().filter(|(_, members)| members.contains(&uid)).map(|(gid, _)| *gid).collect();
     // A map has no order of its own, and the seed must lead to the same choices.
     own.sort_unstable();
-    // About as many to groups as to people: they are where most can go wrong.
+    // About as many to groups as to users: they are where most can go wrong.
     let groups = own.iter().cycle().copied().map(Recipient::Group).take(own.len() * 4);
     accounts.iter().map(|account| Recipient::User(account.uid)).chain(groups).collect()
 }
 
 /// Waits until everything has arrived, and compares it; answers how many rows that were.
-async fn compare(mut people: Vec<Person>, groups: &Members) -> Result<usize> {
+async fn compare(mut users: Vec<Person>, groups: &Members) -> Result<usize> {
     let mut acknowledged: Vec<Vec<Acknowledged>> = Vec::new();
-    for person in &mut people {
+    for person in &mut users {
         acknowledged.push(person.settle().await?);
     }
     let mut expected: HashMap<u32, usize> = HashMap::new();
-    for (person, messages) in people.iter().zip(&acknowledged) {
+    for (person, messages) in users.iter().zip(&acknowledged) {
         for message in messages {
             let everybody: HashSet<u32> = message.everybody(person.uid, groups);
             for uid in everybody {
@@ -162,11 +162,11 @@ async fn compare(mut people: Vec<Person>, groups: &Members) -> Result<usize> {
             }
         }
     }
-    for person in &people {
+    for person in &users {
         person.wait_for(expected.get(&person.uid).copied().unwrap_or_default()).await?;
     }
     let mut records = Vec::new();
-    for (person, messages) in people.into_iter().zip(acknowledged) {
+    for (person, messages) in users.into_iter().zip(acknowledged) {
         records.push(person.record(messages).await?);
     }
     let broken = broken_promises(&records, groups);

@@ -1,6 +1,6 @@
 //! `chaos`: faults on purpose, against the real process, and whether the promises hold.
 //!
-//! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. People write to each
+//! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. Users write to each
 //! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
 //! saw and everything that is stored must agree (`check`). The sequence cluster has a trial of its own (`cluster`).
 

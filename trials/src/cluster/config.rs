@@ -12,7 +12,7 @@ use tidemark_test_support::ports::free_port;
 use super::etcd::EtcdMember;
 use super::links::Link;
 use super::member::{Member, Role};
-use super::shape::{Keeper, Papers, Shape, Timing};
+use super::shape::{Certificates, Keeper, Shape, Timing};
 use crate::Result;
 
 const CLUSTER: &str = "trial";
@@ -162,8 +162,8 @@ impl<'a> Writer<'a> {
                 probe_patience.as_millis()
             );
             text += &self.shape.policy.of_arbiters();
-            if let Some(papers) = &self.shape.papers {
-                text += &(self.to_listen() + &papers.of_operators());
+            if let Some(certificates) = &self.shape.certificates {
+                text += &(self.to_listen() + &certificates.of_operators());
             }
             text +=
                 &(self.to_call("call") + &self.keeper("stores", &wires.lay_all(name, &set.stores)?) + &known);
@@ -175,8 +175,8 @@ impl<'a> Writer<'a> {
     /// The file that clients find the Sets by.
     fn client(&self, allocators: &[Place]) -> Result<PathBuf> {
         let mut text = String::new();
-        if let Some(papers) = &self.shape.papers {
-            text += &(self.to_call("security") + &papers.of_operators());
+        if let Some(certificates) = &self.shape.certificates {
+            text += &(self.to_call("security") + &certificates.of_operators());
         }
         let policy = self.shape.policy.of_clients();
         for set in &self.sets {
@@ -204,16 +204,16 @@ impl<'a> Writer<'a> {
     }
 
     fn to_listen(&self) -> String {
-        self.shape.papers.as_ref().map(Papers::to_listen).unwrap_or_default()
+        self.shape.certificates.as_ref().map(Certificates::to_listen).unwrap_or_default()
     }
 
     fn to_call(&self, section: &str) -> String {
-        let keys = self.shape.papers.as_ref().map(Papers::to_call);
+        let keys = self.shape.certificates.as_ref().map(Certificates::to_call);
         keys.map(|keys| format!("\n[{section}]\n{keys}")).unwrap_or_default()
     }
 
     fn url(&self, addr: &str) -> String {
-        let scheme = if self.shape.papers.is_some() { "https" } else { "http" };
+        let scheme = if self.shape.certificates.is_some() { "https" } else { "http" };
         format!("{scheme}://{addr}")
     }
 

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 pub use etcd::is_installed as has_etcd;
 pub use links::{Flow, Link};
 pub use member::{Member, Role};
-pub use shape::{Keeper, Papers, Policy, Shape, Timing};
+pub use shape::{Certificates, Keeper, Policy, Shape, Timing};
 
 use crate::{Failure, Result};
 

@@ -25,7 +25,7 @@ pub struct Shape {
     /// Who gets what, and who stands by.
     pub policy: Policy,
     /// Certificates and tokens of all processes and clients; without, everything is open and plain.
-    pub papers: Option<Papers>,
+    pub certificates: Option<Certificates>,
 }
 
 impl Shape {
@@ -40,7 +40,7 @@ impl Shape {
             timing: Timing::default(),
             sets: vec![(0, 0..=u32::MAX)],
             policy: Policy::default(),
-            papers: None,
+            certificates: None,
         }
     }
 }
@@ -120,7 +120,7 @@ impl Policy {
 
 /// Files with certificates and tokens.
 #[derive(Clone, Debug)]
-pub struct Papers {
+pub struct Certificates {
     /// Who signed the certificate: PEM.
     pub authority: PathBuf,
     /// What every process shows: PEM.
@@ -133,16 +133,16 @@ pub struct Papers {
     pub admin_token: PathBuf,
 }
 
-impl Papers {
+impl Certificates {
     /// The keys of a process that is called.
     pub(super) fn to_listen(&self) -> String {
-        let Papers { certificate, key, token, .. } = self;
+        let Certificates { certificate, key, token, .. } = self;
         format!("\n[security]\ncertificate = {certificate:?}\nkey = {key:?}\ntoken_file = {token:?}\n")
     }
 
     /// The keys of a caller.
     pub(super) fn to_call(&self) -> String {
-        let Papers { authority, token, .. } = self;
+        let Certificates { authority, token, .. } = self;
         format!("authority = {authority:?}\ntoken_file = {token:?}\n")
     }
 

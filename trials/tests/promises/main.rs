@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod certificates;
 mod chat;
 mod load;
 mod operations;
-mod papers;
 mod refusals;
 mod replacement;
 mod security;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use futures_util::future::join_all;
 use seqsvr_core::Uid;
-use tidemark_trials::cluster::{Cluster, Papers, Shape};
+use tidemark_trials::cluster::{Certificates, Cluster, Shape};
 
-use crate::papers;
+use crate::certificates;
 use crate::support::{Changes, Running, altered, assert_says, program, refusal, seqsvr, shape};
 
 /// A line of a configuration.
@@ -17,9 +17,9 @@ fn key(name: &str, path: &Path) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_tls_and_tokens_everybody_works_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let papers = papers::issue(&folder.path().join("papers"));
-    let foreign = papers::issue(&folder.path().join("foreign"));
-    let shape = Shape { papers: Some(papers.clone()), ..shape(2, 2) };
+    let certificates = certificates::issue(&folder.path().join("own"));
+    let foreign = certificates::issue(&folder.path().join("foreign"));
+    let shape = Shape { certificates: Some(certificates.clone()), ..shape(2, 2) };
     let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape).await.unwrap();
     let config = cluster.client_config().to_owned();
     let config = config.as_path();
@@ -29,18 +29,19 @@ async fn with_tls_and_tokens_everybody_works_and_nobody_else() {
     let number: u64 = said.out.trim().parse().unwrap_or_else(|_| panic!("no number: {said:?}"));
     assert!(number > library.last);
 
-    callers_are_told_what_they_lack(config, &papers, &foreign).await;
-    operators_are_told_what_they_lack(config, &papers).await;
+    callers_are_told_what_they_lack(config, &certificates, &foreign).await;
+    operators_are_told_what_they_lack(config, &certificates).await;
     let drained = seqsvr(&["drain", "alloc1"], config).await;
     assert_eq!(drained.code, Some(0), "with the operators' token: {drained:?}");
-    roles_say_what_they_lack(&mut cluster, folder.path(), &papers, &foreign).await;
+    roles_say_what_they_lack(&mut cluster, folder.path(), &certificates, &foreign).await;
     cluster.stop().await.unwrap();
 }
 
-async fn callers_are_told_what_they_lack(config: &Path, papers: &Papers, foreign: &Papers) {
+async fn callers_are_told_what_they_lack(config: &Path, certificates: &Certificates, foreign: &Certificates) {
     let text = std::fs::read_to_string(config).unwrap();
     let security = text.split("\n[[sets]]").next().unwrap();
-    let (token, authority) = (key("token_file", &papers.token), key("authority", &papers.authority));
+    let (token, authority) =
+        (key("token_file", &certificates.token), key("authority", &certificates.authority));
     let strange = (key("token_file", &foreign.token), key("authority", &foreign.authority));
     let callers: [(&str, Changes<'_>, &str); 4] = [
         ("wrong-token", &[(&token, &strange.0)], "the token is wrong; see token_file"),
@@ -60,9 +61,9 @@ async fn callers_are_told_what_they_lack(config: &Path, papers: &Papers, foreign
     .await;
 }
 
-async fn operators_are_told_what_they_lack(config: &Path, papers: &Papers) {
-    let admin = key("admin_token_file", &papers.admin_token);
-    let normal = key("admin_token_file", &papers.token);
+async fn operators_are_told_what_they_lack(config: &Path, certificates: &Certificates) {
+    let admin = key("admin_token_file", &certificates.admin_token);
+    let normal = key("admin_token_file", &certificates.token);
     let callers = [
         ("normal-token", normal.as_str(), "the token is wrong; see admin_token_file"),
         ("no-admin-token", "", "a token is needed; set admin_token_file"),
@@ -76,17 +77,26 @@ async fn operators_are_told_what_they_lack(config: &Path, papers: &Papers) {
 }
 
 /// An AllocSvr and an arbiter that the stores do not serve, and an arbiter that the AllocSvrs do not answer.
-async fn roles_say_what_they_lack(cluster: &mut Cluster, folder: &Path, papers: &Papers, foreign: &Papers) {
-    let to_call = |papers: &Papers| key("authority", &papers.authority) + &key("token_file", &papers.token);
-    let strange = Papers { token: foreign.token.clone(), ..papers.clone() };
+async fn roles_say_what_they_lack(
+    cluster: &mut Cluster,
+    folder: &Path,
+    certificates: &Certificates,
+    foreign: &Certificates,
+) {
+    let to_call = |certificates: &Certificates| {
+        key("authority", &certificates.authority) + &key("token_file", &certificates.token)
+    };
+    let strange = Certificates { token: foreign.token.clone(), ..certificates.clone() };
     // Of a process that runs, with a wrong token in one section.
     let stranger = |role: &str, section: &str| {
         let own = folder.join(format!("{role}1.toml"));
         let text = std::fs::read_to_string(&own).unwrap();
         let places =
             text.lines().filter(|line| line.contains("listen = ") || line.starts_with("directory = "));
-        let (right, wrong) =
-            (format!("[{section}]\n{}", to_call(papers)), format!("[{section}]\n{}", to_call(&strange)));
+        let (right, wrong) = (
+            format!("[{section}]\n{}", to_call(certificates)),
+            format!("[{section}]\n{}", to_call(&strange)),
+        );
         let elsewhere = format!("directory = {:?}", folder.join("elsewhere"));
         let mut changes = vec![(right.as_str(), wrong.as_str())];
         for place in places {
@@ -106,7 +116,7 @@ async fn roles_say_what_they_lack(cluster: &mut Cluster, folder: &Path, papers: 
 #[tokio::test]
 async fn beyond_loopback_no_role_starts_without_tls_and_tokens() {
     let folder = tempfile::tempdir().unwrap();
-    let papers = papers::issue(&folder.path().join("papers"));
+    let certificates = certificates::issue(&folder.path().join("own"));
     // Not a port that could be listened on: what is refused must be refused before.
     let stores = "stores = { replicas = [\"http://127.0.0.1:1\"] }";
     let roles = [
@@ -122,11 +132,11 @@ async fn beyond_loopback_no_role_starts_without_tls_and_tokens() {
             ),
         ),
     ];
-    let pair = key("certificate", &papers.certificate) + &key("key", &papers.key);
-    let token = key("token_file", &papers.token);
-    let half = key("certificate", &papers.certificate) + &token;
+    let pair = key("certificate", &certificates.certificate) + &key("key", &certificates.key);
+    let token = key("token_file", &certificates.token);
+    let half = key("certificate", &certificates.certificate) + &token;
     let (both, missing) = (format!("{pair}{token}"), "set certificate, key and token_file");
-    let broken = key("certificate", &papers.certificate) + &key("key", &papers.token) + &token;
+    let broken = key("certificate", &certificates.certificate) + &key("key", &certificates.token) + &token;
     for (role, keys) in &roles {
         let mut lacking = vec![
             ("", missing),

@@ -27,8 +27,8 @@ use seqsvr_core::ids::{Epoch, SectionId, Uid};
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
 use seqsvr_core::store::tables::TableStore as _;
 use seqsvr_core::store::{Ceiling, Claimed, Layout, Memory, Owner, RaiseError, SectionStore, StoreError};
-use seqsvr_rpc::door::Door;
-use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::connections::ConnectionsConfig;
+use seqsvr_rpc::grpc_server::GrpcServer;
 use seqsvr_rpc::security::{Listen, ListenConfig};
 use seqsvr_rpc::v1::sequence_server::SequenceServer;
 
@@ -130,15 +130,15 @@ impl World {
             let listen = Listen::load(&ListenConfig::default(), addr, false).expect("loopback needs nothing");
             loop {
                 // One that was there before may not be gone quite.
-                if let Ok(door) = Door::open(addr, &listen, ConnectionsConfig::default()).await {
-                    return door.with(SequenceServer::new(desk));
+                if let Ok(server) = GrpcServer::open(addr, &listen, ConnectionsConfig::default()).await {
+                    return server.with(SequenceServer::new(desk));
                 }
                 tokio::task::yield_now().await;
             }
         });
-        let door = timeout(PATIENCE, bound).await.expect("in time").expect("no panic");
-        let addr = format!("http://{}", door.address().expect("bound"));
-        runtime.spawn(door.serve(stop));
+        let server = timeout(PATIENCE, bound).await.expect("in time").expect("no panic");
+        let addr = format!("http://{}", server.address().expect("bound"));
+        runtime.spawn(server.serve(stop));
         runtime.spawn(shell.run(CancellationToken::new()));
         Process { name, incarnation, addr, hall, runtime: Some(runtime), silence: None, _folder: folder }
     }

@@ -16,7 +16,7 @@ use seqsvr_core::clock;
 use seqsvr_core::config::Options;
 use seqsvr_core::error::OpenError;
 use seqsvr_core::flaws::Flaws;
-use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::ListenConfig;
 
 /// The file of `seqsvr alloc --config`.

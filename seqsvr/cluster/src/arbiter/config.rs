@@ -13,7 +13,7 @@ use super::plan::{Balance, Policy};
 use super::reign::{NODES, check_node};
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Order, TableError};
-use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
 
 /// The file of `seqsvr arbiter --config`.

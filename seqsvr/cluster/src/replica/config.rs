@@ -12,7 +12,7 @@ use super::writer::Limits;
 use crate::store::config::LONGEST_PATIENCE;
 use crate::store::quorum::rounds::settled;
 use seqsvr_core::store::Layout;
-use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
 
 /// The configuration file of `seqsvr store`.

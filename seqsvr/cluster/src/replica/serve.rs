@@ -20,8 +20,8 @@ use super::service::Service;
 use super::state::State;
 use super::writer::Writer;
 use seqsvr_core::store::message::Copy;
-use seqsvr_rpc::door::{Door, bind, serve_metrics};
-use seqsvr_rpc::seats::ConnectionsError;
+use seqsvr_rpc::connections::ConnectionsError;
+use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Listen, SecurityError};
 use seqsvr_rpc::store::{LARGEST_ANSWER, LARGEST_QUESTION};
 use seqsvr_rpc::v1::store_server::StoreServer;
@@ -71,7 +71,7 @@ pub enum ServeError {
 pub struct Replica {
     config: StoreConfig,
     listen: Listen,
-    door: Door,
+    server: GrpcServer,
     /// Where metrics are served.
     page: Option<TcpListener>,
     state: State,
@@ -112,13 +112,13 @@ impl Replica {
                 directory.rejoined(copy, id)?
             }
         };
-        let door =
-            Door::open(config.listen, &listen, config.connections).await.map_err(ServeError::Server)?;
+        let server =
+            GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ServeError::Server)?;
         let page = match config.metrics_listen {
             Some(listen) => Some(bind(listen).await.map_err(ServeError::Server)?),
             None => None,
         };
-        Ok(Self { config, listen, door, page, state, files })
+        Ok(Self { config, listen, server, page, state, files })
     }
 
     /// Where callers reach it: `http://host:port` or `https://host:port`.
@@ -127,7 +127,7 @@ impl Replica {
     ///
     /// [`ServeError::Server`].
     pub fn address(&self) -> Result<String, ServeError> {
-        let addr = self.door.address().map_err(ServeError::Server)?;
+        let addr = self.server.address().map_err(ServeError::Server)?;
         Ok(format!("{}://{addr}", self.listen.scheme()))
     }
 
@@ -137,7 +137,7 @@ impl Replica {
     ///
     /// [`ServeError::Files`] when the storage failed: nothing was answered since. [`ServeError::Server`].
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
-        let Self { config, listen, door, page, state, files } = self;
+        let Self { config, listen, server, page, state, files } = self;
         let identity = Arc::new(config.identity());
         let stop = CancellationToken::new();
         let metrics = Metrics::new();
@@ -149,9 +149,9 @@ impl Replica {
         })
         .max_decoding_message_size(LARGEST_QUESTION)
         .max_encoding_message_size(LARGEST_ANSWER);
-        let (health, seats) = (door.health(), door.seats());
+        let (health, limiter) = (server.health(), server.limiter());
         health.set_serving::<StoreServer<Service>>().await;
-        let door = door.with(InterceptedService::new(store, listen.guard()));
+        let server = server.with(InterceptedService::new(store, listen.guard()));
         tracing::info!("{identity} serves");
         let halt = async {
             tokio::select! {
@@ -164,7 +164,7 @@ impl Replica {
         };
         let served = async {
             let served = tokio::select! {
-                served = door.serve(stop.clone()) => served,
+                served = server.serve(stop.clone()) => served,
                 () = late(&stop) => Ok(()),
             };
             stop.cancel();
@@ -172,7 +172,7 @@ impl Replica {
         };
         let shown = async {
             let Some(page) = page else { return Ok(()) };
-            serve_metrics(page, seats, move || metrics.text(), stop.clone()).await
+            serve_metrics(page, limiter, move || metrics.text(), stop.clone()).await
         };
         let (served, shown, ()) = tokio::join!(served, shown, halt);
         writer.stop().await?;
@@ -200,11 +200,12 @@ async fn wait_for(peers: &Peers, config: &StoreConfig, listen: &Listen) -> Resul
     let stop = CancellationToken::new();
     let service =
         Service { identity: Arc::new(config.identity()), section_size: config.section_size, asker: None };
-    let door = Door::open(config.listen, listen, config.connections).await.map_err(ServeError::Server)?;
-    let door = door.with(InterceptedService::new(StoreServer::new(service), listen.guard()));
+    let server =
+        GrpcServer::open(config.listen, listen, config.connections).await.map_err(ServeError::Server)?;
+    let server = server.with(InterceptedService::new(StoreServer::new(service), listen.guard()));
     let serving = async {
         tokio::select! {
-            served = door.serve(stop.clone()) => served,
+            served = server.serve(stop.clone()) => served,
             () = late(&stop) => Ok(()),
         }
     };

@@ -185,19 +185,20 @@ mod tests {
         let half = "endpoints = [\"http://127.0.0.1:1\"]\nkey = \"key.pem\"";
         assert!(refusal(half).contains("set both certificate and key"));
         let folder = tempfile::tempdir().unwrap();
-        let papers = tidemark_test_support::servers::papers::issue(folder.path());
+        let certificates = tidemark_test_support::servers::certificates::issue(folder.path());
         let refusal_with = |scheme: &str, authority: &Path, key: Option<&Path>| {
             let shown = key
-                .map(|key| format!("certificate = {:?}\nkey = {key:?}", papers.certificate))
+                .map(|key| format!("certificate = {:?}\nkey = {key:?}", certificates.certificate))
                 .unwrap_or_default();
             refusal(&format!("endpoints = [\"{scheme}://127.0.0.1:1\"]\nauthority = {authority:?}\n{shown}"))
         };
         assert!(
-            refusal_with("http", &papers.authority, None).contains("write https://, or leave out authority")
+            refusal_with("http", &certificates.authority, None)
+                .contains("write https://, or leave out authority")
         );
-        let wrong = refusal_with("https", &papers.authority, Some(&papers.authority));
+        let wrong = refusal_with("https", &certificates.authority, Some(&certificates.authority));
         assert!(wrong.contains("the certificates cannot be used"), "{wrong}");
-        let shown = format!("certificate = {:?}\nkey = {:?}", papers.certificate, papers.key);
+        let shown = format!("certificate = {:?}\nkey = {:?}", certificates.certificate, certificates.key);
         let unused = refusal(&format!("endpoints = [\"http://127.0.0.1:1\"]\n{shown}"));
         assert!(unused.contains("set authority"), "{unused}");
         let nowhere = "endpoints = [\"https://127.0.0.1:1\"]\nauthority = \"/nowhere/ca.pem\"";

@@ -13,7 +13,7 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Interceptor;
 
 use crate::{IssueError, Issuer, NextError, TagInfo};
-use seqsvr_rpc::door::problem;
+use seqsvr_rpc::grpc_server::problem;
 use seqsvr_rpc::security::Guard;
 
 /// The pages, for callers with the token; and two for who watches over processes, which has none and learns no names.

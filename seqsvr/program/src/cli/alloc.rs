@@ -21,7 +21,7 @@ use seqsvr_cluster::alloc::probed::Pulse;
 use seqsvr_cluster::alloc::record::DataDir;
 use seqsvr_cluster::alloc::sequence::Desk;
 use seqsvr_cluster::alloc::shell::Shell;
-use seqsvr_rpc::door::{Door, bind, serve_metrics};
+use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::Listen;
 use seqsvr_rpc::v1::allocator_server::AllocatorServer;
 use seqsvr_rpc::v1::sequence_server::SequenceServer;
@@ -58,22 +58,22 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let desk = SequenceServer::new(Desk::new(halls.clone(), limits, stop.clone()))
         .max_decoding_message_size(config.limits.message_bytes);
     let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
-    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
-    let door = door.with(InterceptedService::new(desk, listen.guard()));
-    let door = door.with(InterceptedService::new(pulse, listen.guard()));
+    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server = server.with(InterceptedService::new(desk, listen.guard()));
+    let server = server.with(InterceptedService::new(pulse, listen.guard()));
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
     };
 
     let mut signals = Signals::listen()?;
-    println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
-    let (health, seats) = (door.health(), door.seats());
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    let (health, limiter) = (server.health(), server.limiter());
     let halls: Arc<[_]> = halls.into();
     let shown_health = show_health(health, Arc::clone(&halls), leave.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
-        serve_metrics(listener, seats, move || page::render(&halls), stop.clone()).await
+        serve_metrics(listener, limiter, move || page::render(&halls), stop.clone()).await
     };
     let serve = async {
         let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;
@@ -87,13 +87,13 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
         }
         leave.cancel();
     };
-    let door = async {
-        let served = door.serve(stop.clone()).await;
+    let server = async {
+        let served = server.serve(stop.clone()).await;
         leave.cancel();
         stop.cancel();
         served
     };
-    let (served, shown, (), (), ()) = tokio::join!(door, page, serve, halt, shown_health);
+    let (served, shown, (), (), ()) = tokio::join!(server, page, serve, halt, shown_health);
     drop(directory);
     served.and(shown).map_err(Fault::failed)
 }

@@ -21,7 +21,7 @@ use seqsvr_cluster::arbiter::monitor::Lookout;
 use seqsvr_cluster::arbiter::probe::Prober;
 use seqsvr_cluster::arbiter::run::{Handle, Shell};
 use seqsvr_core::store::tables::StoreHealth;
-use seqsvr_rpc::door::{Door, bind, serve_metrics};
+use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Call, Listen};
 use seqsvr_rpc::v1::admin_server::AdminServer;
 use seqsvr_rpc::v1::monitor_server::MonitorServer;
@@ -51,11 +51,11 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let quorum = stores.quorum;
     let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
     let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
-    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let office = AdminServer::new(Office::new(handle.clone(), set, call));
-    let door = door.with(InterceptedService::new(office, listen.admin_guard()));
+    let server = server.with(InterceptedService::new(office, listen.admin_guard()));
     let monitor = MonitorServer::new(lookout.clone());
-    let door = door.with(InterceptedService::new(monitor, listen.guard()));
+    let server = server.with(InterceptedService::new(monitor, listen.guard()));
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
@@ -63,16 +63,16 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
 
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
-    println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
-    let seats = door.seats();
-    let health = show_health(door.health(), handle.clone(), stop.clone());
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    let limiter = server.limiter();
+    let health = show_health(server.health(), handle.clone(), stop.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let view = handle.view();
         let stores = watch::Sender::new(Arc::<[StoreHealth]>::default());
         let shown = stores.subscribe();
         let render = move || view.borrow().render(&shown.borrow());
-        let served = serve_metrics(listener, seats, render, stop.clone());
+        let served = serve_metrics(listener, limiter, render, stop.clone());
         let looked = look_at_stores(lookout, handle.clone(), stores);
         tokio::select! {
             served = served => served,
@@ -100,7 +100,7 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     };
     let (arbitrated, served, shown, (), (), ()) = tokio::join!(
         async { ended(shell.run(stop.clone()).await) },
-        async { ended(door.serve(stop.clone()).await) },
+        async { ended(server.serve(stop.clone()).await) },
         page,
         health,
         halt,

@@ -17,9 +17,9 @@ use super::{Fault, Signals, load};
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::rpc::{Office, pages};
 use seqsvr_issuer::{Issuer, IssuerConfig};
-use seqsvr_rpc::door::{Door, bind, serve_metrics};
+use seqsvr_rpc::connections::ConnectionsConfig;
+use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::issuer_v1::issuer_server::IssuerServer;
-use seqsvr_rpc::seats::ConnectionsConfig;
 use seqsvr_rpc::security::{Listen, ListenConfig};
 
 /// How often the health that gRPC shows is brought up to date.
@@ -69,21 +69,21 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
     let mut signals = Signals::listen()?;
     let running = config.issuer.open(Clock::system()).await.map_err(Fault::usage)?;
     let office = IssuerServer::new(Office::new(running.issuer.clone()));
-    let door = Door::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
-    let door = door
+    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server = server
         .with(InterceptedService::new(office, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
-    let health = door.health();
+    let health = server.health();
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
     };
-    println!("listening on {}://{}", listen.scheme(), door.address().map_err(Fault::failed)?);
-    let (stop, seats) = (CancellationToken::new(), door.seats());
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    let (stop, limiter) = (CancellationToken::new(), server.limiter());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
         let issuer = running.issuer.clone();
-        serve_metrics(listener, seats, move || render(&issuer), stop.clone()).await
+        serve_metrics(listener, limiter, move || render(&issuer), stop.clone()).await
     };
     let halt = async {
         tokio::select! {
@@ -93,7 +93,7 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
         stop.cancel();
     };
     let serve = async {
-        let served = door.serve(stop.clone()).await;
+        let served = server.serve(stop.clone()).await;
         stop.cancel();
         served
     };

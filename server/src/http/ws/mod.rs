@@ -76,9 +76,9 @@ pub(super) async fn open(
     };
     let live = live.ok_or_else(Problem::unauthorized)?;
     let handshake = handshake?;
-    let seat = match caller.proxied {
+    let permit = match caller.proxied {
         false => None,
-        true => Some(state.sockets.seats.take_behind_proxy(caller.address).ok_or_else(|| {
+        true => Some(state.sockets.limiter.take_behind_proxy(caller.address).ok_or_else(|| {
             let detail = "too many open connections from your address; close some";
             Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", detail)
         })?),
@@ -101,7 +101,7 @@ pub(super) async fn open(
         if session::run(&mut socket, session).await.is_unread() {
             linger(socket.get_mut().inner()).await;
         }
-        drop((seat, open));
+        drop((permit, open));
     }))
 }
 

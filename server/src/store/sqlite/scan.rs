@@ -45,8 +45,8 @@ impl Scanners {
     /// Reads rows into a page. Waits for a free connection as long as readers may wait.
     pub(super) async fn fill(&self, scan: Scan, mut filling: Filling) -> Result<Filling, StoreError> {
         let busy = |_| StoreError::unavailable("all readers are busy");
-        let seat = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
-        let seat = seat.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
+        let permit = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
+        let permit = permit.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
         let (idle, path, options) = (Arc::clone(&self.idle), self.path.clone(), self.options.clone());
         let work = move || {
             let known = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -55,9 +55,9 @@ impl Scanners {
                 None => open(&path, &options).map_err(StoreError::unavailable)?,
             };
             scan.run(&connection, &mut filling)?;
-            // One that failed is not kept. The seat is given up last, so that there are never more than seats.
+            // One that failed is not kept. The permit is given up last, so that there are never more than permits.
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            drop(seat);
+            drop(permit);
             Ok(filling)
         };
         tokio::task::spawn_blocking(work).await.map_err(StoreError::unavailable)?

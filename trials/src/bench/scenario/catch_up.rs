@@ -17,7 +17,7 @@ use crate::bench::baseline::sqlite::{Bare, Message, partition_key};
 use crate::bench::report::{Sample, Target};
 use crate::line::{Line, heartbeat};
 use crate::server::Server;
-use crate::{Failure, Result, people};
+use crate::{Failure, Result, users};
 
 /// Devices that catch up at the same time, one question in flight each.
 const DEVICES: usize = 8;
@@ -31,7 +31,7 @@ const EACH: usize = 1_000;
 pub(super) struct CatchUp {
     server: Server,
     /// Each with the cursor behind which exactly the missed rows are.
-    people: Vec<(Account, u64)>,
+    users: Vec<(Account, u64)>,
     bare: Connection,
     _data: TempDir,
 }
@@ -42,7 +42,7 @@ impl Measured for CatchUp {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let accounts = people::installed(&context.binary, data.path(), "away", DEVICES).await?;
+        let accounts = users::installed(&context.binary, data.path(), "away", DEVICES).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
         let url = http.socket_url();
@@ -52,18 +52,18 @@ impl Measured for CatchUp {
             send(line, format!(r#"{{"user":{}}}"#, account.uid), 64, ROWS).await
         });
         try_join_all(writing).await?;
-        let mut people = Vec::new();
+        let mut users = Vec::new();
         for account in accounts {
             let rows = http.with_token(&account.token).range(&RangeQuery::after(0)).await?.rows;
             let cursor = rows.len().checked_sub(MISSED + 1).and_then(|at| rows.get(at));
             let cursor = cursor.ok_or_else(|| Failure::new("not all rows are there"))?.message_id;
-            people.push((account, cursor));
+            users.push((account, cursor));
         }
         // A stop flushes the rows into the tables, and the next start has none of them in memory: read where they lie.
         server.stop().await?;
         let server = Server::start(&context.binary, data.path()).await?;
-        let bare = fill(data.path(), &people)?;
-        Ok(CatchUp { server, people, bare, _data: data })
+        let bare = fill(data.path(), &users)?;
+        Ok(CatchUp { server, users, bare, _data: data })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -88,7 +88,7 @@ impl CatchUp {
     async fn over_sockets(&self, each: usize) -> Result<f64> {
         let url = self.server.http()?.socket_url();
         let mut lines = Vec::new();
-        for (account, cursor) in &self.people {
+        for (account, cursor) in &self.users {
             lines.push((Line::open(&url, &account.token).await?, *cursor));
         }
         let began = Instant::now();
@@ -111,7 +111,7 @@ impl CatchUp {
 
     async fn over_http(&self, each: usize) -> Result<f64> {
         let mut lines = Vec::new();
-        for (account, cursor) in &self.people {
+        for (account, cursor) in &self.users {
             lines.push(Asker::open(&self.server, account, *cursor).await?);
         }
         let began = Instant::now();
@@ -138,7 +138,7 @@ impl CatchUp {
         )?;
         let began = Instant::now();
         for _ in 0..each {
-            for (account, _) in &self.people {
+            for (account, _) in &self.users {
                 let cursor = ROWS - MISSED;
                 let question = params![partition_key(account.uid), account.uid, cursor as i64, MISSED as i64];
                 let rows = select.query_map(question, |row| {
@@ -159,10 +159,10 @@ impl CatchUp {
 }
 
 /// The same rows in a database of the loop's own.
-fn fill(folder: &Path, people: &[(Account, u64)]) -> Result<Connection> {
+fn fill(folder: &Path, users: &[(Account, u64)]) -> Result<Connection> {
     let message = |uid: u32| Message { sender: uid, receivers: vec![uid], group: None };
     let messages: Vec<Message> =
-        people.iter().flat_map(|(account, _)| (0..ROWS).map(|_| message(account.uid))).collect();
+        users.iter().flat_map(|(account, _)| (0..ROWS).map(|_| message(account.uid))).collect();
     Bare::open(folder)?.store(&messages, 1_000)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(folder.join("bare.db"), flags)?;

@@ -13,7 +13,7 @@ use crate::bench::baseline::sqlite::{Bare, Message};
 use crate::bench::report::{Sample, Target};
 use crate::line::Line;
 use crate::server::Server;
-use crate::{Result, people};
+use crate::{Result, users};
 
 const MEMBERS: usize = 500;
 const IN_FLIGHT: usize = 16;
@@ -33,7 +33,7 @@ impl Measured for FanOut {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let accounts = people::installed(&context.binary, data.path(), "fan", MEMBERS).await?;
+        let accounts = users::installed(&context.binary, data.path(), "fan", MEMBERS).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
         let others: Vec<u32> = accounts[1..].iter().map(|account| account.uid).collect();

@@ -12,7 +12,7 @@ use crate::bench::baseline::echo::Echo;
 use crate::bench::report::{Sample, Target};
 use crate::line::{Line, heartbeat};
 use crate::server::Server;
-use crate::{Result, people};
+use crate::{Result, users};
 
 const CONNECTIONS: usize = 50;
 const IN_FLIGHT: usize = 16;
@@ -23,7 +23,7 @@ pub(super) struct Heartbeat {
     server: Server,
     echo: Echo,
     /// Tokens, and the newest number of each.
-    people: Vec<(String, u64)>,
+    users: Vec<(String, u64)>,
     _data: TempDir,
 }
 
@@ -33,16 +33,16 @@ impl Measured for Heartbeat {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let accounts = people::installed(&context.binary, data.path(), "beat", CONNECTIONS).await?;
+        let accounts = users::installed(&context.binary, data.path(), "beat", CONNECTIONS).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let http = server.http()?;
-        let mut people = Vec::new();
+        let mut users = Vec::new();
         for account in accounts {
             let seq = http.with_token(&account.token).seq().await?.seq;
-            people.push((account.token, seq));
+            users.push((account.token, seq));
         }
         let echo = Echo::start(&std::env::current_exe()?).await?;
-        Ok(Heartbeat { server, echo, people, _data: data })
+        Ok(Heartbeat { server, echo, users, _data: data })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -56,7 +56,7 @@ impl Measured for Heartbeat {
 
         let url = self.server.http()?.socket_url();
         let mut lines = Vec::new();
-        for (token, seq) in &self.people {
+        for (token, seq) in &self.users {
             let mut line = Line::open(&url, token).await?;
             line.begin_at(*seq).await?;
             lines.push((line, *seq));

@@ -1,4 +1,4 @@
-//! `idle`: what ten thousand people cost who are logged in and connected, and say nothing but heartbeats.
+//! `idle`: what ten thousand users cost who are logged in and connected, and say nothing but heartbeats.
 
 use tempfile::TempDir;
 
@@ -7,11 +7,11 @@ use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::line::Line;
 use crate::server::Server;
-use crate::{Result, people};
+use crate::{Result, users};
 
 const CONNECTIONS: usize = 10_000;
-/// People behind them; each has several devices, since passwords take long to hash.
-const PEOPLE: usize = 500;
+/// Users behind them; each has several devices, since passwords take long to hash.
+const USERS: usize = 500;
 
 pub(super) struct Idle {
     data: TempDir,
@@ -24,8 +24,8 @@ impl Measured for Idle {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let people = context.scaled(PEOPLE);
-        let accounts = people::installed(&context.binary, data.path(), "idle", people).await?;
+        let users = context.scaled(USERS);
+        let accounts = users::installed(&context.binary, data.path(), "idle", users).await?;
         Ok(Idle { data, tokens: accounts.into_iter().map(|account| account.token).collect() })
     }
 

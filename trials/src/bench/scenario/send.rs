@@ -13,7 +13,7 @@ use crate::bench::baseline::sqlite::{Bare, Message};
 use crate::bench::report::{Sample, Target};
 use crate::line::{Line, client_id, send_frame};
 use crate::server::Server;
-use crate::{Result, people};
+use crate::{Result, users};
 
 /// Senders, how many messages each keeps in flight, and how many each sends in a run: 300,000 messages, 600,000 rows, so
 /// that the server flushes several times while it is measured.
@@ -32,7 +32,7 @@ impl Measured for Send {
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
         let most = SHAPES.iter().map(|(senders, ..)| senders * 2).max().unwrap_or_default();
-        let accounts = people::installed(&context.binary, data.path(), "send", most).await?;
+        let accounts = users::installed(&context.binary, data.path(), "send", most).await?;
         Ok(Send { accounts, data })
     }
 

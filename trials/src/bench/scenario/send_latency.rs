@@ -12,7 +12,7 @@ use crate::bench::baseline::disk;
 use crate::bench::report::{Sample, Target};
 use crate::line::{Line, client_id, send_frame};
 use crate::server::Server;
-use crate::{Failure, Result, people};
+use crate::{Failure, Result, users};
 
 /// Messages in a run.
 const EACH: usize = 2_000;
@@ -30,7 +30,7 @@ impl Measured for SendLatency {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let mut accounts = people::installed(&context.binary, data.path(), "late", 2).await?;
+        let mut accounts = users::installed(&context.binary, data.path(), "late", 2).await?;
         let server = Server::start(&context.binary, data.path()).await?;
         let (Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop()) else {
             return Err(Failure::new("two accounts were asked for"));

@@ -97,15 +97,15 @@ fn fill_sections(path: &Path) -> Result<()> {
 
 fn fill_rows(path: &Path, users: u32) -> Result<()> {
     // In the order of the keys: anything else would take an hour.
-    let mut people: Vec<(String, u32)> =
+    let mut keyed: Vec<(String, u32)> =
         (FIRST_UID..FIRST_UID + users).map(|uid| (partition_key(uid), uid)).collect();
-    people.sort_unstable();
+    keyed.sort_unstable();
     let mut connection = open_to_fill(path)?;
     let transaction = connection.transaction()?;
     let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(200));
     let mut entry = transaction.prepare("INSERT INTO entries VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?)")?;
     let mut conversation = transaction.prepare("INSERT INTO conversations VALUES (?, ?, ?, ?, 0)")?;
-    for (key, uid) in &people {
+    for (key, uid) in &keyed {
         let other = if *uid == FIRST_UID { *uid } else { uid - 1 };
         let with = format!("u:{other}");
         for message_id in 1..=ROWS_EACH {

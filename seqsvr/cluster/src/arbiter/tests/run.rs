@@ -19,8 +19,8 @@ use super::super::run::{Handle, Shell};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Memory;
 use seqsvr_core::store::tables::{Mark, TableStore};
-use seqsvr_rpc::door::{Door, bind, serve_metrics};
-use seqsvr_rpc::seats::{ConnectionsConfig, Seats};
+use seqsvr_rpc::connections::{ConnectionLimiter, ConnectionsConfig};
+use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Call, CallConfig, Listen, ListenConfig};
 use seqsvr_rpc::v1::admin_client::AdminClient;
 use seqsvr_rpc::v1::admin_server::AdminServer;
@@ -93,11 +93,11 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
     let prober = Prober::new(call.clone(), set, Duration::from_millis(500));
     let tables = Arc::clone(tables) as Arc<dyn TableStore>;
     let (shell, handle) = Shell::new(Arbiter::new(rules), tables, prober);
-    let door = Door::open(listen, &guards, ConnectionsConfig::default()).await.unwrap();
-    let endpoint = call.endpoint(&url(door.address().unwrap())).unwrap();
-    let door = door.with(AdminServer::new(Office::new(handle.clone(), set, call)));
+    let server = GrpcServer::open(listen, &guards, ConnectionsConfig::default()).await.unwrap();
+    let endpoint = call.endpoint(&url(server.address().unwrap())).unwrap();
+    let server = server.with(AdminServer::new(Office::new(handle.clone(), set, call)));
     let stop = CancellationToken::new();
-    tokio::spawn(door.serve(stop.clone()));
+    tokio::spawn(server.serve(stop.clone()));
     tokio::spawn(shell.run(stop.clone()));
     Running { handle, admin: AdminClient::new(endpoint.connect_lazy()), _stop: stop.drop_guard() }
 }
@@ -239,7 +239,7 @@ async fn the_page_with_metrics_tells_who_has_what() {
     let view = acting.handle.view();
     let served = tokio::spawn(serve_metrics(
         listener,
-        Seats::new(ConnectionsConfig::default()),
+        ConnectionLimiter::new(ConnectionsConfig::default()),
         move || view.borrow().render(&[]),
         stop.clone(),
     ));

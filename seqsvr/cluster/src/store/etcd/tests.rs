@@ -9,8 +9,8 @@ use seqsvr_core::store::tables::{Mark, TableStore};
 use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
 use seqsvr_etcd::v3::{RangeRequest, TxnRequest};
 use seqsvr_etcd::{holds, prefix_end, put};
+use tidemark_test_support::servers::certificates::{self, Certificates};
 use tidemark_test_support::servers::etcd::{endpoints, fresh_prefix, tls};
-use tidemark_test_support::servers::papers::{self, Papers};
 
 fn open(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdStore {
     let config = EtcdConfig { endpoints, ..EtcdConfig::default() };
@@ -81,9 +81,9 @@ async fn without_a_member_nothing_is_confirmed() {
 }
 
 /// The section `[stores]` as people write it, with what they were given.
-fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Papers>) -> StoresConfig {
+fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Certificates>) -> StoresConfig {
     let authority = authority.map_or_else(String::new, |path| format!("authority = {path:?}\n"));
-    let shown = shown.map_or_else(String::new, |Papers { certificate, key, .. }| {
+    let shown = shown.map_or_else(String::new, |Certificates { certificate, key, .. }| {
         format!("certificate = {certificate:?}\nkey = {key:?}\n")
     });
     toml::from_str(&format!("[etcd]\nendpoints = {endpoints:?}\n{authority}{shown}")).unwrap()
@@ -91,9 +91,10 @@ fn written(endpoints: &[String], authority: Option<&Path>, shown: Option<&Papers
 
 #[tokio::test]
 async fn with_tls_the_members_serve_who_shows_their_certificate() {
-    let (endpoints, papers) = tls();
+    let (endpoints, certificates) = tls();
     let cluster = fresh_prefix().replace('/', "-");
-    let open = || written(&endpoints, Some(&papers.authority), Some(papers)).open(&cluster, 0).unwrap();
+    let open =
+        || written(&endpoints, Some(&certificates.authority), Some(certificates)).open(&cluster, 0).unwrap();
     let (one, other) = (open(), open());
     one.sections.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
     assert_eq!(one.sections.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
@@ -104,14 +105,14 @@ async fn with_tls_the_members_serve_who_shows_their_certificate() {
 }
 
 #[tokio::test]
-async fn wrong_papers_are_told_in_one_line() {
-    let (endpoints, papers) = tls();
+async fn wrong_certificates_are_refused_in_one_line() {
+    let (endpoints, certificates) = tls();
     let folder = tempfile::tempdir().unwrap();
-    let foreign = papers::issue(folder.path());
-    let own = Some(papers.authority.as_path());
+    let foreign = certificates::issue(folder.path());
+    let own = Some(certificates.authority.as_path());
     let plain = endpoints.iter().map(|one| one.replace("https", "http")).collect::<Vec<_>>();
     let refusals = [
-        (written(&endpoints, Some(&foreign.authority), Some(papers)), "set authority to who signed"),
+        (written(&endpoints, Some(&foreign.authority), Some(certificates)), "set authority to who signed"),
         (written(&endpoints, own, None), "set certificate and key to one that its authority signed"),
         (
             written(&endpoints, own, Some(&foreign)),

@@ -20,7 +20,7 @@ use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
 use crate::line::{Line, client_id, send_frame};
 use crate::server::Server;
-use crate::{Failure, Result, people};
+use crate::{Failure, Result, users};
 
 use ways::WAYS;
 pub(crate) use ways::flood;
@@ -54,7 +54,7 @@ impl Measured for Flood {
 
     async fn prepare(context: &Context) -> Result<Self> {
         let data = context.fresh()?;
-        let mut accounts = people::installed(&context.binary, data.path(), "flood", 3).await?;
+        let mut accounts = users::installed(&context.binary, data.path(), "flood", 3).await?;
         let (Some(flooder), Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop(), accounts.pop())
         else {
             return Err(Failure::new("three accounts were asked for"));

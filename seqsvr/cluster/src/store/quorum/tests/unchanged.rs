@@ -7,8 +7,8 @@ use tonic::{Request, Response, Status};
 
 use super::*;
 use seqsvr_core::ids::Epoch;
-use seqsvr_rpc::door::Door;
-use seqsvr_rpc::seats::ConnectionsConfig;
+use seqsvr_rpc::connections::ConnectionsConfig;
+use seqsvr_rpc::grpc_server::GrpcServer;
 use seqsvr_rpc::security::{Listen, ListenConfig};
 use seqsvr_rpc::v1::store_client::StoreClient;
 use seqsvr_rpc::v1::store_reply::Reply;
@@ -151,11 +151,11 @@ async fn a_store_of_the_version_before_sends_the_table_each_time_and_wakes_for_a
     let (addr, served) = replica(&folder).await;
     let any = ([127, 0, 0, 1], 0).into();
     let listen = Listen::load(&ListenConfig::default(), any, false).unwrap();
-    let door = Door::open(any, &listen, ConnectionsConfig::default()).await.unwrap();
-    let door = door.with(StoreServer::new(Before(client(&addr))));
-    let before = format!("http://{}", door.address().unwrap());
+    let server = GrpcServer::open(any, &listen, ConnectionsConfig::default()).await.unwrap();
+    let server = server.with(StoreServer::new(Before(client(&addr))));
+    let before = format!("http://{}", server.address().unwrap());
     let stop = tokio_util::sync::CancellationToken::new();
-    tokio::spawn(door.serve(stop.clone()));
+    tokio::spawn(server.serve(stop.clone()));
 
     let (reader, writer) = (remote(&before), remote(&addr));
     writer.ask(Question::Write(table(1))).await.unwrap();

@@ -1,6 +1,6 @@
-//! What callers of every role find the same way: a gRPC server with health and reflection beside the role's own services, guarded
-//! by tokens and TLS as configured, and a page with metrics; both take connections through `seats`. Owns the listeners; the roles
-//! under `cli` open and serve it.
+//! The gRPC server of every role: health and reflection beside the role's own services, guarded by tokens and TLS as configured.
+//! The page with metrics stands beside it. Both accept through the connection limiter. Owns the listeners; the roles under `cli`
+//! open and serve it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,23 +25,23 @@ use tonic::{Request, Status};
 use tonic_health::server::HealthReporter;
 
 use super::DESCRIPTORS;
-use super::seats::{ConnectionsConfig, SeatedListener, Seats};
+use super::connections::{ConnectionLimiter, ConnectionsConfig, LimitedListener};
 use super::security::Listen;
 use crate::net::Arrival;
 
 /// Connections to the page with metrics at a time.
 const PAGE_READERS: usize = 64;
 
-/// A bound listener and the services behind it.
-pub struct Door {
+/// A bound listener and the services that it serves.
+pub struct GrpcServer {
     listener: TcpListener,
-    seats: Seats,
+    limiter: ConnectionLimiter,
     server: Server,
     routes: Routes,
     health: HealthReporter,
 }
 
-impl Door {
+impl GrpcServer {
     /// Binds `addr`, for as many callers as `connections` says. Health and reflection are there, the latter for callers with the
     /// token.
     ///
@@ -68,7 +68,7 @@ impl Door {
         routes = routes.add_service(InterceptedService::new(reflection_before, listen.guard()));
         let router = routes.axum_router_mut();
         *router = std::mem::take(router).fallback(|request| async move { unknown(&request) });
-        Ok(Self { listener, seats: Seats::new(connections), server, routes, health: reporter })
+        Ok(Self { listener, limiter: ConnectionLimiter::new(connections), server, routes, health: reporter })
     }
 
     /// Where it listens, after port 0 too.
@@ -80,9 +80,9 @@ impl Door {
         self.listener.local_addr().map_err(|error| error.to_string())
     }
 
-    /// Its connections, for the page with metrics.
-    pub fn seats(&self) -> Seats {
-        self.seats.clone()
+    /// Its connection limiter, for the page with metrics.
+    pub fn limiter(&self) -> ConnectionLimiter {
+        self.limiter.clone()
     }
 
     /// Tells who asks for health what serves.
@@ -90,7 +90,7 @@ impl Door {
         self.health.clone()
     }
 
-    /// With one more service behind it, already guarded.
+    /// With one more service, already guarded.
     pub fn with<S>(mut self, service: S) -> Self
     where
         S: Service<http::Request<Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
@@ -115,9 +115,9 @@ impl Door {
     ///
     /// One line.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), String> {
-        let incoming = stream::unfold((self.listener, self.seats), async |(listener, seats)| {
-            let (seated, _) = seats.accept(&listener).await;
-            Some((Ok::<_, Infallible>(seated), (listener, seats)))
+        let incoming = stream::unfold((self.listener, self.limiter), async |(listener, limiter)| {
+            let (connection, _) = limiter.accept(&listener).await;
+            Some((Ok::<_, Infallible>(connection), (listener, limiter)))
         });
         let served = self
             .server
@@ -170,7 +170,7 @@ impl Interceptor for Arrived {
     }
 }
 
-/// Serves `GET /metrics` with what `render` says at each call and the connections of `door`, until `stop`. Plain HTTP: the page
+/// Serves `GET /metrics` with what `render` says at each call and the connections of `limiter`, until `stop`. Plain HTTP: the page
 /// holds counts and names of nodes, nothing that a token would have to guard.
 ///
 /// # Errors
@@ -178,7 +178,7 @@ impl Interceptor for Arrived {
 /// One line.
 pub async fn serve_metrics(
     tcp: TcpListener,
-    door: Seats,
+    limiter: ConnectionLimiter,
     render: impl Fn() -> String + Clone + Send + Sync + 'static,
     stop: CancellationToken,
 ) -> Result<(), String> {
@@ -186,13 +186,14 @@ pub async fn serve_metrics(
     let page = get(move |ConnectInfo(arrival): ConnectInfo<Arrival>| {
         arrival.tell();
         let mut text = render();
-        door.show(&mut text);
+        limiter.show(&mut text);
         async move { ([(CONTENT_TYPE, TEXT)], text) }
     });
     let pages = axum::Router::new().route("/metrics", page).into_make_service_with_connect_info::<Arrival>();
-    let seats = Seats::new(ConnectionsConfig { most: PAGE_READERS, ..ConnectionsConfig::default() });
+    let limiter =
+        ConnectionLimiter::new(ConnectionsConfig { most: PAGE_READERS, ..ConnectionsConfig::default() });
     let served =
-        axum::serve(SeatedListener { tcp, seats }, pages).with_graceful_shutdown(stop.cancelled_owned());
+        axum::serve(LimitedListener { tcp, limiter }, pages).with_graceful_shutdown(stop.cancelled_owned());
     served.await.map_err(|error| format!("the page with metrics ended: {error}"))
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tidemark_trials::cluster::Papers;
+use tidemark_trials::cluster::Certificates;
 
 /// Writes them into `folder`.
-pub(crate) fn issue(folder: &Path) -> Papers {
+pub(crate) fn issue(folder: &Path) -> Certificates {
     fs::create_dir_all(folder).unwrap();
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -15,7 +15,7 @@ pub(crate) fn issue(folder: &Path) -> Papers {
     let key = KeyPair::generate().unwrap();
     let shown = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
     let shown = shown.signed_by(&key, &authority).unwrap();
-    Papers {
+    Certificates {
         authority: write(folder, "authority.pem", &authority.pem()),
         certificate: write(folder, "certificate.pem", &shown.pem()),
         key: write(folder, "key.pem", &key.serialize_pem()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 /// PEM files.
-pub struct Papers {
+pub struct Certificates {
     /// Who signed the certificate.
     pub authority: PathBuf,
     /// Of 127.0.0.1, for a server and for a caller.
@@ -16,7 +16,7 @@ pub struct Papers {
 }
 
 /// Writes those of a new authority into `folder`.
-pub fn issue(folder: &Path) -> Papers {
+pub fn issue(folder: &Path) -> Certificates {
     let key = || KeyPair::generate().expect("a key");
     let named = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -32,7 +32,7 @@ pub fn issue(folder: &Path) -> Papers {
         fs::write(&path, text).expect("the folder can be written");
         path
     };
-    Papers {
+    Certificates {
         authority: write("authority.pem", authority.pem()),
         certificate: write("certificate.pem", certificate.pem()),
         key: write("key.pem", own.serialize_pem()),

@@ -1,4 +1,4 @@
-//! Accounts for a trial, made the way everybody makes them.
+//! Users for a benchmark or a fault run, signed up through the public interface.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::server::Server;
 /// At a time: the server hashes passwords on its own threads, a few at once.
 const AT_ONCE: usize = 8;
 
-/// Signs up `count` people, called `PREFIX-0` and so on, in this order.
+/// Signs up `count` users, called `PREFIX-0` and so on, in this order.
 pub(crate) async fn sign_up(server: &Http, prefix: &str, count: usize) -> Result<Vec<Account>> {
     let each = (0..count).map(|n| async move {
         let name = format!("{prefix}-{n}");
@@ -20,7 +20,7 @@ pub(crate) async fn sign_up(server: &Http, prefix: &str, count: usize) -> Result
     stream::iter(each).buffered(AT_ONCE).try_collect().await
 }
 
-/// Signs people up with a server of their own: hashing passwords takes memory that the measured one must not show.
+/// Signs users up with a server of their own: hashing passwords takes memory that the measured one must not show.
 pub(crate) async fn installed(
     binary: &Path,
     data: &Path,

@@ -1,4 +1,4 @@
-//! The door over real connections: how many, and for how long without a request.
+//! The gRPC server over real connections: how many, and for how long without a request.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Open {
     addr: SocketAddr,
-    seats: Seats,
+    limiter: ConnectionLimiter,
     _stop: DropGuard,
 }
 
@@ -29,10 +29,11 @@ async fn open_with(security: &ListenConfig, most: usize, first_request_ms: u64) 
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));
     let listen = Listen::load(security, addr, false).expect("good files");
     let connections = ConnectionsConfig { most, first_request_ms, ..ConnectionsConfig::default() };
-    let door = Door::open(addr, &listen, connections).await.expect("a free port");
-    let (addr, seats, stop) = (door.address().expect("bound"), door.seats(), CancellationToken::new());
-    tokio::spawn(door.serve(stop.clone()));
-    Open { addr, seats, _stop: stop.drop_guard() }
+    let server = GrpcServer::open(addr, &listen, connections).await.expect("a free port");
+    let (addr, limiter, stop) =
+        (server.address().expect("bound"), server.limiter(), CancellationToken::new());
+    tokio::spawn(server.serve(stop.clone()));
+    Open { addr, limiter, _stop: stop.drop_guard() }
 }
 
 /// Waits until the other end has closed.
@@ -60,7 +61,7 @@ impl Open {
 
     fn shows(&self, line: &str) -> bool {
         let mut page = "# EOF\n".to_owned();
-        self.seats.show(&mut page);
+        self.limiter.show(&mut page);
         assert!(page.ends_with("# EOF\n") && page.matches("# EOF").count() == 1, "{page}");
         page.lines().any(|one| one == line)
     }
@@ -72,44 +73,44 @@ fn question() -> HealthCheckRequest {
 
 #[tokio::test]
 async fn beyond_the_limit_connections_are_closed_at_once_until_others_end() {
-    let door = open(2, 60_000).await;
-    let (one, other) = (door.dial().await, door.dial().await);
-    closed(door.dial().await).await;
-    closed(door.dial().await).await;
-    assert!(door.shows("seqsvr_connections 2") && door.shows("seqsvr_connections_refused_total 2"));
+    let server = open(2, 60_000).await;
+    let (one, other) = (server.dial().await, server.dial().await);
+    closed(server.dial().await).await;
+    closed(server.dial().await).await;
+    assert!(server.shows("seqsvr_connections 2") && server.shows("seqsvr_connections_refused_total 2"));
     drop((one, other));
     // The process hears of their end in its own time.
-    let mut client = door.client();
+    let mut client = server.client();
     let served = async { while client.check(question()).await.is_err() {} };
-    timeout(PATIENCE, served).await.expect("a seat came free");
+    timeout(PATIENCE, served).await.expect("a permit came free");
 }
 
 #[tokio::test]
-async fn who_never_gets_to_a_request_loses_the_seat() {
-    let door = open(3, 100).await;
-    let silent = door.dial().await;
-    let mut halfway = door.dial().await;
+async fn who_never_gets_to_a_request_loses_the_permit() {
+    let server = open(3, 100).await;
+    let silent = server.dial().await;
+    let mut halfway = server.dial().await;
     halfway.write_all(b"PRI * HTTP/2.0\r\n").await.expect("open");
-    let mut greeted = door.dial().await;
+    let mut greeted = server.dial().await;
     greeted.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.expect("open");
     tokio::join!(closed(silent), closed(halfway), closed(greeted));
-    door.client().check(question()).await.expect("the seats are free again");
+    server.client().check(question()).await.expect("the permits are free again");
 }
 
 /// Whether a caller is served by one connection for longer than a first request may take.
-async fn keeps_its_seat(door: Open, mut client: HealthClient<Channel>) {
+async fn keeps_its_permit(server: Open, mut client: HealthClient<Channel>) {
     client.check(question()).await.expect("served");
-    // One that came later loses its seat, so the time of the first one has passed, too.
-    closed(door.dial().await).await;
+    // One that came later loses its permit, so the time of the first one has passed, too.
+    closed(server.dial().await).await;
     client.check(question()).await.expect("served");
-    assert!(door.shows("seqsvr_connections_taken_total 2"), "it was still the same connection");
+    assert!(server.shows("seqsvr_connections_taken_total 2"), "it was still the same connection");
 }
 
 #[tokio::test]
-async fn who_has_brought_a_request_keeps_the_seat() {
-    let door = open(2, 100).await;
-    let client = door.client();
-    keeps_its_seat(door, client).await;
+async fn who_has_brought_a_request_keeps_the_permit() {
+    let server = open(2, 100).await;
+    let client = server.client();
+    keeps_its_permit(server, client).await;
 }
 
 #[tokio::test]
@@ -120,23 +121,23 @@ async fn over_tls_too_the_first_request_is_what_counts() {
         std::fs::write(&path, text).expect("there is room");
         Some(path)
     };
-    let papers = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
-    let certificate = write("certificate.pem", papers.cert.pem());
-    let key = write("key.pem", papers.signing_key.serialize_pem());
+    let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    let certificate = write("certificate.pem", pair.cert.pem());
+    let key = write("key.pem", pair.signing_key.serialize_pem());
     let security = ListenConfig { certificate: certificate.clone(), key, ..ListenConfig::default() };
     // Time for a handshake, on a busy machine too.
-    let door = open_with(&security, 2, 500).await;
-    let client = door.client_by(&CallConfig { authority: certificate, ..CallConfig::default() }, "https");
-    keeps_its_seat(door, client).await;
+    let server = open_with(&security, 2, 500).await;
+    let client = server.client_by(&CallConfig { authority: certificate, ..CallConfig::default() }, "https");
+    keeps_its_permit(server, client).await;
 }
 
 #[tokio::test]
 async fn reflection_answers_callers_of_both_versions() {
     use tonic_reflection::pb::{v1, v1alpha};
 
-    let door = open(8, 60_000).await;
+    let server = open(8, 60_000).await;
     let call = Call::load(&CallConfig::default()).expect("good files");
-    let channel = call.endpoint(&format!("http://{}", door.addr)).expect("an address").connect_lazy();
+    let channel = call.endpoint(&format!("http://{}", server.addr)).expect("an address").connect_lazy();
     let names = |count: usize, has: bool| assert!(count >= 5 && has, "{count} services");
 
     use v1::server_reflection_request::MessageRequest;

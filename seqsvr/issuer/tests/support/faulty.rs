@@ -1,4 +1,4 @@
-//! The repository in memory, behind a door that can be shut: a database that may be away, or slow.
+//! The repository in memory. It can be made unavailable or slow, as a database can be.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use seqsvr_issuer::repository::{Extension, MemoryRepository, Repository, Reposit
 
 /// A database that may be away.
 #[derive(Default)]
-pub(crate) struct Door {
+pub(crate) struct FaultyRepository {
     pub(crate) behind: MemoryRepository,
     shut: AtomicBool,
     delay_ms: AtomicU64,
 }
 
-impl Door {
+impl FaultyRepository {
     pub(crate) fn shut(&self, shut: bool) {
         self.shut.store(shut, Ordering::SeqCst);
     }
@@ -39,7 +39,7 @@ impl Door {
 }
 
 #[async_trait]
-impl Repository for Door {
+impl Repository for FaultyRepository {
     async fn get(&self, tag: &Tag) -> Result<Option<Row>, RepositoryError> {
         self.pass().await?.get(tag).await
     }

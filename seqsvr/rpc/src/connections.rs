@@ -1,5 +1,5 @@
-//! How many connections a process has at a time, and for how long one may hold its seat without a request: the section
-//! `[connections]` of every role. Owns the count of each listener; `door` accepts through it.
+//! Limits the connections of a process: how many are open at a time, and for how long one may stay open without a request. This
+//! is the section `[connections]` of every role. Owns the connection limiter of each listener; `grpc_server` accepts through it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -22,7 +22,7 @@ use crate::net::{Arrival, Attended};
 
 /// After an accept that failed, for want of file descriptors say: trying again at once would spin.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The log tells of connections turned away at most so often.
+/// The log reports connections turned away at most so often.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// The section `[connections]`.
@@ -76,39 +76,45 @@ pub struct ConnectionsError {
     most: u64,
 }
 
-/// The seats of one listener. Cheap to clone.
+/// Gives out the connection permits of one listener. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Seats(Arc<Room>);
+pub struct ConnectionLimiter(Arc<LimiterState>);
 
 #[derive(Debug)]
-struct Room {
+struct LimiterState {
     config: ConnectionsConfig,
     free: Arc<Semaphore>,
     taken: AtomicU64,
     refused: AtomicU64,
-    /// When the log last told, and how many had been refused by then.
-    told: Mutex<Option<(Instant, u64)>>,
+    /// When the log last reported refusals, and how many there had been by then.
+    last_logged: Mutex<Option<(Instant, u64)>>,
 }
 
-/// A connection on its seat.
-pub(crate) type Seated = Attended<TcpStream, Seat>;
+/// A connection with its permit.
+pub(crate) type LimitedConnection = Attended<TcpStream, ConnectionPermit>;
 
-/// Freed with its connection.
+/// One place among the connections that a process allows. It is free again when its connection is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    _permit: OwnedSemaphorePermit,
+pub(crate) struct ConnectionPermit {
+    _place: OwnedSemaphorePermit,
     arrival: Arrival,
 }
 
-impl Seats {
+impl ConnectionLimiter {
     /// As many as `config` allows, all free.
     pub fn new(config: ConnectionsConfig) -> Self {
-        let (free, told) = (Arc::new(Semaphore::new(config.most)), Mutex::default());
-        Self(Arc::new(Room { config, free, taken: AtomicU64::new(0), refused: AtomicU64::new(0), told }))
+        let (free, last_logged) = (Arc::new(Semaphore::new(config.most)), Mutex::default());
+        Self(Arc::new(LimiterState {
+            config,
+            free,
+            taken: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            last_logged,
+        }))
     }
 
-    /// The next connection that finds a seat; others are closed.
-    pub(crate) async fn accept(&self, listener: &TcpListener) -> (Seated, SocketAddr) {
+    /// The next connection that gets a permit; others are closed.
+    pub(crate) async fn accept(&self, listener: &TcpListener) -> (LimitedConnection, SocketAddr) {
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -118,36 +124,36 @@ impl Seats {
                     continue;
                 }
             };
-            match self.seat(stream) {
-                Some(seated) => return (seated, peer),
+            match self.admit(stream) {
+                Some(connection) => return (connection, peer),
                 None => self.refused(peer),
             }
         }
     }
 
-    fn seat(&self, stream: TcpStream) -> Option<Seated> {
-        let Room { config, free, taken, .. } = &*self.0;
-        let permit = Arc::clone(free).try_acquire_owned().ok()?;
+    fn admit(&self, stream: TcpStream) -> Option<LimitedConnection> {
+        let LimiterState { config, free, taken, .. } = &*self.0;
+        let place = Arc::clone(free).try_acquire_owned().ok()?;
         taken.fetch_add(1, Ordering::Relaxed);
         // Without it answers would only be slower.
         let _ = stream.set_nodelay(true);
         let arrival = Arrival::default();
-        let seat = Seat { _permit: permit, arrival: arrival.clone() };
+        let permit = ConnectionPermit { _place: place, arrival: arrival.clone() };
         let silence = Duration::from_millis(config.silence_ms);
         let first = Duration::from_millis(config.first_request_ms);
-        Some(Attended::new(stream, silence, seat).awaiting(arrival, first))
+        Some(Attended::new(stream, silence, permit).awaiting(arrival, first))
     }
 
     /// Counts one that was turned away, and says so now and then.
     fn refused(&self, peer: SocketAddr) {
         let refused = self.0.refused.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match *told {
+        let mut last_logged = self.0.last_logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match *last_logged {
             Some((at, _)) if at.elapsed() < LOG_EVERY => return,
             Some((_, before)) => before,
             None => 0,
         };
-        *told = Some((Instant::now(), refused));
+        *last_logged = Some((Instant::now(), refused));
         let (now, most) = (refused - before, self.0.config.most);
         warn!(now, refused, %peer, "connections were turned away: {most} are open; see [connections] most");
     }
@@ -161,7 +167,7 @@ impl Seats {
         const END: &str = "# EOF\n";
         let body = page.strip_suffix(END).unwrap_or(page).len();
         page.truncate(body);
-        let Room { config, taken, refused, .. } = &*self.0;
+        let LimiterState { config, taken, refused, .. } = &*self.0;
         let (taken, refused) = (taken.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
         // Writing to a string cannot fail.
         let _ = write!(
@@ -180,7 +186,7 @@ impl Seats {
     }
 }
 
-impl Connected for Seated {
+impl Connected for LimitedConnection {
     type ConnectInfo = Arrival;
 
     fn connect_info(&self) -> Arrival {
@@ -189,23 +195,23 @@ impl Connected for Seated {
 }
 
 /// A listener of the pages with metrics.
-pub(crate) struct SeatedListener {
+pub(crate) struct LimitedListener {
     pub(crate) tcp: TcpListener,
-    pub(crate) seats: Seats,
+    pub(crate) limiter: ConnectionLimiter,
 }
 
-impl connect_info::Connected<IncomingStream<'_, SeatedListener>> for Arrival {
-    fn connect_info(stream: IncomingStream<'_, SeatedListener>) -> Arrival {
+impl connect_info::Connected<IncomingStream<'_, LimitedListener>> for Arrival {
+    fn connect_info(stream: IncomingStream<'_, LimitedListener>) -> Arrival {
         stream.io().held().arrival.clone()
     }
 }
 
-impl Listener for SeatedListener {
-    type Io = Seated;
+impl Listener for LimitedListener {
+    type Io = LimitedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Seated, SocketAddr) {
-        self.seats.accept(&self.tcp).await
+    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
+        self.limiter.accept(&self.tcp).await
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
