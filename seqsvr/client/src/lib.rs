@@ -3,16 +3,12 @@
 //!
 //! ```text
 //!  Client ── sets: uid → Set ──▶ set: table → process, retries ──▶ peer: one stream to one process
-//!                                  ▲ board: the newest table          outbox: gathers, pairs answers
-//!                                                                     answer: checks against `seen`
+//!                                  ▲ route_cache: the newest table    outbox: gathers, pairs answers
+//!                                                                     reply_dispatcher: checks against `seen`
 //! ```
 //!
 //! The modules without documentation are public for the simulation alone, whose callers go by the same code.
 
-#[doc(hidden)]
-pub mod answer;
-#[doc(hidden)]
-pub mod board;
 mod cache;
 mod config;
 #[doc(hidden)]
@@ -24,7 +20,11 @@ mod operate;
 #[doc(hidden)]
 pub mod outbox;
 mod peer;
+#[doc(hidden)]
+pub mod reply_dispatcher;
 mod retry;
+#[doc(hidden)]
+pub mod route_cache;
 #[doc(hidden)]
 pub mod seen;
 mod sequencer;

@@ -14,13 +14,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Endpoint;
 use tonic::{Request, Status, Streaming};
 
-use super::answer::Teller;
-use super::board::Board;
 use super::config::Limits;
 use super::error::Fault;
 use super::locked;
 use super::metrics::{Counters, add};
 use super::outbox::{Ask, Bounds, Next, Outbox, TICKS, Told, Waiting};
+use super::reply_dispatcher::ReplyDispatcher;
+use super::route_cache::RouteCache;
 use super::seen::Seen;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Granted;
@@ -46,7 +46,7 @@ pub(super) enum Health {
 /// What all peers of a Set share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
-    pub(super) board: Arc<Board>,
+    pub(super) routes: Arc<RouteCache>,
     pub(super) seen: Arc<Mutex<Seen>>,
     pub(super) counters: Arc<Counters>,
     pub(super) limits: Limits,
@@ -214,10 +214,10 @@ impl Link {
 
     /// Hands out answers until the stream ends, and says why it did.
     async fn listen(&self, mut replies: Streaming<StreamReply>, era: u32) -> String {
-        let Surroundings { board, seen, counters, limits, .. } = &self.around;
-        let teller = Teller {
+        let Surroundings { routes, seen, counters, limits, .. } = &self.around;
+        let dispatcher = ReplyDispatcher {
             addr: Arc::clone(&self.addr),
-            board: Arc::clone(board),
+            routes: Arc::clone(routes),
             seen: Arc::clone(seen),
             counters: Arc::clone(counters),
         };
@@ -238,7 +238,7 @@ impl Link {
                         self.health.store(Health::Up as u8, Ordering::Release);
                     }
                     let Some(pending) = pending else { continue };
-                    teller.tell(pending, reply.answer);
+                    dispatcher.dispatch(pending, reply.answer);
                 }
                 Ok(None) => return "it closed the connection".to_owned(),
                 Err(status) => return status_text(&status),
@@ -265,8 +265,8 @@ impl Stream for Frames {
     type Item = StreamRequest;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StreamRequest>> {
-        let Surroundings { board, seen, counters, .. } = &self.link.around;
-        let route = board.route();
+        let Surroundings { routes, seen, counters, .. } = &self.link.around;
+        let route = routes.route();
         let mut outbox = locked(&self.link.outbox);
         let next = outbox.next(self.era, context.waker(), route, &locked(seen));
         match next {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::board::Board;
 use super::config::{Limits, Policy, SetConfig};
 use super::error::{CallError, EachError, Fault};
 use super::locked;
@@ -16,6 +15,7 @@ use super::metrics::{Counters, add};
 use super::outbox::{Ask, Told};
 use super::peer::{Health, Peer, Surroundings};
 use super::retry::{Budget, Gate, Pace, Pauses, Trouble};
+use super::route_cache::RouteCache;
 use super::seen::Seen;
 use super::split;
 use crate::cache::Cache;
@@ -60,10 +60,10 @@ impl SetClient {
         counters: &Arc<Counters>,
         call: &Arc<Call>,
     ) -> Self {
-        let board = Arc::new(Board::new(config.number, config.uids(), Arc::clone(counters), cache));
+        let routes = Arc::new(RouteCache::new(config.number, config.uids(), Arc::clone(counters), cache));
         let seen = Arc::new(Mutex::new(Seen::new(limits.remembered_uids)));
         let around = Surroundings {
-            board,
+            routes,
             seen,
             counters: Arc::clone(counters),
             limits: limits.clone(),
@@ -85,7 +85,7 @@ impl SetClient {
 
     /// Its number.
     pub(super) fn number(&self) -> u32 {
-        self.around.board.set()
+        self.around.routes.set()
     }
 
     /// The AllocSvrs that the configuration names.
@@ -110,7 +110,7 @@ impl SetClient {
 
     /// The newest table.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
-        self.around.board.table().1
+        self.around.routes.table().1
     }
 
     /// Takes `count` numbers for `uid`.
@@ -258,7 +258,7 @@ impl SetClient {
                 return late(gate.why());
             };
             sleep_until(next).await;
-            let changes = self.around.board.changes();
+            let changes = self.around.routes.changes();
             let peer = if elsewhere { self.other(uid, attempt) } else { self.pick(uid, attempt) };
             match timeout_at(deadline.at, put(&peer, ask.clone(), false)).await {
                 Ok(Ok(told)) => {
@@ -272,7 +272,7 @@ impl SetClient {
                         return Err(error);
                     }
                     add(&self.around.counters.retries, 1);
-                    let newer = self.around.board.changes() != changes;
+                    let newer = self.around.routes.changes() != changes;
                     let mut pace = locked(&gate.pace);
                     pace.attempt += 1;
                     pace.failed(Instant::now(), fault.told_by(peer.addr()), newer, rand::random());
@@ -362,11 +362,11 @@ impl SetClient {
     /// The connections for the newest table; made anew when there is a newer one.
     fn view(&self) -> Arc<View> {
         let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
-        if view.changes == self.around.board.changes() {
+        if view.changes == self.around.routes.changes() {
             return view;
         }
         let mut newest = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        let (changes, table) = self.around.board.table();
+        let (changes, table) = self.around.routes.table();
         if newest.changes != changes {
             let addrs: Vec<&str> = match &table {
                 Some(table) => table.nodes.iter().map(|node| node.addr.as_str()).collect(),

@@ -178,7 +178,7 @@ impl Client {
 
     /// Where its table says, or any.
     fn places(&mut self, cx: &mut Cx<'_>, uid: u32) -> Vec<Place> {
-        let (_, table) = self.shared.board.table();
+        let (_, table) = self.shared.routes.table();
         let owner = table.as_deref().and_then(|table| {
             let owner = table.owner(table.section(Uid::new(uid)))?;
             table.nodes.get(owner.node as usize).map(|node| node.name.as_str())

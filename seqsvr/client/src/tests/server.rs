@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locked;
 use seqsvr_cluster::alloc::fixture::rules;
-use seqsvr_cluster::alloc::hall::Hall;
 use seqsvr_cluster::alloc::record::DataDir;
-use seqsvr_cluster::alloc::sequence::{Desk, Limits};
+use seqsvr_cluster::alloc::sequence::{Limits, SequenceService};
+use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::shell::{Settings, Shell};
 use seqsvr_cluster::store::Stores;
 use seqsvr_core::Options;
@@ -58,7 +58,7 @@ pub(super) struct Process {
     name: &'static str,
     incarnation: u64,
     pub(super) addr: String,
-    hall: Arc<Hall>,
+    set: Arc<SetServer>,
     runtime: Option<Runtime>,
     /// While this is there and somebody waits for it, the only thread of the runtime does nothing else.
     silence: Option<mpsc::Sender<()>>,
@@ -121,17 +121,17 @@ impl World {
     async fn start_at(&self, name: &'static str, addr: SocketAddr) -> Process {
         let incarnation = self.lives.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("there is room");
-        let (shell, hall) = self.shell(name, incarnation, &folder);
+        let (shell, set) = self.shell(name, incarnation, &folder);
         // A runtime of its own takes its connections down with it.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
         let (stop, limits) = (CancellationToken::new(), Limits { uids: 10_000, waiting: 100, streams: 10 });
-        let desk = Desk::new(vec![Arc::clone(&hall)], limits, stop.clone());
+        let service = SequenceService::new(vec![Arc::clone(&set)], limits, stop.clone());
         let bound = runtime.spawn(async move {
             let listen = Listen::load(&ListenConfig::default(), addr, false).expect("loopback needs nothing");
             loop {
                 // One that was there before may not be gone quite.
                 if let Ok(server) = GrpcServer::open(addr, &listen, ConnectionsConfig::default()).await {
-                    return server.with(SequenceServer::new(desk));
+                    return server.with(SequenceServer::new(service));
                 }
                 tokio::task::yield_now().await;
             }
@@ -140,10 +140,10 @@ impl World {
         let addr = format!("http://{}", server.address().expect("bound"));
         runtime.spawn(server.serve(stop));
         runtime.spawn(shell.run(CancellationToken::new()));
-        Process { name, incarnation, addr, hall, runtime: Some(runtime), silence: None, _folder: folder }
+        Process { name, incarnation, addr, set, runtime: Some(runtime), silence: None, _folder: folder }
     }
 
-    fn shell(&self, name: &str, incarnation: u64, folder: &TempDir) -> (Shell, Arc<Hall>) {
+    fn shell(&self, name: &str, incarnation: u64, folder: &TempDir) -> (Shell, Arc<SetServer>) {
         let options = Options {
             section_size: SECTION,
             raise_wait: Duration::from_millis(20),
@@ -203,7 +203,7 @@ impl Process {
     /// Waits until it serves `uid`.
     pub(super) async fn until_it_serves(&self, uid: u32) {
         let serves = async {
-            while self.hall.view().tenure(Uid::new(uid)).is_err() {
+            while self.set.view().tenure(Uid::new(uid)).is_err() {
                 tokio::task::yield_now().await;
             }
         };
@@ -212,7 +212,7 @@ impl Process {
 
     /// How many numbers it has handed out.
     pub(super) fn handed_out(&self) -> u64 {
-        self.hall.metrics().allocated
+        self.set.metrics().allocated
     }
 }
 

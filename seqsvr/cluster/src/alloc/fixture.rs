@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::hall::Hall;
 use super::node::NodeRules;
 use super::record::Record;
+use super::set_server::SetServer;
 use super::shell::{Settings, Shell};
 use crate::store::Stores;
 use seqsvr_core::clock::Moment;
@@ -28,17 +28,17 @@ pub const LEASE: Duration = Duration::from_secs(2);
 /// Uids in a section: ten of these make the Set.
 pub const SIZE: u32 = 10_000;
 
-/// One node, running.
-pub struct Station {
-    /// What it serves.
-    pub hall: Arc<Hall>,
+/// One running node, for tests.
+pub struct FixtureNode {
+    /// What serves its Set.
+    pub server: Arc<SetServer>,
     /// Tells it to leave.
     pub leave: CancellationToken,
     /// Ends with the node.
     pub task: JoinHandle<()>,
 }
 
-impl Station {
+impl FixtureNode {
     /// The life `incarnation` of the node called `name`.
     pub fn start(store: &Arc<Memory>, record: Record, name: &str, incarnation: u64) -> Self {
         let options = Options { section_size: SIZE, step: 1_000, incarnation, ..Options::default() };
@@ -57,17 +57,17 @@ impl Station {
             quorum: None,
             etcd: None,
         };
-        let (shell, hall) = Shell::new(settings, stores, record);
+        let (shell, server) = Shell::new(settings, stores, record);
         let leave = CancellationToken::new();
         let task = tokio::spawn(shell.run(leave.clone()));
-        Self { hall, leave, task }
+        Self { server, leave, task }
     }
 
     /// The first number that `uid` gets, however long that takes, and how long it took.
     pub async fn number(&self, uid: u32) -> (u64, Duration) {
         let began = Instant::now();
         loop {
-            match self.hall.wait(|view| view.take(Uid::new(uid), 1)).await {
+            match self.server.wait(|view| view.take(Uid::new(uid), 1)).await {
                 Ok(granted) => return (granted.last, began.elapsed()),
                 Err(_) => sleep(Duration::from_millis(1)).await,
             }

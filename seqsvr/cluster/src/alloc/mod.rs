@@ -1,19 +1,19 @@
 //! An AllocSvr. `node` (pure, with `hold`, `leaving`, `runs`) decides what is served when, `shell` carries that out,
-//! and requests find what is served in the `hall`'s `view`.
+//! and requests find what is served in the `view` of the `set_server`.
 
 pub mod config;
 pub mod each;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
-pub mod hall;
 mod hold;
 mod leaving;
 pub mod node;
 pub mod page;
-pub mod probed;
+pub mod probe_service;
 mod rates;
 pub mod record;
 mod runs;
 pub mod sequence;
+pub mod set_server;
 pub mod shell;
 pub mod view;

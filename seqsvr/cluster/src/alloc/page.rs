@@ -1,4 +1,4 @@
-//! The metrics of an AllocSvr as text, read off its halls when the page is asked for; every one is told by Set. Called
+//! The metrics of an AllocSvr as text, read off its servers when the page is asked for; every one is told by Set. Called
 //! by the role.
 
 use std::fmt;
@@ -12,13 +12,13 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::hall::Hall;
+use super::set_server::SetServer;
 use seqsvr_core::alloc::metrics::{Metrics, RAISE_BUCKETS};
 
 /// The page.
-pub fn render(halls: &[Arc<Hall>]) -> String {
+pub fn render(servers: &[Arc<SetServer>]) -> String {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Halls(halls.to_vec())));
+    registry.register_collector(Box::new(SetMetrics(servers.to_vec())));
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to a string does not fail");
     text
@@ -27,20 +27,20 @@ pub fn render(halls: &[Arc<Hall>]) -> String {
 /// Where a counter is read.
 type Count = fn(&Metrics) -> u64;
 /// Where a gauge is read.
-type Gauge = fn(&Hall) -> f64;
+type Gauge = fn(&SetServer) -> f64;
 
-struct Halls(Vec<Arc<Hall>>);
+struct SetMetrics(Vec<Arc<SetServer>>);
 
-impl fmt::Debug for Halls {
+impl fmt::Debug for SetMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Halls")
+        f.write_str("SetMetrics")
     }
 }
 
-impl Collector for Halls {
+impl Collector for SetMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let halls: Vec<(String, &Hall, Metrics)> =
-            self.0.iter().map(|hall| (hall.set.to_string(), &**hall, hall.metrics())).collect();
+        let servers: Vec<(String, &SetServer, Metrics)> =
+            self.0.iter().map(|server| (server.set.to_string(), &**server, server.metrics())).collect();
         let counters: [(&str, &str, Count); 3] = [
             ("seqsvr_allocated", "Numbers handed out", |metrics| metrics.allocated),
             ("seqsvr_raises", "Ceilings that were confirmed", |metrics| metrics.raises),
@@ -48,36 +48,36 @@ impl Collector for Halls {
         ];
         for (name, help, value) in counters {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for (set, _, metrics) in &halls {
+            for (set, _, metrics) in &servers {
                 let label = [("set", set.as_str())];
                 ConstCounter::new(value(metrics)).encode(family.encode_family(&label)?)?;
             }
         }
         let gauges: [(&str, &str, Gauge); 4] = [
-            ("seqsvr_sections_given", "Sections that the routing table gives to this process", |hall| {
-                f64::from(hall.given().all)
+            ("seqsvr_sections_given", "Sections that the routing table gives to this process", |server| {
+                f64::from(server.given().all)
             }),
-            ("seqsvr_sections_unserved", "Those of them that are not served yet", |hall| {
-                f64::from(if hall.is_lapsed() { hall.given().all } else { hall.given().unserved() })
+            ("seqsvr_sections_unserved", "Those of them that are not served yet", |server| {
+                f64::from(if server.is_lapsed() { server.given().all } else { server.given().unserved() })
             }),
-            ("seqsvr_lease_remaining_seconds", "Until serving stops", |hall| {
-                hall.lease_remaining().as_secs_f64()
+            ("seqsvr_lease_remaining_seconds", "Until serving stops", |server| {
+                server.lease_remaining().as_secs_f64()
             }),
-            ("seqsvr_route_version", "Count of changes of the routing table", |hall| {
-                hall.view().table().map_or(0.0, |table| table.version.version as f64)
+            ("seqsvr_route_version", "Count of changes of the routing table", |server| {
+                server.view().table().map_or(0.0, |table| table.version.version as f64)
             }),
         ];
         for (name, help, value) in gauges {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for (set, hall, _) in &halls {
+            for (set, server, _) in &servers {
                 let label = [("set", set.as_str())];
-                ConstGauge::new(value(hall)).encode(family.encode_family(&label)?)?;
+                ConstGauge::new(value(server)).encode(family.encode_family(&label)?)?;
             }
         }
         let help = "Time of one call that raises ceilings";
         let mut seconds =
             encoder.encode_descriptor("seqsvr_raise_seconds", help, None, MetricType::Histogram)?;
-        for (set, _, metrics) in &halls {
+        for (set, _, metrics) in &servers {
             let bounds = RAISE_BUCKETS.into_iter().chain([f64::INFINITY]);
             let buckets: Vec<(f64, u64)> = bounds.zip(metrics.raise_buckets).collect();
             let sum = metrics.raise_time.as_secs_f64();
@@ -87,8 +87,8 @@ impl Collector for Halls {
         }
         let mut refusals =
             encoder.encode_descriptor("seqsvr_refusals", "Requests refused", None, MetricType::Counter)?;
-        for (set, hall, _) in &halls {
-            for (reason, count) in hall.refusals() {
+        for (set, server, _) in &servers {
+            for (reason, count) in server.refusals() {
                 let labels = [("set", set.as_str()), ("reason", reason)];
                 ConstCounter::new(count).encode(refusals.encode_family(&labels)?)?;
             }

@@ -1,5 +1,5 @@
 //! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it what came of
-//! it. Owns the core, the tenures and every call under way; the role starts one for each Set. Requests go through its `Hall`.
+//! it. Owns the core, the tenures and every call under way; the role starts one for each Set. Requests go through its `SetServer`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::hall::{Clock, Given, Hall, Tally};
 use super::node::{Action, Event, Node, NodeRules, Serving};
 use super::rates::{self, Counts, Rates};
 use super::record::Record;
 use super::runs::Runs;
+use super::set_server::{Clock, Given, SetServer, Tally};
 use super::view::{Gone, View};
 use crate::store::Stores;
 use seqsvr_core::alloc::metrics::Counters;
@@ -51,7 +51,7 @@ pub struct Settings {
 pub struct Shell {
     settings: Settings,
     core: Node,
-    hall: Arc<Hall>,
+    server: Arc<SetServer>,
     stores: Stores,
     record: Record,
     tenures: Vec<(Arc<Tenure>, Runs)>,
@@ -78,9 +78,9 @@ enum Done {
 
 impl Shell {
     /// The task, not yet running, and where requests are answered.
-    pub fn new(settings: Settings, stores: Stores, record: Record) -> (Self, Arc<Hall>) {
+    pub fn new(settings: Settings, stores: Stores, record: Record) -> (Self, Arc<SetServer>) {
         let (view, gone) = View::new(1, settings.options.section_size, None, &Runs::default(), &[]);
-        let hall = Arc::new(Hall {
+        let server = Arc::new(SetServer {
             set: settings.set,
             node: settings.rules.name.clone(),
             incarnation: settings.rules.incarnation,
@@ -99,7 +99,7 @@ impl Shell {
         });
         let shell = Self {
             core: Node::new(settings.rules.clone(), record.load()),
-            hall: Arc::clone(&hall),
+            server: Arc::clone(&server),
             settings,
             stores,
             record,
@@ -112,7 +112,7 @@ impl Shell {
             rates: Rates::new(),
             reading: None,
         };
-        (shell, hall)
+        (shell, server)
     }
 
     /// Serves until `stop`. Then it asks for its sections to be moved, in its answers to probes, and ends when they have moved
@@ -137,7 +137,7 @@ impl Shell {
                     self.work.spawn_blocking(move || Done::Counted(rates::count(&tenures)));
                 }
                 () = stop.cancelled(), if leave_by.is_none() => {
-                    self.hall.leaving.store(true, Ordering::Release);
+                    self.server.leaving.store(true, Ordering::Release);
                     leave_by = Some(Instant::now() + self.settings.leave_wait);
                 }
                 () = sleep_until(leave_by.unwrap_or_else(Instant::now)), if leave_by.is_some() && !stopped => {
@@ -165,7 +165,7 @@ impl Shell {
                     self.feed(Event::Drained);
                 }
             }
-            Done::Counted(counts) => self.hall.rates.store(Arc::new(self.rates.note(counts))),
+            Done::Counted(counts) => self.server.rates.store(Arc::new(self.rates.note(counts))),
         }
     }
 
@@ -205,10 +205,10 @@ impl Shell {
             self.close(&unloaded);
             self.drain();
         }
-        self.hall.view().set_deadline(self.core.lease_until());
+        self.server.view().set_deadline(self.core.lease_until());
         let given = Given { all: self.core.held().count(), waiting: self.core.waiting() };
-        if given != **self.hall.given() {
-            self.hall.given.store(Arc::new(given));
+        if given != **self.server.given() {
+            self.server.given.store(Arc::new(given));
         }
     }
 
@@ -224,7 +224,7 @@ impl Shell {
         });
         self.used.push(gone);
         view.set_deadline(self.core.lease_until());
-        self.hall.view.store(Arc::new(view));
+        self.server.view.store(Arc::new(view));
     }
 
     /// Waits until nobody looks at a view older than the newest.
@@ -245,7 +245,7 @@ impl Shell {
         let means = Means {
             store: Arc::clone(&self.stores.sections),
             options: self.settings.options.clone(),
-            counters: Arc::clone(&self.hall.counters),
+            counters: Arc::clone(&self.server.counters),
             // When there is no room the section is closed all the same, and the table will tell.
             lost: Box::new(move |section| {
                 let _ = lost.try_send((owner, section));
@@ -278,7 +278,7 @@ impl Shell {
                 tenure.shared().fence(run.clone());
             }
         }
-        let retired = &self.hall.retired;
+        let retired = &self.server.retired;
         self.tenures.retain(|(tenure, served)| {
             if served.is_empty() {
                 retired.fetch_add(tenure.shared().allocated(), Ordering::AcqRel);
@@ -364,10 +364,10 @@ impl Shell {
                     info!(set, ?lease, "the lease is as the stores say");
                 }
                 let until = asked + lease;
-                if self.hall.is_lapsed() {
-                    self.hall.hears_since.store(self.now().as_nanos(), Ordering::Release);
+                if self.server.is_lapsed() {
+                    self.server.hears_since.store(self.now().as_nanos(), Ordering::Release);
                 }
-                self.hall.hears_until.store(until.as_nanos(), Ordering::Release);
+                self.server.hears_until.store(until.as_nanos(), Ordering::Release);
                 if self.reading.replace(true) != Some(true) {
                     info!(set, "the table is being read");
                 }
@@ -381,12 +381,12 @@ impl Shell {
 
     fn note_claim(&mut self, owner: Owner, outcome: &Result<Claimed, StoreError>) {
         let why = outcome.as_ref().err().map(ToString::to_string);
-        let before = self.hall.unclaimed.load_full();
+        let before = self.server.unclaimed.load_full();
         // The same reason is told once.
         if let Some(error) = why.as_ref().filter(|why| Some(*why) != before.as_deref()) {
             warn!(set = self.settings.set, epoch = %owner.epoch, error, "sections are not claimed; trying again");
         }
-        self.hall.unclaimed.store(why.map(Arc::new));
+        self.server.unclaimed.store(why.map(Arc::new));
     }
 }
 

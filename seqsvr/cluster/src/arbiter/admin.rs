@@ -19,14 +19,14 @@ const THERE: Duration = Duration::from_secs(2);
 /// How long a caller is kept waiting for the stores.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See the module.
-pub struct Office {
+/// The service `Admin` of one arbiter.
+pub struct AdminService {
     handle: Handle,
     set: u32,
     call: Call,
 }
 
-impl Office {
+impl AdminService {
     /// Takes changes of Set `set`; `call` says which nodes could be reached at all.
     pub fn new(handle: Handle, set: u32, call: Call) -> Self {
         Self { handle, set, call }
@@ -76,7 +76,7 @@ impl Office {
 }
 
 #[async_trait]
-impl Admin for Office {
+impl Admin for AdminService {
     async fn change(&self, request: Request<ChangeRequest>) -> Result<Response<ChangeReply>, Status> {
         let request = request.into_inner();
         let force = request.force;

@@ -13,11 +13,11 @@ pub use seqsvr_rpc::issuer_v1 as v1;
 
 /// The service `issuer.v1.Issuer` over one issuer.
 #[derive(Clone)]
-pub struct Office {
+pub struct IssuerService {
     issuer: Issuer,
 }
 
-impl Office {
+impl IssuerService {
     /// Answers with the numbers of `issuer`.
     pub fn new(issuer: Issuer) -> Self {
         Self { issuer }
@@ -40,7 +40,7 @@ fn status(error: &NextError) -> Status {
 }
 
 #[tonic::async_trait]
-impl v1::issuer_server::Issuer for Office {
+impl v1::issuer_server::Issuer for IssuerService {
     async fn next(&self, request: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
         let v1::NextRequest { biz_tag, count, step } = request.into_inner();
         let issued = match step {

@@ -17,10 +17,10 @@ async fn issuer() -> Issuer {
 
 #[tokio::test]
 async fn numbers_and_tags_over_grpc() {
-    let office = Office::new(issuer().await);
+    let service = IssuerService::new(issuer().await);
     let next =
         |tag: &str, count| Request::new(v1::NextRequest { biz_tag: tag.to_owned(), count, step: None });
-    let reply = office.next(next("order", 3)).await.unwrap().into_inner();
+    let reply = service.next(next("order", 3)).await.unwrap().into_inner();
     assert_eq!(reply.ranges, [v1::Range { first: 1, last: 3 }]);
     assert_eq!(reply.biz_tag, "order");
     for (tag, count, code) in [
@@ -29,19 +29,19 @@ async fn numbers_and_tags_over_grpc() {
         ("ORDER", 1, Code::InvalidArgument),
         ("invoice", 1, Code::NotFound),
     ] {
-        assert_eq!(office.next(next(tag, count)).await.unwrap_err().code(), code);
+        assert_eq!(service.next(next(tag, count)).await.unwrap_err().code(), code);
     }
     let stepped = v1::NextRequest { biz_tag: "order".to_owned(), count: 1, step: Some(99) };
-    let refused = office.next(Request::new(stepped)).await.unwrap_err();
+    let refused = service.next(Request::new(stepped)).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().contains("set 100 to 1000000, the tag's step_min and step_max"), "{refused}");
-    let tags = office.tags(Request::new(v1::TagsRequest {})).await.unwrap().into_inner().tags;
+    let tags = service.tags(Request::new(v1::TagsRequest {})).await.unwrap().into_inner().tags;
     assert_eq!(
         (tags[0].biz_tag.as_str(), tags[0].issued, tags[0].strategy.as_str()),
         ("order", 3, "segment")
     );
     let decode = v1::DecodeRequest { biz_tag: "order".to_owned(), code: "17".to_owned() };
-    assert_eq!(office.decode(Request::new(decode)).await.unwrap().into_inner().number, 17);
+    assert_eq!(service.decode(Request::new(decode)).await.unwrap().into_inner().number, 17);
 }
 
 async fn ask(

@@ -15,11 +15,11 @@ use tracing::info;
 
 use super::{Fault, Signals, load};
 use seqsvr_cluster::alloc::config::AllocConfig;
-use seqsvr_cluster::alloc::hall::Hall;
 use seqsvr_cluster::alloc::page;
-use seqsvr_cluster::alloc::probed::Pulse;
+use seqsvr_cluster::alloc::probe_service::ProbeService;
 use seqsvr_cluster::alloc::record::DataDir;
-use seqsvr_cluster::alloc::sequence::Desk;
+use seqsvr_cluster::alloc::sequence::SequenceService;
+use seqsvr_cluster::alloc::set_server::SetServer;
 use seqsvr_cluster::alloc::shell::Shell;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::Listen;
@@ -46,7 +46,7 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
         stores.push(set.stores.open(&config.cluster, set.number).map_err(Fault::usage)?);
     }
     let directory = DataDir::open(&config.directory).map_err(Fault::failed)?;
-    let (shells, halls): (Vec<_>, Vec<_>) = settings
+    let (shells, sets): (Vec<_>, Vec<_>) = settings
         .into_iter()
         .zip(stores)
         .map(|(settings, stores)| {
@@ -55,12 +55,12 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
         })
         .unzip();
     let (leave, stop) = (CancellationToken::new(), CancellationToken::new());
-    let desk = SequenceServer::new(Desk::new(halls.clone(), limits, stop.clone()))
+    let sequence = SequenceServer::new(SequenceService::new(sets.clone(), limits, stop.clone()))
         .max_decoding_message_size(config.limits.message_bytes);
-    let pulse = AllocatorServer::new(Pulse::new(halls.clone()));
+    let probes = AllocatorServer::new(ProbeService::new(sets.clone()));
     let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
-    let server = server.with(InterceptedService::new(desk, listen.guard()));
-    let server = server.with(InterceptedService::new(pulse, listen.guard()));
+    let server = server.with(InterceptedService::new(sequence, listen.guard()));
+    let server = server.with(InterceptedService::new(probes, listen.guard()));
     let metrics = match config.metrics_listen {
         Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
         None => None,
@@ -69,11 +69,11 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let mut signals = Signals::listen()?;
     println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
     let (health, limiter) = (server.health(), server.limiter());
-    let halls: Arc<[_]> = halls.into();
-    let shown_health = show_health(health, Arc::clone(&halls), leave.clone());
+    let sets: Arc<[_]> = sets.into();
+    let shown_health = show_health(health, Arc::clone(&sets), leave.clone());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
-        serve_metrics(listener, limiter, move || page::render(&halls), stop.clone()).await
+        serve_metrics(listener, limiter, move || page::render(&sets), stop.clone()).await
     };
     let serve = async {
         let served = join_all(shells.into_iter().map(|shell| shell.run(leave.clone()))).await;
@@ -103,7 +103,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Health of the Sequence service says whether callers are served: some Set has a lease here, and serves what it is given. Health of the
 /// process only says that it is there, so that nobody restarts it because the stores are away.
-async fn show_health(reporter: HealthReporter, halls: Arc<[Arc<Hall>]>, leave: CancellationToken) {
+async fn show_health(reporter: HealthReporter, sets: Arc<[Arc<SetServer>]>, leave: CancellationToken) {
     let show = async |serving: bool| {
         let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
         reporter.set_service_status("seqsvr.v1.Sequence", status).await;
@@ -111,7 +111,7 @@ async fn show_health(reporter: HealthReporter, halls: Arc<[Arc<Hall>]>, leave: C
     let mut looks = interval(LOOK_EVERY);
     let mut shown = None;
     loop {
-        let serving = halls.iter().any(|hall| hall.is_serving());
+        let serving = sets.iter().any(|set| set.is_serving());
         if shown.replace(serving) != Some(serving) {
             show(serving).await;
         }

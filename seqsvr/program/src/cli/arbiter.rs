@@ -14,7 +14,7 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use super::{Fault, Signals, load};
-use seqsvr_cluster::arbiter::admin::Office;
+use seqsvr_cluster::arbiter::admin::AdminService;
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::core::Arbiter;
 use seqsvr_cluster::arbiter::monitor::Lookout;
@@ -52,8 +52,8 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
     let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
     let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
     let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
-    let office = AdminServer::new(Office::new(handle.clone(), set, call));
-    let server = server.with(InterceptedService::new(office, listen.admin_guard()));
+    let admin = AdminServer::new(AdminService::new(handle.clone(), set, call));
+    let server = server.with(InterceptedService::new(admin, listen.admin_guard()));
     let monitor = MonitorServer::new(lookout.clone());
     let server = server.with(InterceptedService::new(monitor, listen.guard()));
     let metrics = match config.metrics_listen {

@@ -15,7 +15,7 @@ use tonic_health::server::HealthReporter;
 
 use super::{Fault, Signals, load};
 use seqsvr_issuer::clock::Clock;
-use seqsvr_issuer::rpc::{Office, pages};
+use seqsvr_issuer::rpc::{IssuerService, pages};
 use seqsvr_issuer::{Issuer, IssuerConfig};
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
@@ -68,10 +68,10 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
     let listen = Listen::load(&config.security, config.listen, false).map_err(Fault::usage)?;
     let mut signals = Signals::listen()?;
     let running = config.issuer.open(Clock::system()).await.map_err(Fault::usage)?;
-    let office = IssuerServer::new(Office::new(running.issuer.clone()));
+    let service = IssuerServer::new(IssuerService::new(running.issuer.clone()));
     let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
     let server = server
-        .with(InterceptedService::new(office, listen.guard()))
+        .with(InterceptedService::new(service, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
     let health = server.health();
     let metrics = match config.metrics_listen {

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 use super::super::message::{Packet, Tick, Told};
 use super::super::world::Cx;
 use super::super::{MILLI, Place};
-use seqsvr_client::answer::Teller;
-use seqsvr_client::board::Board;
 use seqsvr_client::error::Fault;
 use seqsvr_client::metrics::Counters;
 use seqsvr_client::outbox::{self, Ask, Bounds, Next, Outbox, TICKS};
+use seqsvr_client::reply_dispatcher::ReplyDispatcher;
+use seqsvr_client::route_cache::RouteCache;
 use seqsvr_client::seen::Seen;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Granted;
@@ -30,7 +30,7 @@ const REMEMBERED: usize = 8;
 
 /// What all streams of one life of a caller share.
 pub(super) struct Shared {
-    pub(super) board: Arc<Board>,
+    pub(super) routes: Arc<RouteCache>,
     seen: Arc<Mutex<Seen>>,
     counters: Arc<Counters>,
     flaws: Flaws,
@@ -40,8 +40,8 @@ impl Shared {
     /// Of a Set of `uids`.
     pub(super) fn new(uids: u32, flaws: Flaws) -> Self {
         let counters = Arc::new(Counters::default());
-        let board = Board::new(0, 0..=uids - 1, Arc::clone(&counters), None);
-        Self { board: Arc::new(board), seen: Arc::new(Mutex::new(Seen::new(REMEMBERED))), counters, flaws }
+        let routes = RouteCache::new(0, 0..=uids - 1, Arc::clone(&counters), None);
+        Self { routes: Arc::new(routes), seen: Arc::new(Mutex::new(Seen::new(REMEMBERED))), counters, flaws }
     }
 }
 
@@ -65,7 +65,7 @@ impl Waits {
 pub(super) struct Line {
     to: Place,
     outbox: Outbox,
-    teller: Teller,
+    dispatcher: ReplyDispatcher,
     seen: Arc<Mutex<Seen>>,
     /// The streams so far, each with its number in the outbox; the last one is the current.
     streams: Vec<(u64, u32)>,
@@ -76,14 +76,14 @@ impl Line {
     pub(super) fn open(cx: &mut Cx<'_>, to: Place, stream: u64, shared: &Shared) -> Self {
         let mut outbox = Outbox::new(BOUNDS, shared.flaws);
         let streams = vec![(stream, outbox.begin())];
-        let teller = Teller {
+        let dispatcher = ReplyDispatcher {
             addr: format!("place {to}").into(),
-            board: Arc::clone(&shared.board),
+            routes: Arc::clone(&shared.routes),
             seen: Arc::clone(&shared.seen),
             counters: Arc::clone(&shared.counters),
         };
         cx.tick_in(0..MILLI, Tick::Write(to));
-        Self { to, outbox, teller, seen: Arc::clone(&shared.seen), streams }
+        Self { to, outbox, dispatcher, seen: Arc::clone(&shared.seen), streams }
     }
 
     /// Puts a question in, as the real client does: one for a single number may share its frame.
@@ -108,7 +108,8 @@ impl Line {
     pub(super) fn write(&mut self, cx: &mut Cx<'_>) {
         let (stream, era) = self.streams[self.streams.len() - 1];
         let seen = self.seen.lock().expect("one thread");
-        while let Next::Frame(frame) = self.outbox.next(era, Waker::noop(), self.teller.board.route(), &seen)
+        while let Next::Frame(frame) =
+            self.outbox.next(era, Waker::noop(), self.dispatcher.routes.route(), &seen)
         {
             cx.send(self.to, Packet::Ask { stream, frame });
         }
@@ -123,22 +124,25 @@ impl Line {
     pub(super) fn told(&mut self, stream: u64, id: u64, told: Told, table: Option<Arc<Table>>) {
         let era = self.streams.iter().find(|(number, _)| *number == stream).map(|(_, era)| *era);
         if let Some(pending) = era.and_then(|era| self.outbox.answered(era, id)) {
-            self.teller.tell(pending, Some(reply(told, table)));
+            self.dispatcher.dispatch(pending, Some(reply(told, table)));
         }
     }
 
     /// Gives up what is too old.
     pub(super) fn age(&mut self) {
         for waiting in self.outbox.tick(TICKS) {
-            waiting
-                .fail(&Fault::Lost { addr: Arc::clone(&self.teller.addr), why: "none came in time".into() });
+            waiting.fail(&Fault::Lost {
+                addr: Arc::clone(&self.dispatcher.addr),
+                why: "none came in time".into(),
+            });
         }
     }
 
     /// The connection ended, and another one is made.
     pub(super) fn redial(&mut self, cx: &mut Cx<'_>, stream: u64) {
         for waiting in self.outbox.lose_all() {
-            waiting.fail(&Fault::Lost { addr: Arc::clone(&self.teller.addr), why: "it was closed".into() });
+            waiting
+                .fail(&Fault::Lost { addr: Arc::clone(&self.dispatcher.addr), why: "it was closed".into() });
         }
         let (ended, _) = self.streams[self.streams.len() - 1];
         cx.send(self.to, Packet::Ended { stream: ended });

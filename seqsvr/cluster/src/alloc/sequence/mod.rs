@@ -1,4 +1,4 @@
-//! The service `Sequence`: callers' requests, answered from memory through the halls of the Sets. Owns nothing but the
+//! The service `Sequence`: callers' requests, answered from memory by the servers of the Sets. Owns nothing but the
 //! limits; single calls are here, `stream` answers many on one stream, `replies` knows the wire.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::alloc::each::Each;
-use crate::alloc::hall::Hall;
+use crate::alloc::set_server::SetServer;
 use crate::alloc::view::{Denied, View};
 use seqsvr_core::error::Refusal;
 use seqsvr_core::ids::Uid;
@@ -33,28 +33,28 @@ pub struct Limits {
     pub streams: usize,
 }
 
-/// The Sets of this process, and what callers may ask of them.
+/// The service `Sequence` over the Sets of this process, with the limits of what callers may ask.
 #[derive(Clone)]
-pub struct Desk {
-    halls: Arc<[Arc<Hall>]>,
+pub struct SequenceService {
+    servers: Arc<[Arc<SetServer>]>,
     limits: Limits,
     streams: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
-impl Desk {
-    /// Answers for the Sets of `halls`. After `stop` streams end once what they were asked is answered.
-    pub fn new(halls: Vec<Arc<Hall>>, limits: Limits, stop: CancellationToken) -> Self {
+impl SequenceService {
+    /// Answers for the Sets that `servers` serve. After `stop` streams end once what they were asked is answered.
+    pub fn new(servers: Vec<Arc<SetServer>>, limits: Limits, stop: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams));
-        Self { halls: halls.into(), limits, streams, stop }
+        Self { servers: servers.into(), limits, streams, stop }
     }
 
-    /// The hall of the Set that the caller names, else of the one that has `uid`.
-    fn hall(&self, route: Option<&v1::Route>, uid: u32) -> Result<&Arc<Hall>, Denied> {
+    /// What serves the Set that the caller names, else of the one that has `uid`.
+    fn server(&self, route: Option<&v1::Route>, uid: u32) -> Result<&Arc<SetServer>, Denied> {
         let found = match route {
-            Some(route) => self.halls.iter().find(|hall| hall.set == route.set),
-            None if self.halls.len() == 1 => self.halls.first(),
-            None => self.halls.iter().find(|hall| hall.view().covers(Uid::new(uid))),
+            Some(route) => self.servers.iter().find(|server| server.set == route.set),
+            None if self.servers.len() == 1 => self.servers.first(),
+            None => self.servers.iter().find(|server| server.view().covers(Uid::new(uid))),
         };
         found.ok_or_else(|| {
             let what = route.map_or_else(|| format!("uid {uid}"), |route| format!("Set {}", route.set));
@@ -95,14 +95,14 @@ impl Work {
     }
 
     /// Whether it may be carried out at all, and where.
-    fn admit<'a>(&self, desk: &'a Desk) -> Result<&'a Arc<Hall>, Denied> {
+    fn admit<'a>(&self, service: &'a SequenceService) -> Result<&'a Arc<SetServer>, Denied> {
         match self {
-            Self::Each { each, .. } => desk.check_uids(each.uids())?,
-            Self::Current(request) => desk.check_uids(&request.uids)?,
+            Self::Each { each, .. } => service.check_uids(each.uids())?,
+            Self::Current(request) => service.check_uids(&request.uids)?,
             Self::Next(_) | Self::Advance(_) => {}
         }
         let (route, uid) = self.address();
-        desk.hall(route, uid)
+        service.server(route, uid)
     }
 
     /// Carries it out, or as much of it as goes without waiting. The answer holds only if the deadline has not passed since.
@@ -131,21 +131,21 @@ impl Work {
     }
 
     /// Carries it out, waiting for raises if need be.
-    async fn finish(&mut self, hall: &Hall) -> Reply {
-        let outcome = hall.wait(|view| self.attempt(view)).await;
+    async fn finish(&mut self, server: &SetServer) -> Reply {
+        let outcome = server.wait(|view| self.attempt(view)).await;
         let mut reply = outcome.unwrap_or_else(|denied| {
-            hall.count(&denied);
+            server.count(&denied);
             self.denied(&denied)
         });
-        reply.attach(&hall.view(), self.address().0);
+        reply.attach(&server.view(), self.address().0);
         reply
     }
 }
 
 /// A call by itself: wrong requests are a status.
-async fn single(desk: &Desk, mut work: Work) -> Result<Reply, Status> {
-    let hall = work.admit(desk).map_err(|denied| Status::invalid_argument(replies::text(&denied)))?;
-    let reply = work.finish(hall).await;
+async fn single(service: &SequenceService, mut work: Work) -> Result<Reply, Status> {
+    let server = work.admit(service).map_err(|denied| Status::invalid_argument(replies::text(&denied)))?;
+    let reply = work.finish(server).await;
     match reply.refusal() {
         Some(reason) => Err(Status::invalid_argument(reason)),
         None => Ok(reply),
@@ -153,7 +153,7 @@ async fn single(desk: &Desk, mut work: Work) -> Result<Reply, Status> {
 }
 
 #[tonic::async_trait]
-impl v1::sequence_server::Sequence for Desk {
+impl v1::sequence_server::Sequence for SequenceService {
     type StreamStream = Answers<Streaming<v1::StreamRequest>>;
 
     async fn next(&self, request: Request<v1::NextRequest>) -> Result<Response<v1::NextReply>, Status> {
@@ -187,9 +187,10 @@ impl v1::sequence_server::Sequence for Desk {
 
     async fn route(&self, request: Request<v1::RouteRequest>) -> Result<Response<v1::Table>, Status> {
         let set = request.into_inner().set;
-        let hall = self.halls.iter().find(|hall| hall.set == set);
-        let hall = hall.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
-        let view = hall.view();
+        let server = self.servers.iter().find(|server| server.set == set);
+        let server =
+            server.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
+        let view = server.view();
         let table = view.table().ok_or_else(|| Status::unavailable("no table was read yet; try again"))?;
         Ok(Response::new(v1::Table::from(&**table)))
     }

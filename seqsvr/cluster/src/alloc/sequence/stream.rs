@@ -16,8 +16,8 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::Status;
 
 use super::replies::{self, Reply, take_back};
-use super::{Desk, Work};
-use crate::alloc::hall::Hall;
+use super::{SequenceService, Work};
+use crate::alloc::set_server::SetServer;
 use crate::alloc::view::{Cause, Denied, View};
 use seqsvr_core::error::Refusal;
 use seqsvr_core::ids::Epoch;
@@ -30,10 +30,10 @@ const BATCH: usize = 32;
 
 /// The answers to the requests of one stream.
 pub struct Answers<S> {
-    desk: Desk,
+    service: SequenceService,
     requests: S,
     /// Read, for another Set than the batch before it.
-    held: Option<(u64, Work, Arc<Hall>)>,
+    held: Option<(u64, Work, Arc<SetServer>)>,
     ready: VecDeque<StreamReply>,
     waiting: FuturesUnordered<BoxFuture<'static, (u32, StreamReply)>>,
     /// The newest table that was sent here, by Set: a caller whose requests were under way meanwhile needs it once.
@@ -45,10 +45,10 @@ pub struct Answers<S> {
 }
 
 impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
-    pub(super) fn new(desk: Desk, requests: S, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(service: SequenceService, requests: S, permit: OwnedSemaphorePermit) -> Self {
         Self {
-            stop: Box::pin(desk.stop.clone().cancelled_owned()),
-            desk,
+            stop: Box::pin(service.stop.clone().cancelled_owned()),
+            service,
             requests,
             held: None,
             ready: VecDeque::with_capacity(BATCH),
@@ -60,7 +60,7 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     }
 
     /// The next request that can be carried out; wrong ones are answered here.
-    fn request(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Work, Arc<Hall>)>> {
+    fn request(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Work, Arc<SetServer>)>> {
         if let Some(held) = self.held.take() {
             return Poll::Ready(Some(held));
         }
@@ -88,10 +88,10 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
                     continue;
                 }
             };
-            match work.admit(&self.desk) {
-                Ok(hall) => {
-                    let hall = Arc::clone(hall);
-                    return Poll::Ready(Some((id, work, hall)));
+            match work.admit(&self.service) {
+                Ok(server) => {
+                    let server = Arc::clone(server);
+                    return Poll::Ready(Some((id, work, server)));
                 }
                 Err(denied) => self.ready.push_back(work.denied(&denied).to(id)),
             }
@@ -101,19 +101,19 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
 
     /// Carries out what has arrived for one Set, at most a batch.
     fn batch(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let (id, work, hall) = match self.request(cx) {
+        let (id, work, server) = match self.request(cx) {
             Poll::Ready(Some(first)) => first,
             Poll::Ready(None) => return Poll::Ready(()),
             Poll::Pending if self.ready.is_empty() => return Poll::Pending,
             Poll::Pending => return Poll::Ready(()),
         };
-        let view = hall.view();
+        let view = server.view();
         let from = self.ready.len();
-        self.carry_out(id, work, &hall, &view);
+        self.carry_out(id, work, &server, &view);
         while self.ready.len() < BATCH {
             match self.request(cx) {
-                Poll::Ready(Some((id, work, of))) if Arc::ptr_eq(&of, &hall) => {
-                    self.carry_out(id, work, &hall, &view);
+                Poll::Ready(Some((id, work, of))) if Arc::ptr_eq(&of, &server) => {
+                    self.carry_out(id, work, &server, &view);
                 }
                 Poll::Ready(Some(other)) => {
                     self.held = Some(other);
@@ -122,10 +122,10 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-        if !hall.may_answer(&view) {
-            let denied = hall.lapsed(&view);
+        if !server.may_answer(&view) {
+            let denied = server.lapsed(&view);
             for reply in self.ready.range_mut(from..) {
-                hall.count(&denied);
+                server.count(&denied);
                 take_back(reply, &denied);
             }
         }
@@ -133,34 +133,34 @@ impl<S: Stream<Item = Result<StreamRequest, Status>> + Unpin> Answers<S> {
     }
 
     #[inline]
-    fn carry_out(&mut self, id: u64, mut work: Work, hall: &Arc<Hall>, view: &View) {
+    fn carry_out(&mut self, id: u64, mut work: Work, server: &Arc<SetServer>, view: &View) {
         let denied = match work.attempt(view) {
             Ok(mut reply) => {
-                self.attach(&mut reply, hall, view, &work);
+                self.attach(&mut reply, server, view, &work);
                 return self.ready.push_back(reply.to(id));
             }
-            Err(Denied::Later(_)) if self.waiting.len() < self.desk.limits.waiting => {
-                let hall = Arc::clone(hall);
-                let finish = async move { (hall.set, work.finish(&hall).await.to(id)) };
+            Err(Denied::Later(_)) if self.waiting.len() < self.service.limits.waiting => {
+                let server = Arc::clone(server);
+                let finish = async move { (server.set, work.finish(&server).await.to(id)) };
                 return self.waiting.push(finish.boxed());
             }
             Err(Denied::Later(_)) => Denied::Unavailable(Cause::Crowded),
             Err(denied) => denied,
         };
-        hall.count(&denied);
+        server.count(&denied);
         let mut reply = work.denied(&denied);
-        self.attach(&mut reply, hall, view, &work);
+        self.attach(&mut reply, server, view, &work);
         self.ready.push_back(reply.to(id));
     }
 
     /// Adds the table of `view` if the caller goes by an older one and was not sent it before.
     #[inline]
-    fn attach(&mut self, reply: &mut Reply, hall: &Hall, view: &View, work: &Work) {
+    fn attach(&mut self, reply: &mut Reply, server: &SetServer, view: &View, work: &Work) {
         let Some(table) = view.table() else { return };
-        if self.sent.get(&hall.set).is_none_or(|sent| *sent < table.version)
+        if self.sent.get(&server.set).is_none_or(|sent| *sent < table.version)
             && reply.attach(view, work.address().0)
         {
-            self.sent.insert(hall.set, table.version);
+            self.sent.insert(server.set, table.version);
         }
     }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status};
 
-use super::super::admin::Office;
+use super::super::admin::AdminService;
 use super::super::core::{Arbiter, ArbiterRules, Seed};
 use super::super::health::HealthRules;
 use super::super::plan::{Balance, Policy};
@@ -95,7 +95,7 @@ async fn arbiter(rules: ArbiterRules, tables: &Arc<Memory>) -> Running {
     let (shell, handle) = Shell::new(Arbiter::new(rules), tables, prober);
     let server = GrpcServer::open(listen, &guards, ConnectionsConfig::default()).await.unwrap();
     let endpoint = call.endpoint(&url(server.address().unwrap())).unwrap();
-    let server = server.with(AdminServer::new(Office::new(handle.clone(), set, call)));
+    let server = server.with(AdminServer::new(AdminService::new(handle.clone(), set, call)));
     let stop = CancellationToken::new();
     tokio::spawn(server.serve(stop.clone()));
     tokio::spawn(shell.run(stop.clone()));

@@ -11,7 +11,8 @@ use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::Table;
 use seqsvr_rpc::v1;
 
-pub struct Board {
+/// Keeps the newest routing table of one Set in memory.
+pub struct RouteCache {
     set: u32,
     uids: RangeInclusive<u32>,
     table: RwLock<Option<Arc<Table>>>,
@@ -27,7 +28,7 @@ struct Shared {
     generation: AtomicU64,
 }
 
-impl Board {
+impl RouteCache {
     pub fn new(set: u32, uids: RangeInclusive<u32>, counters: Arc<Counters>, cache: Option<Cache>) -> Self {
         // No generation is this large, so the first look reads the file.
         let shared = cache.map(|cache| Shared { cache, generation: AtomicU64::new(u64::MAX) });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tonic::{Request, Response, Status};
 
-use crate::alloc::hall::Hall;
+use crate::alloc::set_server::SetServer;
 use seqsvr_rpc::store::to_range;
 use seqsvr_rpc::v1;
 
@@ -15,30 +15,31 @@ const LISTED: usize = 256;
 
 /// Answers probes for the Sets of this process.
 #[derive(Clone)]
-pub struct Pulse {
-    halls: Arc<[Arc<Hall>]>,
+pub struct ProbeService {
+    servers: Arc<[Arc<SetServer>]>,
 }
 
-impl Pulse {
-    /// Answers for the Sets of `halls`.
-    pub fn new(halls: Vec<Arc<Hall>>) -> Self {
-        Self { halls: halls.into() }
+impl ProbeService {
+    /// Answers for the Sets that `servers` serve.
+    pub fn new(servers: Vec<Arc<SetServer>>) -> Self {
+        Self { servers: servers.into() }
     }
 }
 
 #[tonic::async_trait]
-impl v1::allocator_server::Allocator for Pulse {
+impl v1::allocator_server::Allocator for ProbeService {
     async fn probe(&self, request: Request<v1::ProbeRequest>) -> Result<Response<v1::ProbeReply>, Status> {
         let v1::ProbeRequest { set, detail } = request.into_inner();
-        let hall = self.halls.iter().find(|hall| hall.set == set);
-        let hall = hall.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
-        let version = hall.view().table().map(|table| table.version.into());
-        let rates = hall.rates();
-        let given = hall.given();
-        let overdue = given.waiting.iter().map(|one| hall.overdue(one)).max().unwrap_or_default();
+        let server = self.servers.iter().find(|server| server.set == set);
+        let server =
+            server.ok_or_else(|| Status::invalid_argument(format!("Set {set} is not served here")))?;
+        let version = server.view().table().map(|table| table.version.into());
+        let rates = server.rates();
+        let given = server.given();
+        let overdue = given.waiting.iter().map(|one| server.overdue(one)).max().unwrap_or_default();
         let (unserved, runs) = (given.unserved(), if detail { LISTED } else { 0 });
         let waiting = given.waiting.iter().flat_map(|one| {
-            let (ago, why) = hall.why(one);
+            let (ago, why) = server.why(one);
             one.sections.ranges().iter().map(move |run| v1::UnservedSections {
                 sections: Some(to_range(run)),
                 given_ms_ago: millis(ago),
@@ -46,14 +47,14 @@ impl v1::allocator_server::Allocator for Pulse {
             })
         });
         Ok(Response::new(v1::ProbeReply {
-            node: hall.node.clone(),
-            incarnation: hall.incarnation,
+            node: server.node.clone(),
+            incarnation: server.incarnation,
             version,
             sections: rates.iter().map(|(section, _)| section.get()).collect(),
             rates: rates.iter().map(|&(_, rate)| rate).collect(),
-            lapsed: hall.is_lapsed(),
-            leaving: hall.is_leaving(),
-            lease_remaining_ms: millis(hall.lease_remaining()),
+            lapsed: server.is_lapsed(),
+            leaving: server.is_leaving(),
+            lease_remaining_ms: millis(server.lease_remaining()),
             served: given.all - unserved,
             unserved,
             overdue_ms: millis(overdue),

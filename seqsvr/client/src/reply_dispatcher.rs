@@ -1,13 +1,13 @@
-//! From a reply to those who wait for it: takes over the table that came along, checks that no number went back, remembers the
-//! new ones, and wakes the callers. A reply that does not fit its question counts as lost.
+//! Hands a reply to the callers that wait for it: takes over the table that came with it, checks that no number went back,
+//! remembers the new numbers, and wakes the callers. A reply that does not fit its question counts as lost.
 
 use std::sync::{Arc, Mutex};
 
-use super::board::Board;
 use super::error::Fault;
 use super::locked;
 use super::metrics::{Counters, add};
 use super::outbox::{Ask, Pending, Single, Told, Waiting};
+use super::route_cache::RouteCache;
 use super::seen::Seen;
 use seqsvr_core::ids::{Epoch, Granted, Uid};
 use seqsvr_rpc::v1;
@@ -21,23 +21,23 @@ enum Outcome {
     Advanced,
 }
 
-/// Hands replies to those who wait for them.
-pub struct Teller {
+/// Hands replies to the callers that wait for them.
+pub struct ReplyDispatcher {
     pub addr: Arc<str>,
-    pub board: Arc<Board>,
+    pub routes: Arc<RouteCache>,
     pub seen: Arc<Mutex<Seen>>,
     pub counters: Arc<Counters>,
 }
 
-impl Teller {
-    /// Tells `pending` what the process answered.
-    pub fn tell(&self, pending: Pending, answer: Option<Answer>) {
+impl ReplyDispatcher {
+    /// Gives `pending` the answer of the process.
+    pub fn dispatch(&self, pending: Pending, answer: Option<Answer>) {
         let Some((outcome, table)) = answer.map(split) else {
             return pending.waiting.fail(&self.nonsense());
         };
         // First: whoever is woken to ask again must find whom the table names.
         if let Some(table) = table {
-            self.board.adopt(table);
+            self.routes.adopt(table);
         }
         match outcome {
             Ok(outcome) => self.good(pending, outcome),

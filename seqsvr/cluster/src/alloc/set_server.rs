@@ -1,5 +1,5 @@
-//! Where requests of one Set are answered: the newest view, the clock, and what is counted. Owns no task; the shell
-//! changes the view and the deadline, the services in `rpc` answer through it.
+//! What serves one Set in this process: the newest view, the clock, and what is counted. Owns no task. The shell changes the
+//! view and the deadline; the gRPC services answer through it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,8 +18,8 @@ use seqsvr_core::ids::SectionId;
 /// What reads the clock.
 pub(crate) type Clock = fn() -> Moment;
 
-/// See the module.
-pub struct Hall {
+/// Serves one Set. The gRPC services read it, the shell changes it.
+pub struct SetServer {
     /// The number of the Set.
     pub(crate) set: u32,
     /// The name of this node.
@@ -74,7 +74,7 @@ pub struct Tally {
     refused: AtomicU64,
 }
 
-impl Hall {
+impl SetServer {
     /// What is served now.
     #[inline]
     pub fn view(&self) -> Guard<Arc<View>> {
