@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::message::{Input, Packet, Tick};
 use super::replica::ReplicaSetup;
 use super::world::Cx;
-use seqsvr_cluster::replica::comeback::{Bid, Comeback, Event, Step};
+use seqsvr_cluster::replica::rejoin_plan::{Bid, Event, RejoinPlan, Step};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::store::Address;
 use seqsvr_core::store::message::Copy;
@@ -15,7 +15,7 @@ use seqsvr_core::store::message::{Answer, Question};
 /// See the module.
 pub(crate) struct Returning {
     setup: ReplicaSetup,
-    core: Comeback,
+    core: RejoinPlan,
     next: u64,
     /// Questions that are out, to which of the others.
     out: BTreeMap<u64, usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Returning {
 
 impl Returning {
     pub(crate) fn new(cx: &mut Cx<'_>, setup: ReplicaSetup, kept: Option<Copy>) -> Self {
-        let core = Comeback::new(setup.sizes, cx.now, setup.settle, kept, setup.flaws);
+        let core = RejoinPlan::new(setup.sizes, cx.now, setup.settle, kept, setup.flaws);
         // No answer to an earlier attempt is taken for one to this.
         let next = cx.chance.number() >> 8;
         let mut new = Self { setup, core, next, out: BTreeMap::new(), bids: BTreeSet::new(), wake: None };

@@ -203,7 +203,7 @@ impl Process {
     /// Waits until it serves `uid`.
     pub(super) async fn until_it_serves(&self, uid: u32) {
         let serves = async {
-            while self.set.view().tenure(Uid::new(uid)).is_err() {
+            while self.set.view().group(Uid::new(uid)).is_err() {
                 tokio::task::yield_now().await;
             }
         };

@@ -37,7 +37,7 @@ impl Each {
             self.epochs.clear();
             // One that is not served here refuses the whole call before anything is allocated.
             for &uid in &self.uids {
-                view.tenure(Uid::new(uid))?;
+                view.group(Uid::new(uid))?;
             }
         }
         for &uid in &self.uids[self.numbers.len()..] {

@@ -1,4 +1,4 @@
-//! An AllocSvr. `node` (pure, with `hold`, `leaving`, `runs`) decides what is served when, `shell` carries that out,
+//! An AllocSvr. `node` (pure, with `hold`, `releases`, `runs`) decides what is served when, `shell` carries that out,
 //! and requests find what is served in the `view` of the `set_server`.
 
 pub mod config;
@@ -6,12 +6,12 @@ pub mod each;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod hold;
-mod leaving;
 pub mod node;
 pub mod page;
 pub mod probe_service;
 mod rates;
 pub mod record;
+mod releases;
 mod runs;
 pub mod sequence;
 pub mod set_server;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hold::Hold;
-use super::leaving::Leaving;
+use super::releases::Releases;
 use super::runs::Runs;
 use seqsvr_core::alloc::lease::Lease;
 use seqsvr_core::clock::Moment;
@@ -152,7 +152,7 @@ pub struct Node {
     holds: BTreeMap<Epoch, Hold>,
     /// What is being recorded: the sections that are served once it is.
     recording: Option<BTreeMap<Epoch, Runs>>,
-    leaving: Leaving,
+    releases: Releases,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,7 +178,7 @@ impl Node {
             reads: Reads::Stopped,
             holds: BTreeMap::new(),
             recording: None,
-            leaving: Leaving::default(),
+            releases: Releases::default(),
         }
     }
 
@@ -196,10 +196,10 @@ impl Node {
             }
             Event::Recorded => self.serve(&mut actions),
             Event::Released { owner, outcome } => {
-                self.leaving.released(owner.epoch, outcome, now, self.rules.retry);
+                self.releases.released(owner.epoch, outcome, now, self.rules.retry);
             }
             Event::Lost { owner, section } => self.lose(now, owner.epoch, section, &mut actions),
-            Event::Drained => self.leaving.drained(),
+            Event::Drained => self.releases.drained(),
             Event::Stop => self.stop(now, &mut actions),
         }
         self.proceed(now, &mut actions);
@@ -243,12 +243,12 @@ impl Node {
             Reads::Asking | Reads::Stopped => None,
         };
         let holds = self.holds.values().filter_map(Hold::wake_at);
-        read.into_iter().chain(holds).chain(self.leaving.wake_at()).min()
+        read.into_iter().chain(holds).chain(self.releases.wake_at()).min()
     }
 
     /// Whether a [`Event::Stop`] is carried out: nothing is served, and all is released that could be.
     pub fn is_stopped(&self) -> bool {
-        self.reads == Reads::Stopped && self.holds.is_empty() && self.leaving.is_over()
+        self.reads == Reads::Stopped && self.holds.is_empty() && self.releases.is_over()
     }
 
     fn owner(&self, epoch: Epoch) -> Owner {
@@ -333,7 +333,7 @@ impl Node {
         let Some(hold) = self.holds.get_mut(&epoch) else { return };
         let lost = hold.keep(kept);
         if !lost.is_empty() {
-            self.leaving.unload(epoch, &lost, now, now + self.lease.length() * 2);
+            self.releases.unload(epoch, &lost, now, now + self.lease.length() * 2);
             actions.push(Action::Unload { owner: self.owner(epoch), sections: lost.into_ranges() });
         }
     }
@@ -386,7 +386,7 @@ impl Node {
             };
             actions.push(Action::Record(self.holds.iter().filter_map(record).collect()));
         }
-        for (epoch, sections) in self.leaving.release(now) {
+        for (epoch, sections) in self.releases.release(now) {
             actions.push(Action::Release { owner: self.owner(epoch), sections: sections.into_ranges() });
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::runs::Runs;
-use seqsvr_core::alloc::tenure::Tenure;
+use seqsvr_core::alloc::section_group::SectionGroup;
 use seqsvr_core::ids::SectionId;
 
 /// How often to count.
@@ -43,13 +43,13 @@ impl Rates {
 }
 
 /// Counts. Walks every touched page, so call it where it holds up nobody.
-pub(super) fn count(tenures: &[(Arc<Tenure>, Runs)]) -> Counts {
-    let of = |(tenure, served): &(Arc<Tenure>, Runs)| {
+pub(super) fn count(groups: &[(Arc<SectionGroup>, Runs)]) -> Counts {
+    let of = |(group, served): &(Arc<SectionGroup>, Runs)| {
         let sections = served.ranges().iter().flat_map(|run| run.start().get()..=run.end().get());
-        let counted = sections.map(SectionId::new).map(|one| (one, tenure.shared().allocated_in(one)));
+        let counted = sections.map(SectionId::new).map(|one| (one, group.shared().allocated_in(one)));
         counted.filter(|&(_, count)| count > 0).collect::<Counts>()
     };
-    let mut counts: Counts = tenures.iter().flat_map(of).collect();
+    let mut counts: Counts = groups.iter().flat_map(of).collect();
     counts.sort_unstable_by_key(|&(section, _)| section);
     counts
 }

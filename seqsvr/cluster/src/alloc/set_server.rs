@@ -30,7 +30,7 @@ pub struct SetServer {
     pub(super) view: ArcSwap<View>,
     pub(super) clock: Clock,
     pub(super) counters: Arc<Counters>,
-    /// Numbers handed out by tenures that have ended.
+    /// Numbers handed out by section groups that have ended.
     pub(super) retired: AtomicU64,
     pub(super) tally: Tally,
     /// The tables are being read: until this moment, in nanoseconds.
@@ -119,7 +119,7 @@ impl SetServer {
                 Err(Denied::Later(rounds)) => rounds,
                 done => return done,
             };
-            // An error means that the tenure has ended: look again, too.
+            // An error means that the section group has ended: look again, too.
             if timeout_at(deadline, rounds.changed()).await.is_err() {
                 return Err(Denied::Unavailable(Cause::Raise));
             }
@@ -182,10 +182,10 @@ impl SetServer {
         self.view().deadline().since((self.clock)())
     }
 
-    /// What the tenures count, together. Sums the touched slots.
+    /// What the section groups count, together. Sums the touched slots.
     pub fn metrics(&self) -> Metrics {
         let view = self.view.load_full();
-        let live = view.tenures().iter().map(|tenure| tenure.shared().allocated());
+        let live = view.groups().iter().map(|group| group.shared().allocated());
         let retired = self.retired.load(Ordering::Acquire);
         self.counters.snapshot(live.fold(retired, u64::wrapping_add))
     }

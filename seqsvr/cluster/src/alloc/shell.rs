@@ -1,5 +1,5 @@
 //! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it what came of
-//! it. Owns the core, the tenures and every call under way; the role starts one for each Set. Requests go through its `SetServer`.
+//! it. Owns the core, the section groups and every call under way; the role starts one for each Set. Requests go through its `SetServer`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use super::set_server::{Clock, Given, SetServer, Tally};
 use super::view::{Gone, View};
 use crate::store::Stores;
 use seqsvr_core::alloc::metrics::Counters;
-use seqsvr_core::alloc::tenure::{Means, Tenure};
+use seqsvr_core::alloc::section_group::{Means, SectionGroup};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
 use seqsvr_core::ids::SectionId;
@@ -54,7 +54,7 @@ pub struct Shell {
     server: Arc<SetServer>,
     stores: Stores,
     record: Record,
-    tenures: Vec<(Arc<Tenure>, Runs)>,
+    groups: Vec<(Arc<SectionGroup>, Runs)>,
     serials: u64,
     /// Views that may still be in use.
     used: Vec<Gone>,
@@ -103,7 +103,7 @@ impl Shell {
             settings,
             stores,
             record,
-            tenures: Vec::new(),
+            groups: Vec::new(),
             serials: 1,
             used: vec![gone],
             draining: 0,
@@ -133,8 +133,8 @@ impl Shell {
                 Some((owner, section)) = self.lost.1.recv() => self.feed(Event::Lost { owner, section }),
                 () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
                 _ = ticks.tick() => {
-                    let tenures = self.tenures.clone();
-                    self.work.spawn_blocking(move || Done::Counted(rates::count(&tenures)));
+                    let groups = self.groups.clone();
+                    self.work.spawn_blocking(move || Done::Counted(rates::count(&groups)));
                 }
                 () = stop.cancelled(), if leave_by.is_none() => {
                     self.server.leaving.store(true, Ordering::Release);
@@ -145,7 +145,7 @@ impl Shell {
                     self.feed(Event::Stop);
                 }
             }
-            if leave_by.is_some() && !stopped && self.tenures.is_empty() {
+            if leave_by.is_some() && !stopped && self.groups.is_empty() {
                 stopped = true;
                 self.feed(Event::Stop);
             }
@@ -217,7 +217,7 @@ impl Shell {
         self.serials += 1;
         let size = self.settings.options.section_size;
         let table = self.core.table().cloned();
-        let served: Vec<_> = self.tenures.iter().filter(|(_, served)| !served.is_empty()).cloned().collect();
+        let served: Vec<_> = self.groups.iter().filter(|(_, served)| !served.is_empty()).cloned().collect();
         let (view, gone) = View::new(self.serials, size, table, &self.core.held(), &served);
         self.used.retain_mut(|used| {
             matches!(used.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Empty))
@@ -251,37 +251,37 @@ impl Shell {
                 let _ = lost.try_send((owner, section));
             }),
         };
-        let (tenure, raiser) = Tenure::begin(means, owner, sections.ranges(), claimed);
-        // Ends with the tenure.
+        let (group, raiser) = SectionGroup::begin(means, owner, sections.ranges(), claimed);
+        // Ends with the section group.
         drop(raiser);
-        self.tenures.push((Arc::new(tenure), sections));
+        self.groups.push((Arc::new(group), sections));
     }
 
     /// Takes sections out of what the next view shows, and answers what to close once it is shown.
-    fn unload(&mut self, owner: Owner, sections: &Runs) -> Vec<(Arc<Tenure>, Runs)> {
+    fn unload(&mut self, owner: Owner, sections: &Runs) -> Vec<(Arc<SectionGroup>, Runs)> {
         info!(set = self.settings.set, epoch = %owner.epoch, %sections, "unloading");
         let mut unloaded = Vec::new();
-        for (tenure, served) in &mut self.tenures {
+        for (group, served) in &mut self.groups {
             let lost = served.intersection(sections);
-            if tenure.shared().owner == owner && !lost.is_empty() {
+            if group.shared().owner == owner && !lost.is_empty() {
                 *served = served.difference(&lost);
-                unloaded.push((Arc::clone(tenure), lost));
+                unloaded.push((Arc::clone(group), lost));
             }
         }
         unloaded
     }
 
-    /// Whoever still looks at an older view takes nothing more; a tenure without sections ends when nobody does.
-    fn close(&mut self, unloaded: &[(Arc<Tenure>, Runs)]) {
-        for (tenure, sections) in unloaded {
+    /// Whoever still looks at an older view takes nothing more; a section group without sections ends when nobody does.
+    fn close(&mut self, unloaded: &[(Arc<SectionGroup>, Runs)]) {
+        for (group, sections) in unloaded {
             for run in sections.ranges() {
-                tenure.shared().fence(run.clone());
+                group.shared().fence(run.clone());
             }
         }
         let retired = &self.server.retired;
-        self.tenures.retain(|(tenure, served)| {
+        self.groups.retain(|(group, served)| {
             if served.is_empty() {
-                retired.fetch_add(tenure.shared().allocated(), Ordering::AcqRel);
+                retired.fetch_add(group.shared().allocated(), Ordering::AcqRel);
             }
             !served.is_empty()
         });

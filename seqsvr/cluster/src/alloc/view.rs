@@ -1,4 +1,4 @@
-//! What a node serves of one Set at one moment: the table it goes by, and a tenure for each section that is served.
+//! What a node serves of one Set at one moment: the table it goes by, and a section group for each section that is served.
 //! Immutable but for the deadline; each change makes a new one. Requests look here, and once nobody looks at a view any
 //! more, everything that was taken through it has been answered.
 
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{oneshot, watch};
 
 use super::runs::Runs;
+use seqsvr_core::alloc::section_group::SectionGroup;
 use seqsvr_core::alloc::split::Split;
-use seqsvr_core::alloc::tenure::Tenure;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::error::{Refusal, TryNextError};
 use seqsvr_core::ids::{Granted, Uid};
@@ -60,9 +60,9 @@ pub struct View {
     split: Split,
     uids: RangeInclusive<u32>,
     first_section: usize,
-    /// For each section of the Set the index of its tenure, or one of the constants.
+    /// For each section of the Set the index of its section group, or one of the constants.
     places: Box<[u32]>,
-    tenures: Vec<Arc<Tenure>>,
+    groups: Vec<Arc<SectionGroup>>,
     /// Answers must leave before this moment, in nanoseconds; 0: none may. A view that is no longer the newest keeps its
     /// last deadline, so that what was unloaded never gains by a later renewal.
     deadline: AtomicU64,
@@ -71,13 +71,13 @@ pub struct View {
 }
 
 impl View {
-    /// The sections `held` of `table`, of which the tenures serve those listed with them.
+    /// The sections `held` of `table`, of which the section groups serve those listed with them.
     pub(crate) fn new(
         serial: u64,
         section_size: u32,
         table: Option<Arc<Table>>,
         held: &Runs,
-        served: &[(Arc<Tenure>, Runs)],
+        served: &[(Arc<SectionGroup>, Runs)],
     ) -> (Self, Gone) {
         let sections = table.as_ref().map(|table| table.sections());
         let (first, count) = sections.map_or((0, 0), |sections| {
@@ -105,7 +105,7 @@ impl View {
             table,
             first_section: first,
             places,
-            tenures: served.iter().map(|(tenure, _)| Arc::clone(tenure)).collect(),
+            groups: served.iter().map(|(group, _)| Arc::clone(group)).collect(),
             deadline: AtomicU64::new(0),
             _gone: sender,
         };
@@ -139,10 +139,10 @@ impl View {
 
     /// Who serves `uid` here.
     #[inline]
-    pub fn tenure(&self, uid: Uid) -> Result<&Tenure, Denied> {
+    pub fn group(&self, uid: Uid) -> Result<&SectionGroup, Denied> {
         let index = self.split.section(uid.get()).wrapping_sub(self.first_section);
-        match self.places.get(index).map(|&place| self.tenures.get(place as usize).ok_or(place)) {
-            Some(Ok(tenure)) => Ok(tenure),
+        match self.places.get(index).map(|&place| self.groups.get(place as usize).ok_or(place)) {
+            Some(Ok(group)) => Ok(group),
             Some(Err(GAINING)) => Err(Denied::Unavailable(Cause::Gaining)),
             Some(Err(_)) => Err(Denied::NotOwner),
             None => Err(self.outside(uid)),
@@ -161,44 +161,44 @@ impl View {
     /// Takes `count` numbers for `uid`. They may be used only if the deadline has not passed since.
     #[inline]
     pub(crate) fn take(&self, uid: Uid, count: u32) -> Result<Granted, Denied> {
-        let tenure = self.tenure(uid)?;
-        match tenure.shared().take(uid, count) {
+        let group = self.group(uid)?;
+        match group.shared().take(uid, count) {
             Ok(granted) => Ok(granted),
-            Err(error) => again(tenure, error, || tenure.shared().take(uid, count)),
+            Err(error) => again(group, error, || group.shared().take(uid, count)),
         }
     }
 
     /// Lets `uid` go on above `at_least`.
     pub(crate) fn advance(&self, uid: Uid, at_least: u64) -> Result<(), Denied> {
-        let tenure = self.tenure(uid)?;
-        match tenure.shared().advance(uid, at_least) {
+        let group = self.group(uid)?;
+        match group.shared().advance(uid, at_least) {
             Ok(()) => Ok(()),
-            Err(error) => again(tenure, error, || tenure.shared().advance(uid, at_least)),
+            Err(error) => again(group, error, || group.shared().advance(uid, at_least)),
         }
     }
 
     /// An upper bound of what was handed out for `uid`.
     #[inline]
     pub(crate) fn current(&self, uid: Uid) -> Result<u64, Denied> {
-        self.tenure(uid)?.shared().current(uid).ok_or(Denied::NotOwner)
+        self.group(uid)?.shared().current(uid).ok_or(Denied::NotOwner)
     }
 
     /// What serves here.
-    pub(crate) fn tenures(&self) -> &[Arc<Tenure>] {
-        &self.tenures
+    pub(crate) fn groups(&self) -> &[Arc<SectionGroup>] {
+        &self.groups
     }
 }
 
 /// An attempt would have to wait: once more after listening for the end of the wait, so that no raise goes unheard.
 #[cold]
 fn again<T>(
-    tenure: &Tenure,
+    group: &SectionGroup,
     error: TryNextError,
     attempt: impl FnOnce() -> Result<T, TryNextError>,
 ) -> Result<T, Denied> {
     let error = match error {
         TryNextError::WouldWait => {
-            let rounds = tenure.shared().rounds();
+            let rounds = group.shared().rounds();
             match attempt() {
                 Err(TryNextError::WouldWait) => return Err(Denied::Later(rounds)),
                 Err(TryNextError::Final(refusal)) => refusal,

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::core::{ArbiterRules, Seed};
 use super::health::HealthRules;
+use super::leadership::{NODES, check_node};
 use super::plan::{Balance, Policy};
-use super::reign::{NODES, check_node};
 use crate::store::StoresConfig;
 use seqsvr_core::routing::{Order, TableError};
 use seqsvr_rpc::connections::ConnectionsConfig;

@@ -1,5 +1,5 @@
 //! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry them out. It
-//! is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting* (`reign`). Whatever the timing, two
+//! is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting* (`leadership`). Whatever the timing, two
 //! that believe to act do no harm: the stores follow the higher term only (docs/CLUSTER.md, "Tables").
 //!
 //! Terms are unique: round × 256 + the arbiter's number.
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 pub use super::event::{Action, Change, Event, Outcome};
 use super::health::HealthRules;
+use super::leadership::{Beat, Leadership};
 use super::plan::Policy;
-use super::reign::{Beat, Reign};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Node, NodeState, Table};
@@ -96,7 +96,7 @@ enum Role {
         read_at: Moment,
     },
     Bidding,
-    Acting(Box<Reign>),
+    Acting(Box<Leadership>),
 }
 
 impl Arbiter {
@@ -117,30 +117,30 @@ impl Arbiter {
             Event::Promised { term, outcome } => self.promised(now, term, outcome, &mut actions),
             Event::Acted { outcome } => {
                 outcome.iter().for_each(|&term| self.promised = self.promised.max(term));
-                if let Role::Acting(reign) = &mut self.role {
-                    reign.acted();
+                if let Role::Acting(leadership) = &mut self.role {
+                    leadership.acted();
                 }
             }
             Event::Written { version, outcome } => {
                 if let Err(WriteError::Outranked(term)) = outcome {
                     self.promised = self.promised.max(term);
                 }
-                if let Role::Acting(reign) = &mut self.role
-                    && reign.written(now, &self.rules, version, outcome, &mut actions).is_err()
+                if let Role::Acting(leadership) = &mut self.role
+                    && leadership.written(now, &self.rules, version, outcome, &mut actions).is_err()
                 {
                     self.step_down(now, &mut actions);
                 }
             }
             Event::Probed { node, outcome } => {
-                if let Role::Acting(reign) = &mut self.role {
-                    reign.probed(now, &self.rules, &node, outcome);
+                if let Role::Acting(leadership) = &mut self.role {
+                    leadership.probed(now, &self.rules, &node, outcome);
                 }
             }
             // What is changed while it runs is followed.
             Event::Uids(uids) if self.fits => self.rules.seed.uids = uids,
             Event::Uids(_) => {}
             Event::Change { id, change } => match &mut self.role {
-                Role::Acting(reign) => reign.change(now, id, change, &mut actions),
+                Role::Acting(leadership) => leadership.change(now, id, change, &mut actions),
                 _ => actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) }),
             },
         }
@@ -153,7 +153,7 @@ impl Arbiter {
         match &self.role {
             Role::Watching { read_at, .. } => (!self.reading).then_some(*read_at),
             Role::Bidding => None,
-            Role::Acting(reign) => Some(reign.wake_at()),
+            Role::Acting(leadership) => Some(leadership.wake_at()),
         }
     }
 
@@ -172,10 +172,10 @@ impl Arbiter {
         self.rules.takeover
     }
 
-    /// The reign, while it acts.
-    pub(crate) fn reign(&self) -> Option<&Reign> {
+    /// The leadership, while it acts.
+    pub(crate) fn leadership(&self) -> Option<&Leadership> {
         match &self.role {
-            Role::Acting(reign) => Some(reign),
+            Role::Acting(leadership) => Some(leadership),
             _ => None,
         }
     }
@@ -190,8 +190,8 @@ impl Arbiter {
                 // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
                 actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
             }
-            Role::Acting(reign) => {
-                match reign.beat(now, &self.rules) {
+            Role::Acting(leadership) => {
+                match leadership.beat(now, &self.rules) {
                     Some(Beat::Act) => actions.push(Action::Acting { term: self.own }),
                     Some(Beat::Listen) if !self.reading => {
                         self.reading = true;
@@ -199,7 +199,7 @@ impl Arbiter {
                     }
                     _ => {}
                 }
-                reign.go_on(now, &self.rules, actions);
+                leadership.go_on(now, &self.rules, actions);
             }
             _ => {}
         }
@@ -272,7 +272,7 @@ impl Arbiter {
                 }
                 self.fits = true;
                 self.promised = self.promised.max(term);
-                self.role = Role::Acting(Box::new(Reign::new(now, &self.rules, term, table, actions)));
+                self.role = Role::Acting(Box::new(Leadership::new(now, &self.rules, term, table, actions)));
             }
             Err(WriteError::Outranked(by)) => {
                 self.promised = self.promised.max(by);
@@ -284,8 +284,8 @@ impl Arbiter {
     }
 
     fn step_down(&mut self, now: Moment, actions: &mut Vec<Action>) {
-        if let Role::Acting(reign) = &mut self.role {
-            for id in reign.waiting() {
+        if let Role::Acting(leadership) = &mut self.role {
+            for id in leadership.waiting() {
                 actions.push(Action::Answer { id, outcome: Outcome::NotActing(self.promised) });
             }
         }

@@ -1,5 +1,5 @@
 //! The arbiter of a Set: probes the AllocSvrs and decides who serves which sections (S8, S11, S13). `core` decides (pure), with
-//! `reign` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what the table should be. `run` is the
+//! `leadership` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what the table should be. `run` is the
 //! shell around it, with `probe`, the Admin service in `admin`, and what it shows of itself in `view`.
 
 pub mod admin;
@@ -8,10 +8,10 @@ pub mod config;
 pub mod core;
 mod event;
 pub mod health;
+mod leadership;
 pub mod monitor;
 pub mod plan;
 pub mod probe;
-mod reign;
 pub mod run;
 mod slots;
 mod spread;

@@ -48,12 +48,14 @@ impl View {
     /// What `arbiter` shows now.
     pub(crate) fn of(arbiter: &Arbiter, lost: Option<String>) -> Self {
         let promised = arbiter.heard_of();
-        let Some(reign) = arbiter.reign() else { return Self { promised, lost, ..Self::default() } };
+        let Some(leadership) = arbiter.leadership() else {
+            return Self { promised, lost, ..Self::default() };
+        };
         let sections = |name: &str| {
-            let runs = reign.table().into_iter().flat_map(|table| table.of(name));
+            let runs = leadership.table().into_iter().flat_map(|table| table.of(name));
             runs.map(|one| u64::from(one.sections.end().get() - one.sections.start().get()) + 1).sum()
         };
-        let nodes: Vec<NodeView> = reign
+        let nodes: Vec<NodeView> = leadership
             .statuses()
             .map(|(name, status, unserved)| {
                 let sections: u64 = sections(name);
@@ -61,19 +63,19 @@ impl View {
                 NodeView { name: name.to_owned(), status, sections, unserved }
             })
             .collect();
-        let all = reign
+        let all = leadership
             .table()
             .map_or(0, |table| u64::from(table.sections().end().get() - table.sections().start().get()) + 1);
         let given: u64 = nodes.iter().map(|node| node.sections).sum();
         Self {
             acting: arbiter.acting(),
             promised,
-            table: reign.table().cloned(),
+            table: leadership.table().cloned(),
             lost,
             unserved: all.saturating_sub(given) + nodes.iter().map(|node| node.unserved).sum::<u64>(),
-            version: reign.table().map(|table| table.version).unwrap_or_default(),
+            version: leadership.table().map(|table| table.version).unwrap_or_default(),
             nodes,
-            moves: reign.moves(),
+            moves: leadership.moves(),
         }
     }
 

@@ -5,7 +5,6 @@
 //!  service ──▶ asker ──▶ writer (one thread): state.ask ──▶ files.keep (one sync) ──▶ answers
 //! ```
 
-pub mod comeback;
 pub mod config;
 mod directory;
 mod frame;
@@ -16,6 +15,7 @@ pub(crate) mod merge;
 mod metrics;
 mod record;
 mod rejoin;
+pub mod rejoin_plan;
 mod runs;
 mod serve;
 mod service;

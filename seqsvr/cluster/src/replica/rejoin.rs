@@ -1,5 +1,5 @@
 //! What a replica asks the others before it serves: for copies of what they have, when it lost or restored its disk (what
-//! `comeback` decides), and whether they are in use, when it is new. Owns the links to them; `serve` calls it.
+//! `rejoin_plan` decides), and whether they are in use, when it is new. Owns the links to them; `serve` calls it.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::comeback::{Bid, Comeback, Event, Step};
 use super::config::PeersConfig;
 use super::identity::Identity;
 use super::merge::LayoutsDiffer;
+use super::rejoin_plan::{Bid, Event, RejoinPlan, Step};
 use crate::store::quorum::{Link, Remote};
 use seqsvr_core::clock;
 use seqsvr_core::flaws::Flaws;
@@ -163,11 +163,11 @@ impl Peers {
             return Err(PeersError::Alone);
         }
         tracing::info!("waiting {:?} until no caller counts on the lost state", self.settle);
-        let mut back = Comeback::new(self.sizes, clock::now(), self.settle, kept, Flaws::default());
+        let mut plan = RejoinPlan::new(self.sizes, clock::now(), self.settle, kept, Flaws::default());
         let mut copies = FuturesUnordered::new();
         let mut event = Event::Wake;
         loop {
-            match back.on(clock::now(), event)? {
+            match plan.on(clock::now(), event)? {
                 Step::Vote(copy) => return Ok(copy),
                 Step::Ask(others, bid) => {
                     copies.extend(
@@ -177,9 +177,9 @@ impl Peers {
                     );
                 }
             }
-            let due = back.wake_at().map(|at| sleep(at.since(clock::now())));
+            let due = plan.wake_at().map(|at| sleep(at.since(clock::now())));
             event = tokio::select! {
-                Some((from, copy)) = copies.next() => self.answered(from, copy, back.progress()),
+                Some((from, copy)) = copies.next() => self.answered(from, copy, plan.progress()),
                 Some(()) = async { due?.await; Some(()) } => Event::Wake,
             };
         }

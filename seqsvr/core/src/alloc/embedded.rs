@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::metrics::Metrics;
+use super::section_group::{Means, SectionGroup};
 use super::shared::Shared;
-use super::tenure::{Means, Tenure};
 use crate::config::Options;
 use crate::error::{NextError, OpenError, TryNextError, Unavailable};
 use crate::ids::{Epoch, Granted, Uid};
@@ -28,7 +28,7 @@ use crate::store::{Owner, SectionStore};
 /// Must be opened within a Tokio runtime. Dropping it stops its task; [`shutdown`](Self::shutdown) also
 /// waits for that.
 pub struct Embedded {
-    tenure: Tenure,
+    group: SectionGroup,
     options: Options,
     raiser: Mutex<Option<JoinHandle<()>>>,
 }
@@ -53,19 +53,19 @@ impl Embedded {
         // The raiser says in the log what was lost, and callers are told when they ask.
         let lost = Box::new(|_| {});
         let means = Means { store, options: options.clone(), counters: Arc::default(), lost };
-        let (tenure, raiser) = Tenure::begin(means, owner, &sections, &claimed);
-        Ok(Self { tenure, options, raiser: Mutex::new(Some(raiser)) })
+        let (group, raiser) = SectionGroup::begin(means, owner, &sections, &claimed);
+        Ok(Self { group, options, raiser: Mutex::new(Some(raiser)) })
     }
 
     /// The epoch under which every number of this allocator is handed out.
     pub fn epoch(&self) -> Epoch {
-        self.tenure.shared().owner.epoch
+        self.group.shared().owner.epoch
     }
 
     /// Stops handing out numbers, for good, and returns when a raise under way has ended. Later calls are
     /// refused with [`Refusal::Stopped`](crate::Refusal::Stopped).
     pub async fn shutdown(&self) {
-        self.tenure.stop();
+        self.group.stop();
         if let Some(raiser) = self.raiser.lock().await.take()
             && let Err(error) = raiser.await
         {
@@ -76,7 +76,7 @@ impl Embedded {
     /// The counters. Sums the touched slots (a few milliseconds for a million uids), so call it for a scrape,
     /// not for a request.
     pub fn metrics(&self) -> Metrics {
-        self.tenure.shared().metrics()
+        self.group.shared().metrics()
     }
 
     /// Repeats `attempt` after each round of raises until it no longer would wait, for `patience` and the configured bound at most.
@@ -87,7 +87,7 @@ impl Embedded {
     ) -> Result<T, NextError> {
         let waited = self.options.raise_wait.min(patience);
         let deadline = Instant::now() + waited;
-        let mut rounds = self.tenure.shared().rounds.subscribe();
+        let mut rounds = self.group.shared().rounds.subscribe();
         loop {
             match attempt() {
                 Ok(done) => return Ok(done),
@@ -96,7 +96,7 @@ impl Embedded {
             }
             // The sender lives in `shared`, so only time can end the wait without a round.
             if timeout_at(deadline, rounds.changed()).await.is_err() {
-                self.tenure.shared().counters.gave_up();
+                self.group.shared().counters.gave_up();
                 let reason =
                     Cow::Borrowed("the ceiling could not be raised (the log of this process says why)");
                 return Err(Unavailable { waited, reason }.into());
@@ -109,15 +109,15 @@ impl Embedded {
 impl Sequencer for Embedded {
     #[inline]
     fn try_next(&self, uid: Uid, count: u32) -> Result<Granted, TryNextError> {
-        self.tenure.shared().take(uid, count)
+        self.group.shared().take(uid, count)
     }
 
     async fn next(&self, uid: Uid, count: u32) -> Result<Granted, NextError> {
-        self.wait(Duration::MAX, || self.tenure.shared().take(uid, count)).await
+        self.wait(Duration::MAX, || self.group.shared().take(uid, count)).await
     }
 
     async fn next_each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<u64, NextError>> {
-        let shared = self.tenure.shared();
+        let shared = self.group.shared();
         let mut numbers = Vec::with_capacity(uids.len());
         numbers.extend(uids.iter().map_while(|&uid| taken(shared.take(uid, 1))));
         if numbers.len() == uids.len() {
@@ -150,11 +150,11 @@ impl Sequencer for Embedded {
     }
 
     async fn current(&self, uid: Uid) -> Result<u64, NextError> {
-        Ok(self.tenure.shared().current(uid).expect("every section is here"))
+        Ok(self.group.shared().current(uid).expect("every section is here"))
     }
 
     async fn advance(&self, uid: Uid, at_least: u64) -> Result<(), NextError> {
-        self.wait(Duration::MAX, || self.tenure.shared().advance(uid, at_least)).await
+        self.wait(Duration::MAX, || self.group.shared().advance(uid, at_least)).await
     }
 }
 

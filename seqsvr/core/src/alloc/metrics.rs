@@ -36,7 +36,7 @@ pub struct Metrics {
     pub refused_stopped: u64,
 }
 
-/// What tenures count.
+/// What section groups count.
 #[derive(Debug, Default)]
 pub struct Counters {
     raises: AtomicU64,

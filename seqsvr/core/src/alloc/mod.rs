@@ -1,6 +1,6 @@
 //! The allocator. `section` decides (pure), `space` and its `pages` hold the numbers in memory and let many threads take
-//! them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `tenure` is all that for
-//! sections that came together. `embedded` is one tenure of everything; what a cluster adds is in the crate
+//! them without a lock, `shared` adds who waits for what, `raiser` makes ceilings durable, a `section_group` is all that for
+//! sections that came together. `embedded` is one section group of everything; what a cluster adds is in the crate
 //! `seqsvr-cluster`. `sync` names what the interleaving tests replace.
 
 mod embedded;
@@ -10,12 +10,12 @@ mod pages;
 pub mod raised;
 mod raiser;
 pub mod section;
+pub mod section_group;
 pub mod shared;
 mod slots;
 mod space;
 pub mod split;
 mod sync;
-pub mod tenure;
 #[cfg(test)]
 mod tests;
 

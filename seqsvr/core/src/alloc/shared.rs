@@ -1,4 +1,4 @@
-//! What callers and the raiser of a tenure share: its sections, and which of them are due to be raised. The due set is a
+//! What callers and the raiser of a section group share: its sections, and which of them are due to be raised. The due set is a
 //! bit for each section, so it is bounded, needs no lock, and a section stands in it once.
 
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::error::{Refusal, TryNextError};
 use crate::ids::{Granted, SectionId, Uid};
 use crate::store::{Ceiling, Claimed, Owner};
 
-/// The memory of one tenure: sections that came under one owner together.
+/// The memory of one section group: sections that came under one owner together.
 pub struct Shared {
     space: Space,
     split: Split,

@@ -78,7 +78,7 @@ impl Slots {
     }
 }
 
-/// A pointer for each leaf of the uid space, null at first. A node may have a tenure for each of many sections, so only what is
+/// A pointer for each leaf of the uid space, null at first. A node may have a section group for each of many sections, so only what is
 /// written takes memory: 4 KiB for the first leaf, and 128 KiB for leaves all over the uid space.
 pub(crate) struct Pointers<T> {
     mapping: MmapMut,

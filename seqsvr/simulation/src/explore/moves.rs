@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Leg, Move, Protocol, Wire, World};
 use crate::owner::{Call, Lane};
-pub(super) use seqsvr_cluster::replica::comeback::{Comeback, Event, Step};
+pub(super) use seqsvr_cluster::replica::rejoin_plan::{Event, RejoinPlan, Step};
 use seqsvr_cluster::replica::state::State;
 pub(super) use seqsvr_cluster::store::quorum::rounds::{Ask, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
@@ -83,7 +83,7 @@ impl Protocol {
     fn lose(&self, world: &mut World, first: usize) {
         world.loses = false;
         let now = Moment::default();
-        let mut back = Comeback::new(self.sizes, now, Duration::ZERO, None, self.flaws);
+        let mut back = RejoinPlan::new(self.sizes, now, Duration::ZERO, None, self.flaws);
         let others = world.replicas.len() - 1;
         let order = (0..others).map(|turn| (first - 1 + turn) % others);
         for from in order {

@@ -311,7 +311,7 @@ fn an_older_table_neither_takes_anything_nor_renews() {
 }
 
 #[test]
-fn coming_back_under_a_newer_epoch_is_a_new_tenure() {
+fn coming_back_under_a_newer_epoch_is_a_new_section_group() {
     let mut node = serving();
     let back = table(3, &[(sections(0, 4), 0, mine(3))]);
     let unload = Action::Unload { owner: mine(1), sections: vec![sections(0, 4)] };

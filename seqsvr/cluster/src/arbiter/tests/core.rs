@@ -248,7 +248,11 @@ fn a_quick_restart_costs_one_probe_and_moves_nothing() {
     world.run(200);
     assert_eq!(world.count("n2"), 10);
     assert!(world.table().of("n2").all(|one| one.incarnation == 50));
-    assert_eq!(world.arbiters[0].as_ref().unwrap().reign().unwrap().moves(), 30, "those of the first table");
+    assert_eq!(
+        world.arbiters[0].as_ref().unwrap().leadership().unwrap().moves(),
+        30,
+        "those of the first table"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! How a replica that lost or restored its disk comes back: when it asks the others for copies, how many it needs, and what it
-//! votes by then. Pure; the shell in `rejoin` carries it out over gRPC, the simulation in virtual time.
+//! The plan of a rejoin, for a replica that lost or restored its disk: when it asks the others for copies, how many it needs, and
+//! what state it then votes with. Pure; the shell in `rejoin` carries it out over gRPC, the simulation in virtual time.
 //!
 //! A lost replica may have confirmed things that its disk does not have any more. Each of them was confirmed by W - 1 others
 //! too, so that copies from any N - W + 1 others hold all of them. One case remains: a caller may still count an answer of the
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What happened.
 #[derive(Debug)]
 pub enum Event {
-    /// It begins, or the moment of [`Comeback::wake_at`] has come.
+    /// It begins, or the moment of [`RejoinPlan::wake_at`] has come.
     Wake,
     /// One of the others answered with its copy, or did not.
     Answered {
@@ -55,9 +55,9 @@ pub struct Bid {
     pub term: u64,
 }
 
-/// See the module.
+/// What a replica does to rejoin its Set.
 #[derive(Clone, Debug)]
-pub struct Comeback {
+pub struct RejoinPlan {
     sizes: Sizes,
     others: Vec<Other>,
     needed: usize,
@@ -75,8 +75,9 @@ enum Other {
     Copied(Copy),
 }
 
-impl Comeback {
-    /// A replica of a Set of `sizes` that lost its state before `now`. It waits for `settle`.
+impl RejoinPlan {
+    /// A replica of a Set of `sizes` that lost its state before `now`. It waits for `settle`, until no caller counts an answer
+    /// from before.
     pub fn new(sizes: Sizes, now: Moment, settle: Duration, kept: Option<Copy>, flaws: Flaws) -> Self {
         let settle = if flaws.has(Flaw::NoSettle) { Duration::ZERO } else { settle };
         let enough = sizes.n() - sizes.w() + 1;
@@ -176,10 +177,10 @@ mod tests {
 
     const SETTLE: Duration = Duration::from_secs(10);
 
-    fn five() -> Comeback {
+    fn five() -> RejoinPlan {
         let sizes = Sizes::new(5, 3).expect("these quorums meet");
         let kept = Copy { promised: 3, ..Copy::default() };
-        Comeback::new(sizes, Moment::default(), SETTLE, Some(kept), Flaws::default())
+        RejoinPlan::new(sizes, Moment::default(), SETTLE, Some(kept), Flaws::default())
     }
 
     fn copied(from: usize, promised: u64) -> Event {
@@ -212,7 +213,7 @@ mod tests {
     /// What it votes by once it has asked the others, which all answer.
     fn back(sizes: Sizes, replicas: &mut [State]) -> State {
         let end = Moment::default() + SETTLE;
-        let mut back = Comeback::new(sizes, Moment::default(), SETTLE, None, Flaws::default());
+        let mut back = RejoinPlan::new(sizes, Moment::default(), SETTLE, None, Flaws::default());
         let mut step = back.on(end, Event::Wake);
         let mut out = VecDeque::new();
         loop {

@@ -8,12 +8,12 @@ use super::runs::Runs;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::Epoch;
 
-/// The sections on their way out, by the epoch under which they were served.
+/// The sections that are no longer served and not yet released, by the epoch under which they were served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Leaving(BTreeMap<Epoch, Parting>);
+pub(super) struct Releases(BTreeMap<Epoch, Ended>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Parting {
+struct Ended {
     /// Answers may still be on their way out.
     draining: Runs,
     /// To be released.
@@ -26,54 +26,53 @@ struct Parting {
     until: Moment,
 }
 
-impl Leaving {
+impl Releases {
     /// `sections` are no longer served. Nobody waits for their release after `until`.
     pub(super) fn unload(&mut self, epoch: Epoch, sections: &Runs, now: Moment, until: Moment) {
         let (draining, due, asking) = Default::default();
-        let parting =
-            self.0.entry(epoch).or_insert_with(|| Parting { draining, due, asking, at: now, until });
-        parting.draining = parting.draining.union(sections);
-        parting.until = until;
+        let ended = self.0.entry(epoch).or_insert_with(|| Ended { draining, due, asking, at: now, until });
+        ended.draining = ended.draining.union(sections);
+        ended.until = until;
     }
 
     /// The answers of everything unloaded have left.
     pub(super) fn drained(&mut self) {
-        for parting in self.0.values_mut() {
-            let drained = std::mem::take(&mut parting.draining);
-            parting.due = parting.due.union(&drained);
+        for ended in self.0.values_mut() {
+            let drained = std::mem::take(&mut ended.draining);
+            ended.due = ended.due.union(&drained);
         }
     }
 
     /// The release on its way was noted, or may not have been.
     pub(super) fn released<E>(&mut self, epoch: Epoch, outcome: Result<(), E>, now: Moment, retry: Duration) {
-        let Some(parting) = self.0.get_mut(&epoch) else { return };
-        let asked = std::mem::take(&mut parting.asking);
+        let Some(ended) = self.0.get_mut(&epoch) else { return };
+        let asked = std::mem::take(&mut ended.asking);
         if outcome.is_err() {
-            parting.due = parting.due.union(&asked);
-            parting.at = now + retry;
+            ended.due = ended.due.union(&asked);
+            ended.at = now + retry;
         }
     }
 
     /// The releases to make now.
     pub(super) fn release(&mut self, now: Moment) -> Vec<(Epoch, Runs)> {
         let mut releases = Vec::new();
-        for (&epoch, parting) in &mut self.0 {
-            if now > parting.until {
-                parting.due = Runs::default();
+        for (&epoch, ended) in &mut self.0 {
+            if now > ended.until {
+                ended.due = Runs::default();
             }
-            if parting.asking.is_empty() && !parting.due.is_empty() && parting.at <= now {
-                parting.asking = std::mem::take(&mut parting.due);
-                releases.push((epoch, parting.asking.clone()));
+            if ended.asking.is_empty() && !ended.due.is_empty() && ended.at <= now {
+                ended.asking = std::mem::take(&mut ended.due);
+                releases.push((epoch, ended.asking.clone()));
             }
         }
-        self.0.retain(|_, parting| !parting.is_over());
+        self.0.retain(|_, ended| !ended.is_over());
         releases
     }
 
     /// When there may be something to release without any event.
     pub(super) fn wake_at(&self) -> Option<Moment> {
-        let waiting = self.0.values().filter(|parting| parting.asking.is_empty() && !parting.due.is_empty());
-        waiting.map(|parting| parting.at).min()
+        let waiting = self.0.values().filter(|ended| ended.asking.is_empty() && !ended.due.is_empty());
+        waiting.map(|ended| ended.at).min()
     }
 
     /// Whether everything has left.
@@ -82,7 +81,7 @@ impl Leaving {
     }
 }
 
-impl Parting {
+impl Ended {
     fn is_over(&self) -> bool {
         self.draining.is_empty() && self.due.is_empty() && self.asking.is_empty()
     }

@@ -1,6 +1,6 @@
-//! A tenure: sections that came under one owner together, with memory of their own and the task that raises their
-//! ceilings. A section that comes back is a new tenure with fresh memory, so nothing of the old one can be handed out
-//! again. Owned by `embedded`, or by the hall of a Set; ends when it is dropped.
+//! A section group: the sections that one owner got together, with memory of their own and the task that raises their
+//! ceilings. A section that comes back belongs to a new group with fresh memory, so that no value of the old one can be
+//! handed out again. `embedded` or the server of a Set owns the group; dropping it ends it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::config::Options;
 use crate::ids::SectionId;
 use crate::store::{Claimed, Owner, SectionStore};
 
-/// Sections that came under one owner together, being served.
-pub struct Tenure {
+/// The sections that one owner got together, while they are served.
+pub struct SectionGroup {
     shared: Arc<Shared>,
     stop: CancellationToken,
 }
 
-/// What a tenure consists of beside its sections.
+/// What a section group consists of beside its sections.
 pub struct Means {
     /// Where ceilings are raised.
     pub store: Arc<dyn SectionStore>,
@@ -33,9 +33,9 @@ pub struct Means {
     pub lost: Box<dyn Fn(SectionId) + Send + Sync>,
 }
 
-impl Tenure {
+impl SectionGroup {
     /// Begins to serve `sections`, sorted and without overlap, which `owner` claimed; within a Tokio runtime. The handle
-    /// is the raiser's: it ends, after a raise that is under way, when the tenure was stopped or dropped.
+    /// is the raiser's: it ends, after a raise that is under way, when the section group was stopped or dropped.
     pub fn begin(
         means: Means,
         owner: Owner,
@@ -62,7 +62,7 @@ impl Tenure {
     }
 }
 
-impl Drop for Tenure {
+impl Drop for SectionGroup {
     fn drop(&mut self) {
         self.stop();
     }

@@ -1,5 +1,5 @@
-//! An arbiter while it acts: probes the nodes, plans, writes one table at a time, tells the stores that it is there, and carries out
-//! what operators ask for. Owned by the core, and gone when it steps down. Pure.
+//! The leadership of an arbiter, while it acts: it probes the nodes, plans, writes one table at a time, reports to the stores
+//! that it is there, and carries out what operators ask for. The core owns it and drops it when it steps down. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) const NODES: usize = 1_024;
 
 /// One term of one arbiter.
 #[derive(Clone, Debug)]
-pub(crate) struct Reign {
+pub(crate) struct Leadership {
     term: u64,
     /// The table that counts; without one a blank that knows the nodes.
     table: Arc<Table>,
@@ -34,8 +34,8 @@ pub(crate) struct Reign {
     balance_at: Option<Moment>,
     /// Something changed since the plan was last asked.
     stale: bool,
-    /// Some node answered in this reign.
-    heard: bool,
+    /// Some node answered in this leadership.
+    any_answered: bool,
     moves: u64,
 }
 
@@ -47,7 +47,7 @@ struct Writing {
     again_at: Option<Moment>,
 }
 
-/// What the reign knows of a node beside the table.
+/// What the leadership knows of a node beside the table.
 #[derive(Clone, Debug)]
 struct Member {
     addr: String,
@@ -72,7 +72,7 @@ pub(super) enum Beat {
 #[derive(Debug)]
 pub(super) struct Outranked;
 
-impl Reign {
+impl Leadership {
     /// Begins by writing the adopted table anew, which completes it where it was half written.
     pub(super) fn new(
         now: Moment,
@@ -87,7 +87,7 @@ impl Reign {
             Policy::Spread(balance) if !balance.every.is_zero() => Some(now + balance.every),
             _ => None,
         };
-        let mut reign = Self {
+        let mut leadership = Self {
             term,
             table,
             first,
@@ -98,15 +98,15 @@ impl Reign {
             beat_at: now,
             balance_at,
             stale: true,
-            heard: false,
+            any_answered: false,
             moves: 0,
         };
-        reign.meet(now);
+        leadership.meet(now);
         if !first {
-            let anew = Table { version: reign.version(), ..(*reign.table).clone() };
-            reign.write(anew, None, actions);
+            let anew = Table { version: leadership.version(), ..(*leadership.table).clone() };
+            leadership.write(anew, None, actions);
         }
-        reign
+        leadership
     }
 
     pub(super) fn acted(&mut self) {
@@ -137,7 +137,7 @@ impl Reign {
             // Before the first table nobody has a lease.
             Ok(probe) if probe.node == node && (self.first || !probe.lapsed) => {
                 member.health.answered(now, &rules.health, probe.incarnation);
-                self.heard = true;
+                self.any_answered = true;
                 member.rates = probe.rates;
             }
             _ => {
@@ -230,7 +230,7 @@ impl Reign {
         self.beat_at = now + rules.takeover / 4;
         // Who has lost every node is more likely cut off itself: silence lets another try.
         let gone = |one: &Member| one.health.status() == Status::Dead && !one.health.is_aside(now);
-        let lost = self.heard && self.members.values().all(gone);
+        let lost = self.any_answered && self.members.values().all(gone);
         self.beating = !lost;
         Some(if lost { Beat::Listen } else { Beat::Act })
     }
@@ -273,7 +273,7 @@ impl Reign {
         self.members.iter().map(|(name, member)| (name.as_str(), member.health.status(), member.unserved))
     }
 
-    /// Sections that changed their owner during this reign.
+    /// Sections that changed their owner during this leadership.
     pub(crate) fn moves(&self) -> u64 {
         self.moves
     }
