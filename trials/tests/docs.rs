@@ -1,6 +1,7 @@
 //! The pages' shell blocks, pasted as they stand: every command succeeds, and what the comments show comes out.
 //!
 //! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may stand before it.
+//! So does one that has a line to itself, where it has columns or an ellipsis, or only numbers: the columns come out in their order.
 //! Each `…` in it stands for anything. Other comments are for people.
 
 use std::path::{Path, PathBuf};
@@ -15,11 +16,14 @@ use tokio::time::timeout;
 /// How long a page may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Ends what a script started, also where it fails.
+const END_JOBS: &str = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT";
+
 /// The program that the workspace's build leaves beside its tests.
 fn programs() -> PathBuf {
     let own = std::env::current_exe().expect("a test is a program");
     let folder = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    for name in ["tidemark", "seqsvr"] {
+    for name in ["tidemark", "seqsvr", "cluster"] {
         assert!(folder.join(name).is_file(), "{name} is missing; build it first: cargo build --workspace");
     }
     folder.to_owned()
@@ -52,34 +56,49 @@ fn shown(script: &str) -> Vec<String> {
         let (first, rest) = comment.split_once(' ').unwrap_or((comment, ""));
         let status = first.len() == 3 && first.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty();
         let answer = if status { rest } else { comment };
-        let is_number = !answer.is_empty() && answer.bytes().all(|byte| byte.is_ascii_digit());
-        goes_on = answer.starts_with(['{', '[', '…']);
-        if goes_on || is_number {
+        let of_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        goes_on = answer.starts_with(['{', '[', '…']) && answer != "…";
+        if goes_on || of_digits(answer) {
             // Behind a wide gap stands what it means.
             shown.push(answer.split("   ").next().expect("a first part").to_owned());
+        } else if line.starts_with('#') {
+            let columns: Vec<&str> =
+                comment.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+            if columns.len() > 1 || comment.contains('…') || comment.split(' ').all(of_digits) {
+                shown.push(columns.join("…"));
+            }
         }
     }
     shown
+}
+
+/// How far into the line the answer reaches, if it stands there.
+fn reach(line: &str, answer: &str) -> Option<usize> {
+    answer.split('…').try_fold(0, |from, part| Some(from + line[from..].find(part)? + part.len()))
 }
 
 /// Runs the script and finds what it shows in what it writes. Says how many answers were found.
 async fn paste(script: &str, before: &str, folder: &Path) -> usize {
     let path = programs();
     let pasted = format!("PATH='{}':$PATH\n{before}\n{script}", path.display());
-    let mut shell = Command::new("bash");
-    shell.args(["-euo", "pipefail", "-c", &pasted]).current_dir(folder);
+    // `timeout` ends what the script started along with it.
+    let mut shell = Command::new("timeout");
+    shell.args(["--kill-after=5", &PATIENCE.as_secs().to_string()]);
+    shell.args(["bash", "-euo", "pipefail", "-c", &pasted]).current_dir(folder);
     shell.stdin(Stdio::null()).kill_on_drop(true);
-    let ended = timeout(PATIENCE, shell.output()).await.expect("it ends").expect("bash starts");
+    let ended = timeout(PATIENCE + Duration::from_secs(10), shell.output()).await;
+    let ended = ended.expect("it ends").expect("bash starts");
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{}\n{out}\n{err}", ended.status);
     let shown = shown(script);
     let mut rest = &*out;
     for answer in &shown {
-        for part in answer.split('…').filter(|part| !part.is_empty()) {
-            let at =
-                rest.find(part).unwrap_or_else(|| panic!("`{part}` of `{answer}` is not in:\n{rest}\n{err}"));
-            rest = &rest[at + part.len()..];
-        }
+        let at = rest.lines().find_map(|line| {
+            // Where the line starts, and how far into it the answer reaches.
+            let start = line.as_ptr() as usize - rest.as_ptr() as usize;
+            Some(start + reach(line, answer)?)
+        });
+        rest = &rest[at.unwrap_or_else(|| panic!("`{answer}` is not a line of:\n{rest}\n{err}"))..];
     }
     shown.len()
 }
@@ -119,7 +138,41 @@ async fn the_issuers_page_works_when_pasted() {
            issue|tags) command seqsvr \"$@\" --server http://127.0.0.1:{calls};;
            *) exec \"$(type -P seqsvr)\" \"$@\";;
          esac; }}
-         trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
+         {END_JOBS}"
     );
     assert!(paste(&script, &before, folder.path()).await >= 6);
+}
+
+#[tokio::test]
+async fn the_clusters_example_works_when_pasted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let built = blocks("docs/CLUSTER.md", "cargo build");
+    let mut script = blocks("docs/CLUSTER.md", "").replace(&built, "");
+    // The page counts ports up from 7000, 7100 and 7200; here each is looked up in `port`.
+    let mut ports = String::new();
+    for port in [7001, 7002, 7003, 7101, 7102, 7201] {
+        let own = free_port();
+        ports += &format!("[{port}]={own} ");
+        script = script.replace(&format!(":{port}"), &format!(":{own}"));
+    }
+    for (of_page, here) in [
+        (":700$n", ":${port[700$n]}"),
+        (":710$n", ":${port[710$n]}"),
+        (":700%s\", ' $m", ":%s\", ' ${port[700$m]}"),
+    ] {
+        assert!(script.contains(of_page), "{of_page}");
+        script = script.replace(of_page, here);
+    }
+    let before = format!("port=({ports})\n{END_JOBS}");
+    assert!(paste(&script, &before, folder.path()).await >= 10);
+}
+
+#[tokio::test]
+async fn the_failover_example_works_when_pasted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = format!("{}/seq", folder.path().display());
+    let script = blocks("docs/FAILOVER.md", "").replace("/tmp/seq", &own);
+    // `cargo xtask cluster` builds this program and becomes it.
+    let before = format!("cargo() {{ shift 2; exec cluster \"$@\"; }}\n{END_JOBS}");
+    assert!(paste(&script, &before, folder.path()).await >= 9);
 }
