@@ -3,7 +3,10 @@
 //! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may stand before it.
 //! So does one that has a line to itself, where it has columns or an ellipsis, or only numbers: the columns come out in their order.
 //! Each `…` in it stands for anything. Other comments are for people.
+//!
+//! And the page of settings has the keys that the programs read.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -175,4 +178,65 @@ async fn the_failover_example_works_when_pasted() {
     // `cargo xtask cluster` builds this program and becomes it.
     let before = format!("cargo() {{ shift 2; exec cluster \"$@\"; }}\n{END_JOBS}");
     assert!(paste(&script, &before, folder.path()).await >= 9);
+}
+
+/// The tables of docs/SETTINGS-CLUSTER.md in their order: the command that reads such a file, and how the section begins.
+const SETTINGS: [(&str, &[&str]); 25] = [
+    ("store", &[""]),
+    ("store", &["[limits]"]),
+    ("store", &["[peers]"]),
+    ("alloc", &[""]),
+    ("alloc", &["[[sets]]"]),
+    ("alloc", &["[limits]"]),
+    ("arbiter", &[""]),
+    ("arbiter", &["[set]"]),
+    ("arbiter", &["[[allocators]]"]),
+    ("arbiter", &["[policy]\nkind = 'spread'", "[policy]\nkind = 'standby'"]),
+    ("arbiter", &["[timing]"]),
+    ("arbiter", &["[stores]"]),
+    ("arbiter", &["[stores.etcd]"]),
+    ("arbiter", &["[security]"]),
+    ("arbiter", &["[call]"]),
+    ("arbiter", &["[connections]"]),
+    ("status", &[""]),
+    ("status", &["[[sets]]"]),
+    ("status", &["[limits]"]),
+    ("issuer", &[""]),
+    ("issuer", &["[issuer]"]),
+    ("issuer", &["[issuer.machine]"]),
+    ("issuer", &["[issuer.tags.order]"]),
+    ("issuer", &["[issuer.tags.order.bits]"]),
+    ("issuer", &["[issuer.tags.order.code]"]),
+];
+
+/// What stands between backticks.
+fn quoted(text: &str) -> BTreeSet<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_page_of_settings_names_the_keys_that_the_programs_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/SETTINGS-CLUSTER.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let tables: Vec<&str> = page.split("\n| key |").skip(1).collect();
+    assert_eq!(tables.len(), SETTINGS.len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("role.toml");
+    for ((role, sections), table) in SETTINGS.iter().zip(tables) {
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let named: BTreeSet<String> =
+            rows.flat_map(|row| quoted(row.split('|').nth(1).expect("a first column"))).collect();
+        let mut read = BTreeSet::new();
+        for section in *sections {
+            // A program that meets an unknown key names all that it reads there.
+            std::fs::write(&file, format!("{section}\nno_such_key = 1\n")).expect("it can be written");
+            let mut command = Command::new(programs().join("seqsvr"));
+            command.arg(role).arg("--config").arg(&file).kill_on_drop(true);
+            let ended = timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts");
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let (_, keys) = said.split_once("unknown field `no_such_key`, expected").expect(&said);
+            read.append(&mut quoted(keys));
+        }
+        assert_eq!(named, read, "{role} {sections:?}: the page, and what the program reads");
+    }
 }
