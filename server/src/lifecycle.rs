@@ -2,7 +2,7 @@
 
 use std::io;
 
-pub use tidemark_process::{Signals, allow_many_files, yield_to_other_threads};
+pub use tidemark_process::{Signals, allow_many_files};
 use tokio::runtime::{Builder, Runtime};
 
 /// Threads for work that blocks: hashing, files. Each limit above them is smaller.

@@ -104,7 +104,7 @@ impl Passwords {
 
 /// Does what waits until nobody can ask any more.
 fn work_off(waiting: &Mutex<Receiver<Work>>) {
-    crate::lifecycle::yield_to_other_threads();
+    tidemark_process::yield_to_other_threads();
     let mut memory = Memory::new();
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();

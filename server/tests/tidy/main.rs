@@ -1,22 +1,16 @@
-//! Holds what rustc cannot see: the direction of imports, the length of files, the words that say "unfinished", and that the
-//! tests exist that the pages name.
+//! Holds what rustc cannot see: the direction of imports (`directions`), the length of files, the words that say
+//! "unfinished", and that the tests exist that the pages name.
+
+mod checker;
+mod circles;
+mod directions;
+mod source;
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const LONGEST: usize = 450;
-
-/// Each layer of `server/src`, with the layers that it may name. A layer may always name itself.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("domain", &[]),
-    ("store", &["domain"]),
-    ("seq", &["domain"]),
-    ("notify", &["domain"]),
-    ("queue", &["domain", "store", "seq", "notify"]),
-    ("app", &["domain", "store", "seq", "notify", "queue"]),
-    ("http", &["domain", "store", "notify", "app", "config", "telemetry"]),
-];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the server lies in the workspace").to_owned()
@@ -38,66 +32,8 @@ fn files(under: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The files of a layer that ship: a `tests.rs` may build what lies below its layer.
-fn layer_files(layer: &str) -> Vec<PathBuf> {
-    let mut found = files(&root().join("server/src").join(layer), &[".rs"]);
-    found.retain(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
-    found
-}
-
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The words after every `crate::` of the part of a file that ships.
-fn named_layers(text: &str) -> Vec<&str> {
-    let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let code = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
-    code.flat_map(|line| line.split("crate::").skip(1))
-        .map(|rest| rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default())
-        .filter(|word| LAYERS.iter().any(|(layer, _)| layer == word))
-        .collect()
-}
-
-#[test]
-fn imports_point_down() {
-    let mut looked_at = 0;
-    for (layer, allowed) in LAYERS {
-        for path in layer_files(layer) {
-            for named in named_layers(&read(&path)) {
-                assert!(
-                    named == *layer || allowed.contains(&named),
-                    "{}: {layer} must not reach {named}",
-                    path.display()
-                );
-                looked_at += 1;
-            }
-        }
-    }
-    assert!(looked_at > 20, "the test no longer finds the imports: {looked_at}");
-}
-
-#[test]
-fn foreign_crates_stay_in_their_layer() {
-    let may = |layer: &str, krate: &str| match krate {
-        "axum" | "tower_http" | "utoipa" => layer == "http",
-        "sqlx" | "rusqlite" => layer == "store",
-        "seqsvr_core" | "seqsvr_client" | "seqsvr_issuer" => layer == "seq",
-        _ => true,
-    };
-    for (layer, _) in LAYERS {
-        for path in layer_files(layer) {
-            let text = read(&path);
-            let layered = ["axum", "tower_http", "utoipa", "sqlx", "rusqlite"];
-            for krate in layered.into_iter().chain(["seqsvr_core", "seqsvr_client", "seqsvr_issuer"]) {
-                assert!(
-                    may(layer, krate) || !text.contains(&format!("{krate}::")),
-                    "{}: {layer} must not use {krate}",
-                    path.display()
-                );
-            }
-        }
-    }
 }
 
 #[test]
