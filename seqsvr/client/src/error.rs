@@ -1,4 +1,4 @@
-//! Why a call of the client failed, for callers ([`CallError`], [`EachError`]) and between the client's parts ([`Fault`]).
+//! Why a call of the client failed, for callers ([`CallError`], [`EachError`]) and between the client's parts ([`AttemptError`]).
 //! Whether asking again may help is in the type.
 
 use std::borrow::Cow;
@@ -91,9 +91,9 @@ impl EachError {
     }
 }
 
-/// What came of asking one process once.
+/// Why one attempt at one process failed.
 #[derive(Clone, Debug, Error)]
-pub enum Fault {
+pub enum AttemptError {
     /// Another process serves the uid.
     #[error("no process owned the uid")]
     NotOwner,
@@ -117,7 +117,7 @@ pub enum Fault {
     Regression { uid: Uid, got: u64, known: u64 },
 }
 
-impl Fault {
+impl AttemptError {
     /// With who could not answer, for people.
     pub(super) fn told_by(self, addr: &str) -> Self {
         match self {

@@ -49,7 +49,7 @@ pub use sequencer::ClusterSequencer;
 
 use config::Limits;
 use metrics::Counters;
-use outbox::Ask;
+use outbox::CallRequest;
 use set::{Deadline, SetClient};
 
 use crate::cache::Cache;
@@ -125,7 +125,7 @@ impl Client {
     /// [`EachError`] when any of them got none, with the numbers of those that did. Sets and sections that are not served take
     /// no others down with them.
     pub async fn next_each(&self, uids: &[Uid]) -> Result<Vec<u64>, EachError> {
-        self.many(uids, Ask::Each).await
+        self.many(uids, CallRequest::Each).await
     }
 
     /// Upper bounds of what was handed out for `uids`, in their order (S2): not smaller than it, perhaps far larger. They are not
@@ -135,7 +135,7 @@ impl Client {
     ///
     /// [`EachError`], as for [`next_each`](Self::next_each).
     pub async fn current(&self, uids: &[Uid]) -> Result<Vec<u64>, EachError> {
-        self.many(uids, Ask::Current).await
+        self.many(uids, CallRequest::Current).await
     }
 
     /// Makes everything handed out for `uid` from now on larger than `at_least`, durably: for restoring data.
@@ -165,7 +165,7 @@ impl Client {
         self.inner.set(uid).map(|index| &self.inner.sets[index].1).ok_or(CallError::NoSet(uid))
     }
 
-    async fn many(&self, uids: &[Uid], make: fn(Arc<[u32]>) -> Ask) -> Result<Vec<u64>, EachError> {
+    async fn many(&self, uids: &[Uid], make: fn(Arc<[u32]>) -> CallRequest) -> Result<Vec<u64>, EachError> {
         let max = self.inner.limits.uids_per_call;
         let failed = |first| EachError::all(uids.len(), first);
         if uids.is_empty() || uids.len() > max {

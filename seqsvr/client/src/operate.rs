@@ -58,7 +58,7 @@ impl Client {
         let at = self.numbered(set)?;
         let deadline = self.deadline();
         let asked = at.seeds().iter().map(|addr| async move {
-            let told = timeout_at(deadline.at, async {
+            let answered = timeout_at(deadline.at, async {
                 let channel = at.call().endpoint(addr).map_err(|error| text(&error))?;
                 let channel = channel.connect().await.map_err(|error| text(&error))?;
                 let mut peer = SequenceClient::with_interceptor(channel, at.call().pass());
@@ -66,14 +66,18 @@ impl Client {
                 let table = asked.map_err(|status| unanswered(addr, &status))?;
                 Table::try_from(table.into_inner()).map_err(|error| error.to_string())
             });
-            told.await.unwrap_or_else(|_| Err("no answer".to_owned())).map_err(|why| format!("{addr}: {why}"))
+            answered
+                .await
+                .unwrap_or_else(|_| Err("no answer".to_owned()))
+                .map_err(|why| format!("{addr}: {why}"))
         });
-        let told = join_all(asked).await;
-        let newest = told.iter().filter_map(|told| told.as_ref().ok()).max_by_key(|table| table.version);
+        let answered = join_all(asked).await;
+        let newest =
+            answered.iter().filter_map(|answered| answered.as_ref().ok()).max_by_key(|table| table.version);
         if let Some(table) = newest {
             return Ok(Arc::new(table.clone()));
         }
-        let why: Vec<String> = told.into_iter().filter_map(Result::err).collect();
+        let why: Vec<String> = answered.into_iter().filter_map(Result::err).collect();
         Err(CallError::late(
             deadline.patience,
             format!("no AllocSvr of Set {set} answered ({})", why.join("; ")),

@@ -8,7 +8,7 @@ use std::task::Waker;
 use slab::Slab;
 use tokio::sync::oneshot;
 
-use super::error::Fault;
+use super::error::AttemptError;
 use super::seen::Seen;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::Granted;
@@ -17,25 +17,25 @@ use seqsvr_rpc::v1::{self, stream_request};
 /// Ticks in the time that one answer may take.
 pub const TICKS: u32 = 4;
 
-/// A question about uids of one Set to one process.
+/// The request of one call, about uids of one Set, to one process.
 #[derive(Clone, Debug)]
-pub enum Ask {
+pub enum CallRequest {
     Next { uid: u32, count: u32 },
     Each(Arc<[u32]>),
     Current(Arc<[u32]>),
     Advance { uid: u32, at_least: u64 },
 }
 
-impl Ask {
+impl CallRequest {
     /// Whether it is for one number, and may be gathered with others.
     pub(crate) fn is_single(&self) -> bool {
         matches!(self, Self::Next { count: 1, .. })
     }
 }
 
-/// Its answer.
+/// The answer to a call.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Answered {
     Granted(Granted),
     /// Numbers or upper bounds, in the order of the question.
     Numbers(Vec<u64>),
@@ -46,14 +46,14 @@ pub enum Told {
 pub struct Single {
     pub(crate) uid: u32,
     pub(crate) queued: u32,
-    pub(crate) answer: oneshot::Sender<Result<Granted, Fault>>,
+    pub(crate) answer: oneshot::Sender<Result<Granted, AttemptError>>,
 }
 
 /// Any other call.
 pub struct Call {
-    pub(crate) ask: Ask,
+    pub(crate) ask: CallRequest,
     pub(crate) queued: u32,
-    pub(crate) answer: oneshot::Sender<Result<Told, Fault>>,
+    pub(crate) answer: oneshot::Sender<Result<Answered, AttemptError>>,
 }
 
 pub enum Waiting {
@@ -132,8 +132,8 @@ impl Outbox {
     pub fn single(
         &mut self,
         uid: u32,
-        answer: oneshot::Sender<Result<Granted, Fault>>,
-    ) -> Result<Option<Waker>, Fault> {
+        answer: oneshot::Sender<Result<Granted, AttemptError>>,
+    ) -> Result<Option<Waker>, AttemptError> {
         self.admit()?;
         self.singles.push_back(Single { uid, queued: self.tick, answer });
         Ok(self.waker.take())
@@ -142,17 +142,17 @@ impl Outbox {
     /// Queues any other call.
     pub fn call(
         &mut self,
-        ask: Ask,
-        answer: oneshot::Sender<Result<Told, Fault>>,
-    ) -> Result<Option<Waker>, Fault> {
+        ask: CallRequest,
+        answer: oneshot::Sender<Result<Answered, AttemptError>>,
+    ) -> Result<Option<Waker>, AttemptError> {
         self.admit()?;
         self.calls.push_back(Call { ask, queued: self.tick, answer });
         Ok(self.waker.take())
     }
 
-    fn admit(&mut self) -> Result<(), Fault> {
+    fn admit(&mut self) -> Result<(), AttemptError> {
         if self.held >= self.bounds.calls {
-            return Err(Fault::Busy(self.bounds.calls));
+            return Err(AttemptError::Busy(self.bounds.calls));
         }
         self.held += 1;
         Ok(())
@@ -257,7 +257,7 @@ impl Waiting {
     }
 
     /// Tells everyone that it failed.
-    pub fn fail(self, fault: &Fault) {
+    pub fn fail(self, fault: &AttemptError) {
         // A caller who has left needs no answer.
         match self {
             Self::Singles(singles) => {
@@ -279,19 +279,19 @@ impl Waiting {
                 (stream_request::Call::NextEach(v1::NextEachRequest { uids, route }), known)
             }
             Self::Call(call) => match &call.ask {
-                &Ask::Next { uid, count } => {
+                &CallRequest::Next { uid, count } => {
                     let known = vec![seen.last(uid)];
                     (stream_request::Call::Next(v1::NextRequest { uid, count, route }), known)
                 }
-                Ask::Each(uids) => {
+                CallRequest::Each(uids) => {
                     let request = v1::NextEachRequest { uids: uids.to_vec(), route };
                     (stream_request::Call::NextEach(request), last(uids))
                 }
-                Ask::Current(uids) => {
+                CallRequest::Current(uids) => {
                     let request = v1::CurrentRequest { uids: uids.to_vec(), route };
                     (stream_request::Call::Current(request), last(uids))
                 }
-                &Ask::Advance { uid, at_least } => {
+                &CallRequest::Advance { uid, at_least } => {
                     let request = v1::AdvanceRequest { uid, at_least, route };
                     (stream_request::Call::Advance(request), Vec::new())
                 }

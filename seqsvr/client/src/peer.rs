@@ -15,10 +15,10 @@ use tonic::transport::Endpoint;
 use tonic::{Request, Status, Streaming};
 
 use super::config::Limits;
-use super::error::Fault;
+use super::error::AttemptError;
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Ask, Bounds, Next, Outbox, TICKS, Told, Waiting};
+use super::outbox::{Answered, Bounds, CallRequest, Next, Outbox, TICKS, Waiting};
 use super::reply_dispatcher::ReplyDispatcher;
 use super::route_cache::RouteCache;
 use super::seen::Seen;
@@ -101,17 +101,17 @@ impl Peer {
     }
 
     /// Takes one number, in a frame with others.
-    pub(super) async fn single(&self, uid: u32) -> Result<Granted, Fault> {
-        let (answer, told) = oneshot::channel();
+    pub(super) async fn single(&self, uid: u32) -> Result<Granted, AttemptError> {
+        let (answer, answered) = oneshot::channel();
         self.link.put(|outbox| outbox.single(uid, answer))?;
-        told.await.unwrap_or_else(|_| Err(self.link.lost("the connection was closed")))
+        answered.await.unwrap_or_else(|_| Err(self.link.lost("the connection was closed")))
     }
 
     /// Asks a question in a frame of its own.
-    pub(super) async fn ask(&self, ask: Ask) -> Result<Told, Fault> {
-        let (answer, told) = oneshot::channel();
+    pub(super) async fn ask(&self, ask: CallRequest) -> Result<Answered, AttemptError> {
+        let (answer, answered) = oneshot::channel();
         self.link.put(|outbox| outbox.call(ask, answer))?;
-        told.await.unwrap_or_else(|_| Err(self.link.lost("the connection was closed")))
+        answered.await.unwrap_or_else(|_| Err(self.link.lost("the connection was closed")))
     }
 }
 
@@ -127,8 +127,8 @@ impl Link {
 
     fn put(
         &self,
-        put: impl FnOnce(&mut Outbox) -> Result<Option<std::task::Waker>, Fault>,
-    ) -> Result<(), Fault> {
+        put: impl FnOnce(&mut Outbox) -> Result<Option<std::task::Waker>, AttemptError>,
+    ) -> Result<(), AttemptError> {
         let wake = {
             let mut outbox = locked(&self.outbox);
             // Looked at under the lock, so that nothing is put in after the box was emptied for good.
@@ -144,8 +144,8 @@ impl Link {
         Ok(())
     }
 
-    fn lost(&self, why: &str) -> Fault {
-        Fault::Lost { addr: Arc::clone(&self.addr), why: why.into() }
+    fn lost(&self, why: &str) -> AttemptError {
+        AttemptError::Lost { addr: Arc::clone(&self.addr), why: why.into() }
     }
 
     /// Gives up everything, and refuses what comes.

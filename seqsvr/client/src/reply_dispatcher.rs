@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::error::Fault;
+use super::error::AttemptError;
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Ask, Pending, Single, Told, Waiting};
+use super::outbox::{Answered, CallRequest, Pending, Single, Waiting};
 use super::route_cache::RouteCache;
 use super::seen::Seen;
 use seqsvr_core::ids::{Epoch, Granted, Uid};
@@ -43,8 +43,8 @@ impl ReplyDispatcher {
             Ok(outcome) => self.good(pending, outcome),
             Err(fault) => {
                 match &fault {
-                    Fault::NotOwner => add(&self.counters.not_owner, 1),
-                    Fault::Unavailable { .. } => add(&self.counters.unavailable, 1),
+                    AttemptError::NotOwner => add(&self.counters.not_owner, 1),
+                    AttemptError::Unavailable { .. } => add(&self.counters.unavailable, 1),
                     _ => {}
                 }
                 pending.waiting.fail(&fault);
@@ -59,22 +59,24 @@ impl ReplyDispatcher {
                 self.singles(singles, &known, each);
             }
             (Waiting::Call(call), outcome) => {
-                let told = match (&call.ask, outcome) {
-                    (&Ask::Next { uid, count }, Outcome::Granted(granted)) => {
+                let answered = match (&call.ask, outcome) {
+                    (&CallRequest::Next { uid, count }, Outcome::Granted(granted)) => {
                         self.range(uid, count, known[0], granted)
                     }
-                    (Ask::Each(uids), Outcome::Each(each)) => self.numbers(uids, &known, each.numbers),
-                    (Ask::Current(uids), Outcome::Bounds(bounds)) => {
+                    (CallRequest::Each(uids), Outcome::Each(each)) => {
+                        self.numbers(uids, &known, each.numbers)
+                    }
+                    (CallRequest::Current(uids), Outcome::Bounds(bounds)) => {
                         self.bounds(uids, &known, bounds.numbers)
                     }
-                    (&Ask::Advance { uid, at_least }, Outcome::Advanced) => {
+                    (&CallRequest::Advance { uid, at_least }, Outcome::Advanced) => {
                         locked(&self.seen).note(uid, at_least);
-                        Ok(Told::Advanced)
+                        Ok(Answered::Advanced)
                     }
                     _ => Err(self.nonsense()),
                 };
                 // A caller who has left needs no answer.
-                let _ = call.answer.send(told);
+                let _ = call.answer.send(answered);
             }
             (waiting, _) => waiting.fail(&self.nonsense()),
         }
@@ -98,15 +100,21 @@ impl ReplyDispatcher {
                 run.count -= 1;
                 run.epoch.map(Epoch::from).unwrap_or_default()
             });
-            let told = match self.larger(single.uid, *known, number) {
+            let answered = match self.larger(single.uid, *known, number) {
                 Ok(()) => Ok(Granted { first: number, last: number, epoch }),
                 Err(fault) => Err(fault),
             };
-            let _ = single.answer.send(told);
+            let _ = single.answer.send(answered);
         }
     }
 
-    fn range(&self, uid: u32, count: u32, known: u64, granted: v1::Granted) -> Result<Told, Fault> {
+    fn range(
+        &self,
+        uid: u32,
+        count: u32,
+        known: u64,
+        granted: v1::Granted,
+    ) -> Result<Answered, AttemptError> {
         let v1::Granted { first, last, epoch } = granted;
         if last.checked_sub(first) != Some(u64::from(count) - 1) {
             return Err(self.nonsense());
@@ -115,10 +123,10 @@ impl ReplyDispatcher {
         locked(&self.seen).note(uid, last);
         add(&self.counters.numbers, count as usize);
         let epoch = epoch.map(Epoch::from).unwrap_or_default();
-        Ok(Told::Granted(Granted { first, last, epoch }))
+        Ok(Answered::Granted(Granted { first, last, epoch }))
     }
 
-    fn numbers(&self, uids: &[u32], known: &[u64], numbers: Vec<u64>) -> Result<Told, Fault> {
+    fn numbers(&self, uids: &[u32], known: &[u64], numbers: Vec<u64>) -> Result<Answered, AttemptError> {
         if numbers.len() != uids.len() {
             return Err(self.nonsense());
         }
@@ -132,10 +140,10 @@ impl ReplyDispatcher {
             self.larger(uid, known, number)?;
         }
         add(&self.counters.numbers, numbers.len());
-        Ok(Told::Numbers(numbers))
+        Ok(Answered::Numbers(numbers))
     }
 
-    fn bounds(&self, uids: &[u32], known: &[u64], bounds: Vec<u64>) -> Result<Told, Fault> {
+    fn bounds(&self, uids: &[u32], known: &[u64], bounds: Vec<u64>) -> Result<Answered, AttemptError> {
         if bounds.len() != uids.len() {
             return Err(self.nonsense());
         }
@@ -144,40 +152,43 @@ impl ReplyDispatcher {
                 return Err(self.regression(uid, known, bound));
             }
         }
-        Ok(Told::Numbers(bounds))
+        Ok(Answered::Numbers(bounds))
     }
 
     /// Refuses an answer that is not larger than what had arrived before its question left (I6).
     #[inline]
-    fn larger(&self, uid: u32, known: u64, got: u64) -> Result<(), Fault> {
+    fn larger(&self, uid: u32, known: u64, got: u64) -> Result<(), AttemptError> {
         if got > known { Ok(()) } else { Err(self.regression(uid, known, got)) }
     }
 
     #[cold]
-    fn regression(&self, uid: u32, known: u64, got: u64) -> Fault {
+    fn regression(&self, uid: u32, known: u64, got: u64) -> AttemptError {
         add(&self.counters.regressions, 1);
         tracing::error!(
             uid, got, known, addr = %self.addr,
             "REGRESSION: the cluster answered a number that is not larger than an earlier one; it was not used. \
              Stop the cluster and look for a store that was put back or two processes under one name"
         );
-        Fault::Regression { uid: Uid::new(uid), got, known }
+        AttemptError::Regression { uid: Uid::new(uid), got, known }
     }
 
-    fn nonsense(&self) -> Fault {
-        Fault::Lost { addr: Arc::clone(&self.addr), why: "the answer does not fit the question".into() }
+    fn nonsense(&self) -> AttemptError {
+        AttemptError::Lost {
+            addr: Arc::clone(&self.addr),
+            why: "the answer does not fit the question".into(),
+        }
     }
 }
 
 /// What came of it, and the table that came along.
-fn split(answer: Answer) -> (Result<Outcome, Fault>, Option<v1::Table>) {
+fn split(answer: Answer) -> (Result<Outcome, AttemptError>, Option<v1::Table>) {
     /// The replies differ in the name of the good outcome alone.
     macro_rules! outcome {
         ($reply:expr, $replies:ident, $good:pat => $made:expr) => {{
             use v1::$replies::Outcome as Said;
             let outcome = match $reply.outcome {
                 Some($good) => Ok($made),
-                Some(Said::NotOwner(v1::NotOwner {})) | None => Err(Fault::NotOwner),
+                Some(Said::NotOwner(v1::NotOwner {})) | None => Err(AttemptError::NotOwner),
                 Some(Said::Unavailable(later)) => Err(later.into()),
                 Some(Said::Refused(refused)) => Err(refused.into()),
             };
@@ -196,14 +207,14 @@ fn split(answer: Answer) -> (Result<Outcome, Fault>, Option<v1::Table>) {
     }
 }
 
-impl From<v1::Unavailable> for Fault {
+impl From<v1::Unavailable> for AttemptError {
     fn from(later: v1::Unavailable) -> Self {
         let after = std::time::Duration::from_millis(u64::from(later.retry_after_ms));
         Self::Unavailable { reason: later.reason, after }
     }
 }
 
-impl From<v1::Refused> for Fault {
+impl From<v1::Refused> for AttemptError {
     fn from(refused: v1::Refused) -> Self {
         match refused.limit {
             0 => Self::Refused(refused.reason),

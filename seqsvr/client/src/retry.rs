@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use super::error::Fault;
+use super::error::AttemptError;
 use super::locked;
 use seqsvr_core::ids::SectionId;
 
@@ -41,7 +41,7 @@ pub(super) struct Pace {
     at_once: u32,
     next: Instant,
     /// What the last failure says that is more than that somebody is not the owner.
-    why: Fault,
+    why: AttemptError,
     /// Whether to ask somebody else than the owner, who may know a newer table.
     pub(super) elsewhere: bool,
     /// How many retries there were.
@@ -50,17 +50,17 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(now: Instant, pauses: Pauses) -> Self {
-        let (pause, why) = (pauses.first, Fault::NotOwner);
+        let (pause, why) = (pauses.first, AttemptError::NotOwner);
         Self { pauses, pause, at_once: 0, next: now, why, elsewhere: false, attempt: 0 }
     }
 
     /// A question failed; `newer`: a newer table came with the answer. `drawn`: 0 up to 1.
-    pub(super) fn failed(&mut self, now: Instant, fault: Fault, newer: bool, drawn: f64) {
+    pub(super) fn failed(&mut self, now: Instant, fault: AttemptError, newer: bool, drawn: f64) {
         let asked = match &fault {
-            Fault::Unavailable { after, .. } => (*after).min(self.pauses.obeyed),
+            AttemptError::Unavailable { after, .. } => (*after).min(self.pauses.obeyed),
             _ => Duration::ZERO,
         };
-        if !matches!(fault, Fault::NotOwner) {
+        if !matches!(fault, AttemptError::NotOwner) {
             self.why = fault;
         }
         if newer && self.at_once < AT_ONCE {
@@ -82,7 +82,7 @@ impl Pace {
     }
 
     /// Why it is in trouble.
-    pub(super) fn why(&self) -> &Fault {
+    pub(super) fn why(&self) -> &AttemptError {
         &self.why
     }
 }
@@ -193,8 +193,8 @@ mod tests {
         (now, Pace::new(now, PAUSES))
     }
 
-    fn unavailable(after: u64) -> Fault {
-        Fault::Unavailable { reason: "no lease".to_owned(), after: Duration::from_millis(after) }
+    fn unavailable(after: u64) -> AttemptError {
+        AttemptError::Unavailable { reason: "no lease".to_owned(), after: Duration::from_millis(after) }
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let pauses: Vec<f64> = [0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0]
             .into_iter()
             .map(|drawn| {
-                pace.failed(now, Fault::NotOwner, false, drawn);
+                pace.failed(now, AttemptError::NotOwner, false, drawn);
                 (pace.next() - now).as_secs_f64() * 1_000.0
             })
             .collect();
@@ -219,7 +219,7 @@ mod tests {
             let least = Duration::from_millis(least);
             assert!(pause >= least && pause <= least + PAUSES.longest, "{pause:?}");
         }
-        pace.failed(now, Fault::NotOwner, false, 0.0);
+        pace.failed(now, AttemptError::NotOwner, false, 0.0);
         assert!(pace.why().to_string().contains("no lease"), "it tells more than that one is not the owner");
     }
 
@@ -227,10 +227,10 @@ mod tests {
     fn newer_tables_are_followed_at_once_but_not_for_ever() {
         let (now, mut pace) = pace();
         for _ in 0..AT_ONCE {
-            pace.failed(now, Fault::NotOwner, true, 0.0);
+            pace.failed(now, AttemptError::NotOwner, true, 0.0);
             assert_eq!((pace.next(), pace.elsewhere), (now, false));
         }
-        pace.failed(now, Fault::NotOwner, true, 0.0);
+        pace.failed(now, AttemptError::NotOwner, true, 0.0);
         assert!(pace.next() > now && pace.elsewhere);
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::config::{Limits, Policy, SetConfig};
-use super::error::{CallError, EachError, Fault};
+use super::error::{AttemptError, CallError, EachError};
 use super::locked;
 use super::metrics::{Counters, add};
-use super::outbox::{Ask, Told};
+use super::outbox::{Answered, CallRequest};
 use super::peer::{Health, Peer, Surroundings};
 use super::retry::{Budget, Gate, Pace, Pauses, Trouble};
 use super::route_cache::RouteCache;
@@ -115,19 +115,19 @@ impl SetClient {
 
     /// Takes `count` numbers for `uid`.
     pub(super) async fn next(&self, uid: u32, count: u32, deadline: Deadline) -> Result<Granted, CallError> {
-        granted(self.insist(uid, Ask::Next { uid, count }, deadline).await?)
+        granted(self.insist(uid, CallRequest::Next { uid, count }, deadline).await?)
     }
 
     /// Makes everything handed out for `uid` from now on larger than `at_least`.
     pub(super) async fn advance(&self, uid: u32, at_least: u64, deadline: Deadline) -> Result<(), CallError> {
-        self.insist(uid, Ask::Advance { uid, at_least }, deadline).await.map(drop)
+        self.insist(uid, CallRequest::Advance { uid, at_least }, deadline).await.map(drop)
     }
 
     /// Asks for one number or bound for each uid, which `make` turns into a question: one frame to each process at first.
     pub(super) async fn many(
         &self,
         uids: Vec<u32>,
-        make: fn(Arc<[u32]>) -> Ask,
+        make: fn(Arc<[u32]>) -> CallRequest,
         deadline: Deadline,
     ) -> Result<Vec<u64>, EachError> {
         let view = self.view();
@@ -147,14 +147,14 @@ impl SetClient {
     async fn part(
         &self,
         uids: Vec<u32>,
-        make: fn(Arc<[u32]>) -> Ask,
+        make: fn(Arc<[u32]>) -> CallRequest,
         deadline: Deadline,
     ) -> Result<Vec<u64>, EachError> {
         let uids: Arc<[u32]> = uids.into();
         if self.trouble.gate(self.place(uids[0])).is_none() {
             let peer = self.pick(uids[0], 0);
             match self.first(peer.ask(make(Arc::clone(&uids))), deadline).await {
-                Ok(told) => return numbers(told).map_err(|error| EachError::all(uids.len(), error)),
+                Ok(answered) => return numbers(answered).map_err(|error| EachError::all(uids.len(), error)),
                 Err(fault) => match fault.lasting() {
                     None => self.note(&uids, fault),
                     Some(CallError::Exhausted { .. }) => add(&self.around.counters.retries, 1),
@@ -164,15 +164,15 @@ impl SetClient {
         }
         let ask = async |uids: Vec<u32>| {
             let (uid, count) = (uids[0], uids.len());
-            let told = self.insist(uid, make(uids.into()), deadline).await;
-            told.and_then(numbers).map_err(|error| EachError::all(count, error))
+            let answered = self.insist(uid, make(uids.into()), deadline).await;
+            answered.and_then(numbers).map_err(|error| EachError::all(count, error))
         };
         let sections = split::by(&uids, |uid| self.place(uid));
         split::ask(&uids, sections, async |_, section: Vec<u32>| match ask(section.clone()).await {
             Err(EachError { first: CallError::Exhausted { .. }, .. }) if section.len() > 1 => {
                 split::ask(&section, split::by(&section, |uid| uid), async |_, one| ask(one).await).await
             }
-            told => told,
+            answered => answered,
         })
         .await
     }
@@ -180,9 +180,9 @@ impl SetClient {
     /// One first attempt. It needs no timer of its own unless the caller has less time than an answer may take.
     async fn first<T>(
         &self,
-        asked: impl Future<Output = Result<T, Fault>>,
+        asked: impl Future<Output = Result<T, AttemptError>>,
         deadline: Deadline,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, AttemptError> {
         if deadline.patience >= self.around.limits.answer {
             return asked.await;
         }
@@ -190,7 +190,7 @@ impl SetClient {
     }
 
     /// A question about these uids failed. Which of their sections is meant is not known, unless they are all of one.
-    fn note(&self, uids: &[u32], fault: Fault) {
+    fn note(&self, uids: &[u32], fault: AttemptError) {
         add(&self.around.counters.retries, 1);
         let sections = split::by(uids, |uid| self.place(uid));
         let fault = if sections.len() == 1 { fault } else { fault.of_somebody() };
@@ -202,14 +202,14 @@ impl SetClient {
                 let now = Instant::now();
                 let mut pace = Pace::new(now, pauses);
                 // Whoever asks first goes by the newest table.
-                pace.failed(now, fault.clone(), matches!(fault, Fault::NotOwner), rand::random());
+                pace.failed(now, fault.clone(), matches!(fault, AttemptError::NotOwner), rand::random());
                 pace
             });
         }
     }
 
     /// Asks about uids of one section until there is an answer, it is refused for good, or the deadline comes.
-    async fn insist(&self, uid: u32, ask: Ask, deadline: Deadline) -> Result<Told, CallError> {
+    async fn insist(&self, uid: u32, ask: CallRequest, deadline: Deadline) -> Result<Answered, CallError> {
         let place = self.place(uid);
         let mut waited = false;
         loop {
@@ -222,12 +222,12 @@ impl SetClient {
             }
             let peer = self.pick(uid, 0);
             let asked = put(&peer, ask.clone(), true);
-            let told = match waited {
+            let answered = match waited {
                 false => self.first(asked, deadline).await,
                 true => timeout_at(deadline.at, asked).await.unwrap_or_else(|_| Err(late())),
             };
-            let fault = match told {
-                Ok(told) => return Ok(told),
+            let fault = match answered {
+                Ok(answered) => return Ok(answered),
                 Err(fault) => fault,
             };
             if let Some(error) = fault.lasting() {
@@ -243,10 +243,10 @@ impl SetClient {
     async fn again(
         &self,
         uid: u32,
-        ask: Ask,
+        ask: CallRequest,
         gate: &Arc<Gate>,
         deadline: Deadline,
-    ) -> Result<Told, CallError> {
+    ) -> Result<Answered, CallError> {
         let late = |why| Err(CallError::late(deadline.patience, why));
         loop {
             let (next, elsewhere, attempt) = {
@@ -261,9 +261,9 @@ impl SetClient {
             let changes = self.around.routes.changes();
             let peer = if elsewhere { self.other(uid, attempt) } else { self.pick(uid, attempt) };
             match timeout_at(deadline.at, put(&peer, ask.clone(), false)).await {
-                Ok(Ok(told)) => {
+                Ok(Ok(answered)) => {
                     self.trouble.open(gate);
-                    return Ok(told);
+                    return Ok(answered);
                 }
                 Ok(Err(fault)) => {
                     if let Some(error) = fault.lasting() {
@@ -280,12 +280,12 @@ impl SetClient {
                 Err(_) => {
                     let mut pace = locked(&gate.pace);
                     let why = match pace.why() {
-                        Fault::NotOwner => format!("no answer came for uid {uid}"),
+                        AttemptError::NotOwner => format!("no answer came for uid {uid}"),
                         said => said.to_string(),
                     };
                     // Whoever asks next keeps to the pause.
                     pace.attempt += 1;
-                    pace.failed(Instant::now(), Fault::NotOwner, false, rand::random());
+                    pace.failed(Instant::now(), AttemptError::NotOwner, false, rand::random());
                     return late(why);
                 }
             }
@@ -390,31 +390,31 @@ impl View {
 }
 
 /// Asks `peer`: a number for one uid in a frame with others if it may share one.
-async fn put(peer: &Peer, ask: Ask, shared: bool) -> Result<Told, Fault> {
+async fn put(peer: &Peer, ask: CallRequest, shared: bool) -> Result<Answered, AttemptError> {
     match ask {
-        Ask::Next { uid, count: 1 } if shared => peer.single(uid).await.map(Told::Granted),
+        CallRequest::Next { uid, count: 1 } if shared => peer.single(uid).await.map(Answered::Granted),
         ask => peer.ask(ask).await,
     }
 }
 
-fn late() -> Fault {
-    Fault::Lost { addr: "the cluster".into(), why: "no answer came in time".into() }
+fn late() -> AttemptError {
+    AttemptError::Lost { addr: "the cluster".into(), why: "no answer came in time".into() }
 }
 
 fn wrong_answer() -> CallError {
     CallError::Refused("the answer does not fit the question".to_owned())
 }
 
-fn granted(told: Told) -> Result<Granted, CallError> {
-    match told {
-        Told::Granted(granted) => Ok(granted),
+fn granted(answered: Answered) -> Result<Granted, CallError> {
+    match answered {
+        Answered::Granted(granted) => Ok(granted),
         _ => Err(wrong_answer()),
     }
 }
 
-fn numbers(told: Told) -> Result<Vec<u64>, CallError> {
-    match told {
-        Told::Numbers(numbers) => Ok(numbers),
+fn numbers(answered: Answered) -> Result<Vec<u64>, CallError> {
+    match answered {
+        Answered::Numbers(numbers) => Ok(numbers),
         _ => Err(wrong_answer()),
     }
 }

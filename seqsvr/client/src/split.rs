@@ -26,14 +26,14 @@ where
     F: Future<Output = Result<Vec<u64>, EachError>>,
 {
     let calls = parts.into_iter().map(|(key, positions)| {
-        let told = call(key, positions.iter().map(|&position| uids[position]).collect());
-        async { (told.await, positions) }
+        let answered = call(key, positions.iter().map(|&position| uids[position]).collect());
+        async { (answered.await, positions) }
     });
     // Each position belongs to one part.
     let mut all = vec![Ok(0); uids.len()];
     let mut first = None;
-    for (told, positions) in join_all(calls).await {
-        let numbers = match told {
+    for (answered, positions) in join_all(calls).await {
+        let numbers = match answered {
             Ok(numbers) => numbers.into_iter().map(Ok).collect(),
             Err(error) => {
                 first = Some(first.unwrap_or(error.first));
@@ -59,20 +59,20 @@ mod tests {
     async fn answers_come_back_in_the_order_of_the_call() {
         let uids = [5, 2, 7, 4, 5];
         let parts = by(&uids, |uid| uid % 2);
-        let told =
+        let answered =
             ask(&uids, parts, async |_, part| Ok(part.into_iter().map(|uid| u64::from(uid) * 10).collect()));
-        assert_eq!(told.await, Ok(vec![50, 20, 70, 40, 50]));
+        assert_eq!(answered.await, Ok(vec![50, 20, 70, 40, 50]));
     }
 
     #[tokio::test]
     async fn a_part_that_fails_leaves_the_others_their_numbers() {
         let uids = [5, 2, 7];
         let parts = by(&uids, |uid| uid % 2);
-        let told = ask(&uids, parts, async |odd, part: Vec<u32>| match odd {
+        let answered = ask(&uids, parts, async |odd, part: Vec<u32>| match odd {
             0 => Ok(vec![1; part.len()]),
             _ => Err(EachError::all(part.len(), CallError::Closed)),
         });
-        let failed = told.await.expect_err("the odd ones fail");
+        let failed = answered.await.expect_err("the odd ones fail");
         assert_eq!(failed.numbers, [Err(CallError::Closed), Ok(1), Err(CallError::Closed)]);
         assert_eq!(failed.to_string(), "2 of 3 uids got no number: the client was closed");
     }

@@ -128,9 +128,9 @@ impl Client {
         });
         let routes = at.seeds().iter().map(|addr| asked(until, ask_route(at, addr)));
         let (arbiters, routes) = join(join_all(arbiters), join_all(routes)).await;
-        let told = arbiters.iter().filter_map(|one| one.answer.as_ref().ok()?.table.clone());
-        let told = told.filter_map(|table| Table::try_from(table).ok());
-        let table = routes.into_iter().flatten().chain(told).filter(|table| table.set == set);
+        let answered = arbiters.iter().filter_map(|one| one.answer.as_ref().ok()?.table.clone());
+        let answered = answered.filter_map(|table| Table::try_from(table).ok());
+        let table = routes.into_iter().flatten().chain(answered).filter(|table| table.set == set);
         let table = table.max_by_key(|table| table.version).map(Arc::new);
         let allocators = self.probe_all(at, table.as_deref(), &arbiters, end()).await;
         let unserved = table.as_ref().map(|table| judge(table, &allocators)).unwrap_or_default();

@@ -9,8 +9,8 @@ use super::checker::Floor;
 use super::message::{Input, Packet, Tick};
 use super::world::Cx;
 use super::{At, MILLI, Place};
-use seqsvr_client::error::Fault;
-use seqsvr_client::outbox::{Ask, TICKS, Told};
+use seqsvr_client::error::AttemptError;
+use seqsvr_client::outbox::{Answered, CallRequest, TICKS};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Uid;
 
@@ -51,7 +51,7 @@ pub(crate) struct Client {
 }
 
 struct Attempt {
-    ask: Ask,
+    ask: CallRequest,
     uids: Vec<u32>,
     /// What had been answered for each uid.
     floors: Vec<Floor>,
@@ -127,20 +127,20 @@ impl Client {
             }
         } else if !self.owed.is_empty() {
             let uid = *cx.chance.pick(&self.owed);
-            self.attempt(cx, Ask::Next { uid, count: 1 }, 1);
+            self.attempt(cx, CallRequest::Next { uid, count: 1 }, 1);
         }
     }
 
-    fn wish(&self, cx: &mut Cx<'_>) -> Ask {
+    fn wish(&self, cx: &mut Cx<'_>) -> CallRequest {
         let hot = cx.chance.permille(500) && !self.setup.hot.is_empty();
         let any = cx.chance.between(0..u64::from(self.setup.uids)) as u32;
         let uid = if hot { *cx.chance.pick(&self.setup.hot) } else { any };
         let few = if cx.chance.permille(800) { 1 } else { self.setup.count };
         let count = cx.chance.between(1..u64::from(few) + 1) as u32;
         match cx.chance.index(10) {
-            0 => Ask::Current(self.several(cx, uid).into()),
-            1 | 2 => Ask::Each(self.several(cx, uid).into()),
-            _ => Ask::Next { uid, count },
+            0 => CallRequest::Current(self.several(cx, uid).into()),
+            1 | 2 => CallRequest::Each(self.several(cx, uid).into()),
+            _ => CallRequest::Next { uid, count },
         }
     }
 
@@ -154,10 +154,10 @@ impl Client {
         uids
     }
 
-    fn attempt(&mut self, cx: &mut Cx<'_>, ask: Ask, left: u32) {
+    fn attempt(&mut self, cx: &mut Cx<'_>, ask: CallRequest, left: u32) {
         let uids = match &ask {
-            Ask::Next { uid, .. } | Ask::Advance { uid, .. } => vec![*uid],
-            Ask::Each(uids) | Ask::Current(uids) => uids.to_vec(),
+            CallRequest::Next { uid, .. } | CallRequest::Advance { uid, .. } => vec![*uid],
+            CallRequest::Each(uids) | CallRequest::Current(uids) => uids.to_vec(),
         };
         let places = self.places(cx, uids[0]);
         let to = *cx.chance.pick(&places);
@@ -209,7 +209,7 @@ impl Client {
         self.again(cx, ask, left);
     }
 
-    fn again(&mut self, cx: &mut Cx<'_>, ask: Ask, left: u32) {
+    fn again(&mut self, cx: &mut Cx<'_>, ask: CallRequest, left: u32) {
         if left > 0 {
             self.attempt(cx, ask, left - 1);
         }
@@ -226,28 +226,28 @@ impl Client {
         }
     }
 
-    fn told(&mut self, cx: &mut Cx<'_>, attempt: Attempt, told: Result<Told, Fault>) {
+    fn told(&mut self, cx: &mut Cx<'_>, attempt: Attempt, told: Result<Answered, AttemptError>) {
         let asked = attempt.uids.iter().zip(&attempt.floors);
         match (told, &attempt.ask) {
-            (Ok(Told::Granted(granted)), _) => {
+            (Ok(Answered::Granted(granted)), _) => {
                 cx.checker.granted(cx.at, attempt.uids[0], attempt.floors[0], granted);
                 self.owed.retain(|owed| *owed != attempt.uids[0]);
             }
-            (Ok(Told::Numbers(bounds)), Ask::Current(_)) => {
+            (Ok(Answered::Numbers(bounds)), CallRequest::Current(_)) => {
                 for ((&uid, &floor), bound) in asked.zip(bounds) {
                     cx.checker.bounded(cx.at, uid, floor, bound);
                 }
             }
-            (Ok(Told::Numbers(numbers)), _) => {
+            (Ok(Answered::Numbers(numbers)), _) => {
                 for ((&uid, &floor), number) in asked.zip(numbers) {
                     cx.checker.numbered(cx.at, uid, floor, number);
                 }
             }
-            (Err(Fault::Regression { uid, got, known }), _) => {
+            (Err(AttemptError::Regression { uid, got, known }), _) => {
                 cx.checker.refused(cx.at, uid.get(), got, known);
             }
             // It may go round in a few milliseconds: a table came with the refusal, or the next node knows better.
-            (Ok(Told::Advanced) | Err(_), _) => {
+            (Ok(Answered::Advanced) | Err(_), _) => {
                 if attempt.open && (attempt.left > 4 || cx.chance.permille(300)) {
                     self.again(cx, attempt.ask, attempt.left);
                 }

@@ -164,7 +164,7 @@ impl Quorum {
                     reading.bounds = call.configuration.as_ref().map(|one| one.bounds());
                 }
                 self.out.retain(|_, (call, _)| *call != number);
-                self.heard(cx, call);
+                self.learned(cx, call);
                 if let Outcome::Claim { standing, outcome: Ok(_) } = &outcome {
                     let known = self.claims.iter().position(|one| one.owner == standing.owner);
                     let earlier = known.map(|index| self.claims.swap_remove(index));
@@ -175,14 +175,14 @@ impl Quorum {
         }
     }
 
-    /// What an ended call heard of configurations: a newer one is followed, and who slept through its own is told of it once
+    /// What an ended call learned of configurations: a newer one is followed, and a replica that missed its own gets it once
     /// enough vote in that.
-    fn heard(&mut self, cx: &mut Cx<'_>, Call { configuration, tally, .. }: Call) {
-        let Tally { heard, behind, newer } = tally;
+    fn learned(&mut self, cx: &mut Cx<'_>, Call { configuration, tally, .. }: Call) {
+        let Tally { answered, behind, newer } = tally;
         if let Some(newer) = newer {
             return self.follow(newer);
         }
-        let Some(current) = configuration.filter(|current| heard.len() >= current.write) else { return };
+        let Some(current) = configuration.filter(|current| answered.len() >= current.write) else { return };
         for index in behind {
             let install = Question::Install { next: Arc::clone(&current), copy: Arc::<Copy>::default() };
             let (id, member) = (self.fresh(), current.members[index].id);

@@ -32,7 +32,7 @@ pub struct StorageSection {
     pub journal_page_size: u32,
     /// Pages in its log after which the journal is checkpointed.
     pub journal_checkpoint_pages: u32,
-    /// Commits that wait in line; more wait at the door.
+    /// Commits that wait in line; more callers wait until there is room.
     pub waiting_commits: usize,
     /// Rows after which a batch takes no further commit.
     pub batch_rows: usize,

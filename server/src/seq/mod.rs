@@ -1,4 +1,4 @@
-//! Numbers for rows: the door to seqsvr. Turns its ranges into message ids and its errors into ours.
+//! Numbers for rows: the adapter of seqsvr. Turns its ranges into message ids and its errors into ours.
 //!
 //! `sequences` says which sequences these are. Owns no state. [`Numbers`] is called by the queues alone (step 1 of a write); which
 //! implementation lies behind it, embedded or cluster, is decided at boot. `ids` and `request_ids` use the number issuer.

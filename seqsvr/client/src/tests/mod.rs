@@ -308,8 +308,8 @@ async fn as_a_sequencer_it_asks_for_many_uids_in_few_frames_and_each_has_an_outc
     client.advance(Uid::new(2), (1 << 63) - 1).await.expect("to its end");
     world.shut(4);
     let hasty = ClusterSequencer::new(client.within(Duration::from_millis(200)));
-    let told = hasty.next_each(&uids([1, 2, 4 * SECTION, 60_000]), Duration::MAX).await;
-    assert_eq!(told[1], Err(NextError::Final(limit)));
-    assert!(told[0].as_ref().is_ok_and(|&number| number > 4) && told[3] == Ok(4), "{told:?}");
-    assert!(matches!(told[2], Err(NextError::Retryable(_))), "{told:?}");
+    let answered = hasty.next_each(&uids([1, 2, 4 * SECTION, 60_000]), Duration::MAX).await;
+    assert_eq!(answered[1], Err(NextError::Final(limit)));
+    assert!(answered[0].as_ref().is_ok_and(|&number| number > 4) && answered[3] == Ok(4), "{answered:?}");
+    assert!(matches!(answered[2], Err(NextError::Retryable(_))), "{answered:?}");
 }

@@ -34,9 +34,9 @@ pub struct SetServer {
     pub(super) retired: AtomicU64,
     pub(super) tally: Tally,
     /// The tables are being read: until this moment, in nanoseconds.
-    pub(super) hears_until: AtomicU64,
+    pub(super) tables_read_until: AtomicU64,
     /// Since when they have been read without a break of a lease's length.
-    pub(super) hears_since: AtomicU64,
+    pub(super) tables_read_since: AtomicU64,
     /// How many sections are given to this process, and what of that is not served yet.
     pub(super) given: ArcSwap<Given>,
     /// Why the last claim failed.
@@ -128,7 +128,7 @@ impl SetServer {
 
     /// Whether no table was read for longer than the lease.
     pub(crate) fn is_lapsed(&self) -> bool {
-        (self.clock)() >= Moment::from_nanos(self.hears_until.load(Ordering::Acquire))
+        (self.clock)() >= Moment::from_nanos(self.tables_read_until.load(Ordering::Acquire))
     }
 
     /// What is given to this process by the table that it goes by.
@@ -142,7 +142,7 @@ impl SetServer {
         if self.is_lapsed() {
             return Duration::ZERO;
         }
-        let since = Moment::from_nanos(self.hears_since.load(Ordering::Acquire));
+        let since = Moment::from_nanos(self.tables_read_since.load(Ordering::Acquire));
         (self.clock)().since(waiting.due.max(since))
     }
 

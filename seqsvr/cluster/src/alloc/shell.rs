@@ -60,7 +60,7 @@ pub struct Shell {
     used: Vec<Gone>,
     /// Waits for the end of views through which something was taken that is unloaded by now.
     draining: usize,
-    work: JoinSet<Done>,
+    work: JoinSet<TaskOutcome>,
     lost: (mpsc::Sender<Lost>, mpsc::Receiver<Lost>),
     rates: Rates,
     /// Whether the last read succeeded, so that only changes are logged.
@@ -70,7 +70,7 @@ pub struct Shell {
 /// A section that a newer owner has claimed, and under which assignment it was served here.
 type Lost = (Owner, SectionId);
 
-enum Done {
+enum TaskOutcome {
     Event(Event),
     Drained,
     Counted(Counts),
@@ -90,8 +90,8 @@ impl Shell {
             counters: Arc::<Counters>::default(),
             retired: AtomicU64::new(0),
             tally: Tally::default(),
-            hears_until: AtomicU64::new(0),
-            hears_since: AtomicU64::new(0),
+            tables_read_until: AtomicU64::new(0),
+            tables_read_since: AtomicU64::new(0),
             given: ArcSwap::default(),
             unclaimed: ArcSwapOption::empty(),
             leaving: false.into(),
@@ -134,7 +134,7 @@ impl Shell {
                 () = sleep(wake.unwrap_or_default()), if wake.is_some() => self.feed(Event::Wake),
                 _ = ticks.tick() => {
                     let groups = self.groups.clone();
-                    self.work.spawn_blocking(move || Done::Counted(rates::count(&groups)));
+                    self.work.spawn_blocking(move || TaskOutcome::Counted(rates::count(&groups)));
                 }
                 () = stop.cancelled(), if leave_by.is_none() => {
                     self.server.leaving.store(true, Ordering::Release);
@@ -156,16 +156,16 @@ impl Shell {
         (self.settings.clock)()
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: TaskOutcome) {
         match done {
-            Done::Event(event) => self.feed(event),
-            Done::Drained => {
+            TaskOutcome::Event(event) => self.feed(event),
+            TaskOutcome::Drained => {
                 self.draining -= 1;
                 if self.draining == 0 {
                     self.feed(Event::Drained);
                 }
             }
-            Done::Counted(counts) => self.server.rates.store(Arc::new(self.rates.note(counts))),
+            TaskOutcome::Counted(counts) => self.server.rates.store(Arc::new(self.rates.note(counts))),
         }
     }
 
@@ -235,7 +235,7 @@ impl Shell {
         self.draining += 1;
         self.work.spawn(async move {
             join_all(older).await;
-            Done::Drained
+            TaskOutcome::Drained
         });
     }
 
@@ -314,7 +314,7 @@ impl Shell {
                 Ok(reading)
             };
             let outcome = timeout(allowed, read).await.unwrap_or_else(|_| Err(late(allowed)));
-            Done::Event(Event::Read { asked, outcome })
+            TaskOutcome::Event(Event::Read { asked, outcome })
         });
     }
 
@@ -324,7 +324,7 @@ impl Shell {
         self.work.spawn(async move {
             let claimed = timeout(allowed, store.claim(sections.ranges(), owner, layout)).await;
             let outcome = claimed.unwrap_or_else(|_| Err(late(allowed)));
-            Done::Event(Event::Claimed { owner, outcome })
+            TaskOutcome::Event(Event::Claimed { owner, outcome })
         });
     }
 
@@ -341,7 +341,7 @@ impl Shell {
                 Err(_) => error!(waited = ?(lease / 2), "the disk does not take the record of what is served; {cost}"),
             }
             // A record that lacks something, or is of an earlier life, costs its reader a wait, never a number.
-            Done::Event(Event::Recorded)
+            TaskOutcome::Event(Event::Recorded)
         });
     }
 
@@ -351,7 +351,7 @@ impl Shell {
         self.work.spawn(async move {
             let released = timeout(allowed, store.release(sections.ranges(), owner)).await;
             let outcome = released.unwrap_or_else(|_| Err(late(allowed)));
-            Done::Event(Event::Released { owner, outcome })
+            TaskOutcome::Event(Event::Released { owner, outcome })
         });
     }
 
@@ -365,9 +365,9 @@ impl Shell {
                 }
                 let until = asked + lease;
                 if self.server.is_lapsed() {
-                    self.server.hears_since.store(self.now().as_nanos(), Ordering::Release);
+                    self.server.tables_read_since.store(self.now().as_nanos(), Ordering::Release);
                 }
-                self.server.hears_until.store(until.as_nanos(), Ordering::Release);
+                self.server.tables_read_until.store(until.as_nanos(), Ordering::Release);
                 if self.reading.replace(true) != Some(true) {
                     info!(set, "the table is being read");
                 }

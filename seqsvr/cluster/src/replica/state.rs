@@ -25,8 +25,8 @@ pub struct State {
     /// Only claimed sections have one.
     ceilings: BTreeMap<SectionId, u64>,
     holders: Runs<Holders>,
-    /// The highest term whose arbiter was heard of, and when.
-    heard: Option<(u64, Moment)>,
+    /// The highest term whose arbiter reported that it acts, and when.
+    last_activity: Option<(u64, Moment)>,
     /// Its id among the members; 0: it has none.
     id: u64,
     /// Which votes count.
@@ -103,7 +103,7 @@ impl State {
             layout,
             ceilings: BTreeMap::new(),
             holders: Runs::default(),
-            heard: None,
+            last_activity: None,
             id: 0,
             configured,
         };
@@ -199,7 +199,7 @@ impl State {
             }
             Change::Whole(copy) => {
                 let restored = State::restored(copy.as_ref().clone(), self.revision + 1, self.flaws);
-                *self = State { id: self.id, heard: self.heard, ..restored };
+                *self = State { id: self.id, last_activity: self.last_activity, ..restored };
             }
         }
     }
@@ -326,18 +326,18 @@ impl State {
     }
 
     fn read(&self, now: Moment) -> Answer {
-        let heard = self.heard.filter(|(term, _)| *term >= self.promised);
+        let active = self.last_activity.filter(|(term, _)| *term >= self.promised);
         Answer::Table {
             revision: self.revision,
             table: self.table.clone(),
             promised: self.promised,
-            acting: heard.map(|(_, at)| now.since(at)),
+            acting: active.map(|(_, at)| now.since(at)),
         }
     }
 
     fn hear(&mut self, now: Moment, term: u64) {
-        if self.heard.is_none_or(|(heard, _)| heard <= term) {
-            self.heard = Some((term, now));
+        if self.last_activity.is_none_or(|(latest, _)| latest <= term) {
+            self.last_activity = Some((term, now));
         }
     }
 

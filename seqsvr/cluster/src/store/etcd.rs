@@ -32,7 +32,7 @@ pub struct EtcdStore {
     keys: Keys,
     /// What was last seen of the sections: saves a raise the question, and is checked by each transaction.
     seen: Mutex<sections::Seen>,
-    heard: Mutex<acting::Heard>,
+    last_activity: Mutex<acting::LastActivity>,
     /// The lease under which this process tells that it acts.
     lease: Mutex<Option<i64>>,
     /// This role was found to be configured as what is stored says.
@@ -51,7 +51,7 @@ impl EtcdStore {
             members: Members::open(config, patience)?,
             keys: Keys::new(prefix),
             seen: Mutex::default(),
-            heard: Mutex::default(),
+            last_activity: Mutex::default(),
             lease: Mutex::default(),
             agreed: AtomicBool::new(false),
         })

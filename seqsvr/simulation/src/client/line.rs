@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use super::super::message::{Packet, Tick, Told};
 use super::super::world::Cx;
 use super::super::{MILLI, Place};
-use seqsvr_client::error::Fault;
+use seqsvr_client::error::AttemptError;
 use seqsvr_client::metrics::Counters;
-use seqsvr_client::outbox::{self, Ask, Bounds, Next, Outbox, TICKS};
+use seqsvr_client::outbox::{self, Bounds, CallRequest, Next, Outbox, TICKS};
 use seqsvr_client::reply_dispatcher::ReplyDispatcher;
 use seqsvr_client::route_cache::RouteCache;
 use seqsvr_client::seen::Seen;
@@ -47,15 +47,15 @@ impl Shared {
 
 /// What a call waits for.
 pub(super) enum Waits {
-    Single(oneshot::Receiver<Result<Granted, Fault>>),
-    Call(oneshot::Receiver<Result<outbox::Told, Fault>>),
+    Single(oneshot::Receiver<Result<Granted, AttemptError>>),
+    Call(oneshot::Receiver<Result<outbox::Answered, AttemptError>>),
 }
 
 impl Waits {
     /// The answer, once it is there.
-    pub(super) fn look(&mut self) -> Option<Result<outbox::Told, Fault>> {
+    pub(super) fn look(&mut self) -> Option<Result<outbox::Answered, AttemptError>> {
         match self {
-            Self::Single(told) => Some(told.try_recv().ok()?.map(outbox::Told::Granted)),
+            Self::Single(told) => Some(told.try_recv().ok()?.map(outbox::Answered::Granted)),
             Self::Call(told) => told.try_recv().ok(),
         }
     }
@@ -87,9 +87,9 @@ impl Line {
     }
 
     /// Puts a question in, as the real client does: one for a single number may share its frame.
-    pub(super) fn ask(&mut self, cx: &mut Cx<'_>, ask: Ask) -> Result<Waits, Fault> {
+    pub(super) fn ask(&mut self, cx: &mut Cx<'_>, ask: CallRequest) -> Result<Waits, AttemptError> {
         let (waker, waits) = match ask {
-            Ask::Next { uid, count: 1 } => {
+            CallRequest::Next { uid, count: 1 } => {
                 let (answer, told) = oneshot::channel();
                 (self.outbox.single(uid, answer)?, Waits::Single(told))
             }
@@ -131,7 +131,7 @@ impl Line {
     /// Gives up what is too old.
     pub(super) fn age(&mut self) {
         for waiting in self.outbox.tick(TICKS) {
-            waiting.fail(&Fault::Lost {
+            waiting.fail(&AttemptError::Lost {
                 addr: Arc::clone(&self.dispatcher.addr),
                 why: "none came in time".into(),
             });
@@ -141,8 +141,10 @@ impl Line {
     /// The connection ended, and another one is made.
     pub(super) fn redial(&mut self, cx: &mut Cx<'_>, stream: u64) {
         for waiting in self.outbox.lose_all() {
-            waiting
-                .fail(&Fault::Lost { addr: Arc::clone(&self.dispatcher.addr), why: "it was closed".into() });
+            waiting.fail(&AttemptError::Lost {
+                addr: Arc::clone(&self.dispatcher.addr),
+                why: "it was closed".into(),
+            });
         }
         let (ended, _) = self.streams[self.streams.len() - 1];
         cx.send(self.to, Packet::Ended { stream: ended });

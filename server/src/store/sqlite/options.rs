@@ -22,7 +22,7 @@ pub struct SqliteOptions {
     pub journal_page_size: u32,
     /// After so many pages in its write-ahead log the journal is checkpointed.
     pub journal_checkpoint_pages: u32,
-    /// Calls of `commit` that may wait for the committer; more wait at the door.
+    /// Calls of `commit` that may wait for the committer; more callers wait until there is room.
     pub waiting_commits: usize,
     /// One batch takes further waiting commits while it has fewer rows than this.
     pub batch_rows: usize,

@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// What this process has seen of the arbiter. etcd itself tells no ages.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct LastActivity {
     /// Of the newest sign.
     revision: i64,
     pub(super) at: Moment,
@@ -26,7 +26,7 @@ pub(super) struct Heard {
     leased: bool,
 }
 
-impl Heard {
+impl LastActivity {
     /// Takes in what was read `now`, and answers how long the arbiter has been silent, at least. A sign without a lease, as of
     /// an arbiter of an earlier version, is as old as this process knows it.
     pub(super) fn note(&mut self, now: Moment, revision: i64, leased: bool) -> Duration {

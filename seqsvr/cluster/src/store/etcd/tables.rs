@@ -161,7 +161,7 @@ impl EtcdStore {
     }
 
     fn reading(&self, state: &State) -> Reading {
-        let silent = lock(&self.heard).note(clock::now(), state.alive, state.leased);
+        let silent = lock(&self.last_activity).note(clock::now(), state.alive, state.leased);
         Reading {
             table: state.table.clone(),
             mark: Mark(vec![state.woken.cast_unsigned()]),

@@ -221,11 +221,11 @@ async fn an_arbiter_of_the_version_before_replaces_one_that_leases_and_is_heard_
     assert!(matches!(refused, Err(seqsvr_core::store::tables::WriteError::Outranked(7))), "{refused:?}");
     // With the lease of the one no sign of the other ends.
     leasing.members.revoke(lease).await.unwrap();
-    let heard = lock(&leasing.heard).at;
+    let earlier = lock(&leasing.last_activity).at;
     assert!(silent(&leasing).await < TAKEOVER);
     act_as_before(&before, 7).await;
     silent(&leasing).await;
-    assert!(lock(&leasing.heard).at > heard, "each put is a sign");
+    assert!(lock(&leasing.last_activity).at > earlier, "each put is a sign");
     // And back again.
     leasing.promise(11).await.unwrap();
     assert_eq!(leasing.acting(11, TAKEOVER).await.unwrap(), 11);

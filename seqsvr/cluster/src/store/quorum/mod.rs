@@ -121,7 +121,7 @@ impl Quorum {
         let outcome = self.carry_out(round, &voters, &mut tally).await;
         if let Some(newer) = tally.newer {
             self.follow(newer);
-        } else if tally.heard.len() >= voters.sizes.w() {
+        } else if tally.answered.len() >= voters.sizes.w() {
             self.bring_up(&voters, &tally.behind);
         }
         (outcome, voters)

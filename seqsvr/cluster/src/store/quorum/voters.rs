@@ -122,11 +122,11 @@ impl Voters {
     }
 }
 
-/// What a round heard beside its answers.
+/// What a round learned beside its answers.
 #[derive(Default)]
 pub struct Tally {
     /// Who answered as a member of the round's configuration.
-    pub heard: std::collections::BTreeSet<usize>,
+    pub answered: std::collections::BTreeSet<usize>,
     /// Who has slept through the change to it.
     pub behind: Vec<usize>,
     /// The newest one that a replica told of.
@@ -137,7 +137,7 @@ impl Tally {
     /// The answer, if the replica voted.
     pub fn note(&mut self, from: usize, answer: Answer) -> Result<Answer, String> {
         let Answer::Misaddressed { why, configuration } = answer else {
-            self.heard.insert(from);
+            self.answered.insert(from);
             return Ok(answer);
         };
         match why {

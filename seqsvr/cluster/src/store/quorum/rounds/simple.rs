@@ -162,14 +162,14 @@ pub struct ActingRound {
     term: u64,
     sizes: Sizes,
     open: Open,
-    heard: usize,
+    answers: usize,
     promised: u64,
 }
 
 impl ActingRound {
     /// Tells of `term`.
     pub fn new(term: u64, sizes: Sizes) -> Self {
-        Self { term, sizes, open: Open::new(), heard: 0, promised: 0 }
+        Self { term, sizes, open: Open::new(), answers: 0, promised: 0 }
     }
 }
 
@@ -184,18 +184,18 @@ impl Round for ActingRound {
         self.open.out -= 1;
         match answer {
             Ok(Answer::Acting(promised)) => {
-                self.heard += 1;
+                self.answers += 1;
                 self.promised = self.promised.max(promised);
             }
             Ok(_) => self.open.wrong(from),
             Err(why) => self.open.failed(from, &why),
         }
         // W of them meet every promise that W gave.
-        if self.heard >= self.sizes.w() {
+        if self.answers >= self.sizes.w() {
             return Step::Done(Ok(self.promised));
         }
-        if self.heard + self.open.out < self.sizes.w() {
-            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.heard, self.sizes.w()))));
+        if self.answers + self.open.out < self.sizes.w() {
+            return Step::Done(Err(StoreError::Unavailable(self.open.why(self.answers, self.sizes.w()))));
         }
         Step::WAIT
     }
