@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use tidemark_trials::chaos::{Fault, Trial};
+use tidemark_trials::chaos::{Fault, FaultRun};
 
 async fn survive(fault: Fault, seed: u64) {
     let data = tempfile::tempdir().expect("a folder");
-    let trial = Trial { fault, seed, length: Duration::from_secs(8), bar: ProgressBar::hidden() };
-    let summary = trial.run(Path::new(env!("CARGO_BIN_EXE_tidemark")), data.path()).await;
+    let run = FaultRun { fault, seed, length: Duration::from_secs(8), bar: ProgressBar::hidden() };
+    let summary = run.run(Path::new(env!("CARGO_BIN_EXE_tidemark")), data.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("{fault:?} with seed {seed}: {broken}"));
     assert!(summary.faults >= 2 && summary.acknowledged > 100, "too little happened: {summary}");
 }

@@ -1,8 +1,8 @@
-//! The one error of the trials: a line for people. Nothing here is handled, only told.
+//! The one error of the benchmarks and fault runs: a line for people. Nothing here is handled, only reported.
 
 use std::fmt;
 
-/// Why a trial could not be carried out, or which promise broke.
+/// Why a run could not be carried out, or which promise broke.
 #[derive(Clone, Debug)]
 pub struct Failure(String);
 

@@ -1,7 +1,7 @@
 //! A connection that costs as little as it can: the measured side is the server, and both share the processor.
 //!
 //! Frames out are texts made beforehand; of frames in only what is counted is read. Nothing is stored, nothing is
-//! repeated: a broken connection fails the trial.
+//! repeated: a broken connection fails the run.
 
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;

@@ -15,7 +15,7 @@ use crate::{Failure, Result};
 /// How long a start may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Limits of the server that a trial lifts: here one address signs up, connects and sends for everybody.
+/// Limits of the server that a benchmark or fault run lifts: here one address signs up, connects and sends for everybody.
 const LIFTED: &[(&str, &str)] = &[
     ("TIDEMARK_LIMITS__SIGN_UPS_PER_ADDRESS_PER_MINUTE", "0"),
     ("TIDEMARK_LIMITS__LOG_INS_PER_ADDRESS_PER_MINUTE", "0"),

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use tidemark_trials::chaos::ClusterTrial;
+use tidemark_trials::chaos::ClusterRun;
 use tidemark_trials::cluster::Keeper;
 
 async fn survive(keeper: Keeper, seed: u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let trial = ClusterTrial { keeper, seed, length: Duration::from_secs(10), bar: ProgressBar::hidden() };
-    let summary = trial.run(&binary(), folder.path()).await;
+    let run = ClusterRun { keeper, seed, length: Duration::from_secs(10), bar: ProgressBar::hidden() };
+    let summary = run.run(&binary(), folder.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("{keeper:?} with seed {seed}: {broken}"));
     assert!(summary.faults >= 2 && summary.answers > 100, "too little happened: {summary}");
 }

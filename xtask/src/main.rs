@@ -60,8 +60,8 @@ fn main() -> ExitCode {
         Task::Test { quick: true } => test_quickly(),
         Task::Test { quick: false } => test(),
         Task::Audit => audit::audit(),
-        Task::Bench { arguments } => trial("bench", &[], &arguments),
-        Task::Chaos { arguments } => trial("chaos", &["--features", "simulation"], &arguments),
+        Task::Bench { arguments } => trials("bench", &[], &arguments),
+        Task::Chaos { arguments } => trials("chaos", &["--features", "simulation"], &arguments),
         Task::Cluster { arguments } => cluster(&arguments),
         Task::Fix => fix(),
     };
@@ -120,11 +120,11 @@ fn everything(task: &[&str], rest: &[&str]) -> Result<(), Failure> {
     cargo(&[task, &["--locked", "--workspace"], rest].concat())
 }
 
-/// Builds the server and a trial as people run them, and runs the trial, which starts the server by itself.
-fn trial(name: &str, only: &[&str], arguments: &[String]) -> Result<(), Failure> {
+/// Builds the server and a program of `trials/` as users run them, and runs that program, which starts the server by itself.
+fn trials(name: &str, only: &[&str], arguments: &[String]) -> Result<(), Failure> {
     let server = ["--package", "tidemark-server"];
     cargo(&[BUILD, PROGRAMS, &server].concat())?;
-    // `only` is for the trial: cargo builds the programs above without it.
+    // `only` is for that program: cargo builds the programs above without it.
     cargo(&program(name, only, arguments))
 }
 
@@ -141,7 +141,7 @@ fn cluster(arguments: &[String]) -> Result<(), Failure> {
 const BUILD: &[&str] = &["build", "--locked", "--release"];
 const PROGRAMS: &[&str] = &["--package", "seqsvr", "--package", "tidemark-trials"];
 
-/// Runs a program of the trials; with other features than it was built with it would be built anew.
+/// Runs a program of `trials/`; with other features than it was built with it would be built anew.
 fn program<'a>(name: &'a str, features: &[&'a str], arguments: &'a [String]) -> Vec<&'a str> {
     let mut words = vec!["run", "--locked", "--release", "--quiet", "--package", "tidemark-trials"];
     words.extend(features);

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::person::Record;
 
-/// Who is in which group, for the whole trial.
+/// Who is in which group, for the whole fault run.
 pub(super) type Members = HashMap<u64, Vec<u32>>;
 
 /// A message whose sender was told that it is durable.

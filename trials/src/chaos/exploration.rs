@@ -14,7 +14,7 @@ use crate::{Failure, Result};
 const MOST: usize = 40_000_000;
 
 /// What to explore.
-pub struct ExplorationTrial {
+pub struct ExplorationRun {
     /// How long all rows may take together; those that are not done by then are told as bounded.
     pub length: Duration,
     /// Shows how far it is.
@@ -38,7 +38,7 @@ impl fmt::Display for ExplorationSummary {
     }
 }
 
-impl ExplorationTrial {
+impl ExplorationRun {
     /// Explores row after row and prints the verdict of each. A broken promise leaves its shortest history in `folder`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! A trial: users under load, a server that ends again and again at seeded moments, and the comparison afterwards.
+//! A fault run: users under load, a server that ends again and again at seeded moments, and the comparison afterwards.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -25,9 +25,9 @@ const GROUPS: usize = 2;
 /// Out of eight, so that the groups overlap and somebody is in neither.
 const MEMBERS: usize = 5;
 
-/// One trial. `bar` shows seconds.
+/// One fault run. `bar` shows seconds.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub struct FaultRun {
     /// How the server ends.
     pub fault: Fault,
     /// Decides the moments, and who writes to whom.
@@ -38,7 +38,7 @@ pub struct Trial {
     pub bar: ProgressBar,
 }
 
-/// What a trial went through.
+/// What a fault run went through.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary {
     /// How often the server ended.
@@ -56,11 +56,11 @@ impl fmt::Display for Summary {
     }
 }
 
-impl Trial {
+impl FaultRun {
     /// Carries it out over fresh data in `data`.
     ///
     /// # Errors
-    /// When a promise broke, with all that broke, or when the trial itself could not go on.
+    /// When a promise broke, with all that broke, or when the fault run itself could not go on.
     pub async fn run(&self, binary: &Path, data: &Path) -> Result<Summary> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let server = start(0, binary, data, &mut random).await?;

@@ -1,8 +1,8 @@
 //! `chaos`: faults on purpose, against the real process, and whether the promises hold.
 //!
-//! A trial has a fault (how the server ends), a seed (when, and who writes to whom) and a length. Users write to each
+//! A fault run has a fault (how the server ends), a seed (when, and who writes to whom) and a length. Users write to each
 //! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
-//! saw and everything that is stored must agree (`check`). The sequence cluster has a trial of its own (`cluster`).
+//! saw and everything that is stored must agree (`check`). The sequence cluster has a fault run of its own (`cluster`).
 
 mod check;
 mod cluster;
@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub use cluster::{ClusterSummary, ClusterTrial, History, Load};
+pub use cluster::{ClusterRun, ClusterSummary, History, Load};
 #[cfg(feature = "simulation")]
-pub use exploration::{ExplorationSummary, ExplorationTrial};
-pub use fault::{Summary, Trial};
+pub use exploration::{ExplorationRun, ExplorationSummary};
+pub use fault::{FaultRun, Summary};
 #[cfg(feature = "simulation")]
-pub use simulation::{SimulationSummary, SimulationTrial};
+pub use simulation::{SimulationRun, SimulationSummary};
 
 use crate::cluster::{Keeper, has_etcd};
 use crate::{Failure, Result};
@@ -112,26 +112,26 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
         let (seed, length) = (plan.seed, plan.length);
         let done: Result<String> = match *run {
             Run::Chat(fault) => {
-                let trial = Trial { fault, seed, length, bar: bar.clone() };
-                trial.run(binary, data.path()).await.map(|summary| summary.to_string())
+                let run = FaultRun { fault, seed, length, bar: bar.clone() };
+                run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
             Run::Cluster(keeper) => {
-                let trial = ClusterTrial { keeper, seed, length, bar: bar.clone() };
+                let run = ClusterRun { keeper, seed, length, bar: bar.clone() };
                 let binary = binary.with_file_name("seqsvr");
-                trial.run(&binary, data.path()).await.map(|summary| summary.to_string())
+                run.run(&binary, data.path()).await.map(|summary| summary.to_string())
             }
             #[cfg(feature = "simulation")]
             Run::Simulation => {
-                let trial = SimulationTrial { seed, length, bar: bar.clone() };
+                let run = SimulationRun { seed, length, bar: bar.clone() };
                 let folder = data.path().to_owned();
-                let run = tokio::task::spawn_blocking(move || trial.run(&folder));
+                let run = tokio::task::spawn_blocking(move || run.run(&folder));
                 run.await?.map(|summary| summary.to_string())
             }
             #[cfg(feature = "simulation")]
             Run::Exploration => {
-                let trial = ExplorationTrial { length, bar: bar.clone() };
+                let run = ExplorationRun { length, bar: bar.clone() };
                 let folder = data.path().to_owned();
-                let run = tokio::task::spawn_blocking(move || trial.run(&folder));
+                let run = tokio::task::spawn_blocking(move || run.run(&folder));
                 run.await?.map(|summary| summary.to_string())
             }
         };

@@ -1,4 +1,4 @@
-//! One person of a trial: a device that follows by heartbeat, and a hand that writes without pause.
+//! One person of a fault run: a device that follows by heartbeat, and a hand that writes without pause.
 //!
 //! Both go through the library's client, as other programs do: it reconnects by itself and repeats a message under the
 //! same `client_id` until it is settled.
@@ -30,7 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 /// How long anything may take after the last fault before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A person while the trial runs.
+/// A person while the fault run runs.
 pub(super) struct Person {
     pub(super) uid: u32,
     http: Http,
@@ -46,11 +46,11 @@ pub(super) struct Person {
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     pub(super) rows: Vec<u64>,
-    /// How often it had to forget rows: never, in a trial.
+    /// How often it had to forget rows: never, in a fault run.
     pub(super) cleared: usize,
 }
 
-/// Everything about a person after the trial.
+/// Everything about a person after the fault run.
 pub(super) struct Record {
     pub(super) uid: u32,
     pub(super) acknowledged: Vec<Acknowledged>,

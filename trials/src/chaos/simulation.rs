@@ -15,7 +15,7 @@ use crate::{Failure, Result};
 const LINES: usize = 5_000;
 
 /// What to run.
-pub struct SimulationTrial {
+pub struct SimulationRun {
     /// The first seed; the next ones follow it.
     pub seed: u64,
     /// For how long to go on; at least one seed is run.
@@ -38,7 +38,7 @@ impl fmt::Display for SimulationSummary {
     }
 }
 
-impl SimulationTrial {
+impl SimulationRun {
     /// Runs on all processors; a broken promise leaves its history in `folder`.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// When something was asked and answered, since the trial began; on one clock.
+/// When something was asked and answered, since the fault run began; on one clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) asked: Duration,

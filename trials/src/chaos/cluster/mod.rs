@@ -1,4 +1,4 @@
-//! A trial of the sequence cluster: real processes over wires that can be cut, callers that all want the same uids, faults at
+//! A fault run of the sequence cluster: real processes over wires that can be cut, callers that all want the same uids, faults at
 //! seeded moments, and the comparison of everything that the callers were told.
 
 mod fault;
@@ -28,9 +28,9 @@ const LEASE: Duration = Duration::from_secs(2);
 /// How long all uids may take to be served again, once everything is mended: far more than a takeover, on a busy machine.
 const RETURN: Duration = Duration::from_secs(60);
 
-/// One trial. `bar` shows seconds.
+/// One fault run. `bar` shows seconds.
 #[derive(Clone, Debug)]
-pub struct ClusterTrial {
+pub struct ClusterRun {
     /// What keeps ceilings and tables.
     pub keeper: Keeper,
     /// Decides the faults and their moments, and who asks for what.
@@ -41,7 +41,7 @@ pub struct ClusterTrial {
     pub bar: ProgressBar,
 }
 
-/// What a trial went through.
+/// What a fault run went through.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterSummary {
     /// Faults that were carried out.
@@ -60,11 +60,11 @@ impl fmt::Display for ClusterSummary {
     }
 }
 
-impl ClusterTrial {
+impl ClusterRun {
     /// Carries it out with the program `binary` and everything in `folder`.
     ///
     /// # Errors
-    /// When a promise broke, with all that broke, or when the trial itself could not go on.
+    /// When a promise broke, with all that broke, or when the fault run itself could not go on.
     pub async fn run(&self, binary: &Path, folder: &Path) -> Result<ClusterSummary> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let probe = Duration::from_millis(100);
