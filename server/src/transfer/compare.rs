@@ -19,6 +19,9 @@ const MOST_SECTIONS: usize = 1_000;
 /// Sections whose samples are looked up at the same time; a start waits for all of them.
 const AT_A_TIME: usize = 4;
 
+/// The latest id of some users of one section, and whose it is.
+type Largest = Result<Option<(Uid, MessageId)>, TransferError>;
+
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -49,7 +52,7 @@ async fn newest_of_samples(
     directory: &dyn Directory,
     adjacent: u32,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
-    let mut samples: Vec<BoxFuture<'_, Result<Option<(Uid, MessageId)>, TransferError>>> = Vec::new();
+    let mut samples: Vec<BoxFuture<'_, Largest>> = Vec::new();
     let mut after = Uid(0);
     while samples.len() < MOST_SECTIONS {
         let uids = uids_after(directory, after, SAMPLE).await?;
@@ -92,10 +95,7 @@ async fn uids_after(directory: &dyn Directory, after: Uid, most: usize) -> Resul
 }
 
 /// The largest of the latest ids of `uids`, in one query, and whose it is.
-async fn largest(
-    store: &dyn MessageStore,
-    uids: Vec<Uid>,
-) -> Result<Option<(Uid, MessageId)>, TransferError> {
+async fn largest(store: &dyn MessageStore, uids: Vec<Uid>) -> Largest {
     let latest = store.latest_ids(&uids).await?;
     Ok(uids.into_iter().zip(latest).max_by_key(|(_, latest)| *latest))
 }
