@@ -22,7 +22,8 @@ fn a_program_is_found_in_the_path_and_a_file_where_it_is() {
 }
 
 /// What every Debian and its shell have, what brings this program, and what only measurements start, which say so themselves.
-const GIVEN: [&str; 7] = ["/bin/sh", "sh", "nice", "ulimit", "apt-get", "cargo", "redis-benchmark"];
+const GIVEN: [&str; 8] =
+    ["/bin/sh", "sh", "nice", "timeout", "ulimit", "apt-get", "cargo", "redis-benchmark"];
 
 /// What stands before the name of a program where one is started.
 const STARTS: [&str; 3] = ["Command::new(\"", "command(\"/", "binary(\""];

@@ -78,7 +78,7 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// [`Unchanged`]. After [`Unchanged::Unavailable`] the Set may stand still until it is called again.
+    /// `Unchanged`. After `Unchanged::Unavailable` the Set may stand still until it is called again.
     pub async fn replace(&self, old: &str, new: &str) -> Result<Changed, Unchanged> {
         let link = self.ways.dial(new).map_err(|why| Unchanged::Silent { addr: new.to_owned(), why })?;
         let what = self.describe(new, &link).await?;
@@ -97,7 +97,7 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// [`Unchanged`]. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
+    /// `Unchanged`. Cut off at any moment the Set serves, and takers wait longer than they need to; to be called again.
     pub async fn set_lease(&self, lease: Duration) -> Result<Changed, Unchanged> {
         self.understood().await?;
         let mut already = true;

@@ -39,7 +39,7 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// [`Unchanged`]. Cut off at any moment, or when `save` fails, the uids are served by nobody until it is called again.
+    /// `Unchanged`. Cut off at any moment, or when `save` fails, the uids are served by nobody until it is called again.
     pub async fn give<E>(
         &self,
         uids: &RangeInclusive<u32>,
@@ -72,7 +72,7 @@ impl Quorum {
     ///
     /// # Errors
     ///
-    /// [`Unchanged`]. Cut off at any moment, the uids are served by nobody until it is called again.
+    /// `Unchanged`. Cut off at any moment, the uids are served by nobody until it is called again.
     pub async fn take(&self, moved: &Moved, incarnation: u64) -> Result<Option<Changed>, Unchanged> {
         let Some(layout) = moved.backup.layout else { return Err(Unchanged::File) };
         self.described(usize::MAX).await;
