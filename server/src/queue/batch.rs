@@ -90,6 +90,18 @@ impl Batch {
         writes
     }
 
+    /// Gives the requests back, to be decided again. Where `enough` tries were made, those of the `stale` acceptances are refused for the
+    /// moment.
+    pub(super) fn again(self, stale: impl Iterator<Item = usize>, enough: bool) -> Vec<Queued> {
+        let mut requests: Vec<_> = self.requests.into_iter().map(Some).collect();
+        if enough {
+            for request in stale.filter_map(|at| requests[self.accepts[at].at].take()) {
+                request.answer(Err(SendError::GroupChanged));
+            }
+        }
+        requests.into_iter().flatten().collect()
+    }
+
     /// The acceptances that were written or not, to be answered.
     pub(super) fn take_accepts(&mut self) -> Vec<Accepting> {
         std::mem::take(&mut self.accepts)

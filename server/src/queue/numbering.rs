@@ -64,7 +64,7 @@ impl Writer<'_> {
         let mut wanted: Vec<(Uid, bool)> = Vec::new();
         wanted.extend(deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| (to.uid, false)));
         for plan in &plans {
-            let mine = plan.recipients.iter().filter(|to| self.is_mine(to.uid));
+            let mine = plan.recipients.iter().filter(|to| self.writes_to(to.uid));
             wanted.extend(mine.map(|to| (to.uid, to.uid == plan.content.sender)));
         }
         let (numbers, fell) = self.take_numbers(&out, behind, &wanted).await;
@@ -145,11 +145,11 @@ impl Numbering<'_> {
     }
 
     fn accept(&mut self, plan: Plan) -> Result<Accept, SendError> {
-        let Plan { content, digest, recipients, change, unused, .. } = plan;
+        let Plan { content, digest, recipients, change, group_version, unused, .. } = plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for recipient in recipients {
-            if !self.writer.is_mine(recipient.uid) {
+            if !self.writer.writes_to(recipient.uid) {
                 elsewhere += usize::from(self.is_out(recipient.uid));
                 rest.push(recipient);
                 continue;
@@ -184,7 +184,7 @@ impl Numbering<'_> {
                 self.unchanged.extend(change.map(|change| change.gid));
                 Err(refusal)
             }
-            None => Ok(Accept { content, digest, rows, rest, change, unused }),
+            None => Ok(Accept { content, digest, rows, rest, change, group_version, unused }),
         }
     }
 

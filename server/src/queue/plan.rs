@@ -50,6 +50,8 @@ pub(super) struct Plan {
     /// The sender first.
     pub(super) recipients: Vec<Recipient>,
     pub(super) change: Option<GroupChange>,
+    /// The version of the group on which it rests.
+    pub(super) group_version: Option<u64>,
     /// That its key has no record.
     pub(super) unused: Option<Unused>,
 }
@@ -108,24 +110,25 @@ impl Planner {
                 Err(SendError::ClientIdReused)
             };
         }
-        let recipients = match to {
+        let (recipients, group_version) = match to {
             Conversation::User(other) => {
                 if !self.facts.people.contains_key(&other) {
                     return Err(SendError::UnknownUser(other.0));
                 }
                 let pair = [who, other];
                 let copies = if who == other { 1 } else { 2 };
-                pair[..copies].iter().map(|&uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect()
+                let pair = pair[..copies].iter().map(|&uid| Recipient { uid, epoch: MembershipEpoch(0) });
+                (pair.collect(), None)
             }
             Conversation::Group(gid) => {
                 let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
-                members(group, who)?
+                (members(group, who)?, Some(group.version))
             }
         };
         let body = Body::text(text, self.limits.text)?;
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, unused }))
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
     }
 
     fn read(
@@ -147,7 +150,8 @@ impl Planner {
         let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, unused: None }))
+        let (change, group_version, unused) = (None, None, None);
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
     }
 
     fn group(
@@ -182,7 +186,8 @@ impl Planner {
         let digest = Digest::of(target, body.as_json());
         self.facts.groups.insert(gid, after);
         let content = self.content(Kind::Membership, who, target, Some(client_id), body);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: Some(change), unused: None }))
+        let (change, group_version, unused) = (Some(change), Some(from_version), None);
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
     }
 
     fn creation(&self, who: Uid, name: &str, members: &[Uid]) -> Result<GroupStep, SendError> {

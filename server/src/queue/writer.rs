@@ -18,6 +18,9 @@ use super::{Options, Parts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
 use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
 
+/// How often a batch is decided before those of its requests are refused whose grounds keep changing.
+const MOST_TRIES: usize = 4;
+
 /// One writer at work on its queue.
 pub(super) struct Writer<'a> {
     pub(super) parts: &'a Arc<Parts>,
@@ -95,17 +98,29 @@ impl Writer<'_> {
         true
     }
 
-    /// One batch, from the requests to the answers.
-    async fn work(&mut self, deliveries: Vec<Delivery>, requests: Vec<Queued>) {
-        let (mut batch, plans) = self.decide(requests).await;
-        let Numbered { copies, accepts, left } = self.number(&self.shard.behind, deliveries, plans).await;
-        let resumed = copies.len();
-        let mut writes = copies;
-        writes.extend(
-            batch.admit(accepts, |uid| Some(self.queue_of(uid)).filter(|queue| *queue != self.shard.index)),
-        );
-        let committed = self.commit(writes).await;
-        self.answer(batch, resumed, left, committed).await;
+    /// One batch, from the requests to the answers; decided again where another process has changed what it was decided on.
+    async fn work(&mut self, mut deliveries: Vec<Delivery>, mut requests: Vec<Queued>) {
+        for tries in 1.. {
+            let (mut batch, plans) = self.decide(requests).await;
+            let deliveries = std::mem::take(&mut deliveries);
+            let Numbered { copies, accepts, left } = self.number(&self.shard.behind, deliveries, plans).await;
+            let resumed = copies.len();
+            let mut writes = copies;
+            writes.extend(
+                batch.admit(accepts, |uid| {
+                    Some(self.queue_of(uid)).filter(|queue| *queue != self.shard.index)
+                }),
+            );
+            match self.commit(writes).await {
+                Err(CommitError::Stale(stale)) => {
+                    requests = batch.again(stale.iter().map(|at| at - resumed), tries >= MOST_TRIES);
+                    if resumed > 0 {
+                        self.recover(true).await;
+                    }
+                }
+                committed => return self.answer(batch, resumed, left, committed).await,
+            }
+        }
     }
 
     /// Step 1: what each request leads to, an answer or a planned write. Requests that no longer fit in wait for the next batch.
@@ -148,7 +163,7 @@ impl Writer<'_> {
             Ok(outcomes) => self.show(outcomes),
             // What it stored, if anything, is not visible yet; a recovery reads it.
             Err(CommitError::Unknown(_)) => return committed,
-            Err(CommitError::Refused(_) | CommitError::Behind(_)) => {}
+            Err(CommitError::Refused(_) | CommitError::Behind(_) | CommitError::Stale(_)) => {}
         }
         self.shard.unsettled.clear();
         committed
@@ -261,5 +276,10 @@ impl Writer<'_> {
 
     pub(super) fn is_mine(&self, uid: Uid) -> bool {
         self.queue_of(uid) == self.shard.index
+    }
+
+    /// Whether this queue writes new copies for `uid`. Where the store numbers the rows, every queue writes to everybody.
+    pub(super) fn writes_to(&self, uid: Uid) -> bool {
+        self.parts.numbers.come_from_the_store() || self.is_mine(uid)
     }
 }

@@ -49,7 +49,8 @@ impl std::fmt::Display for Section {
 /// The source of message ids.
 #[derive(Clone)]
 pub struct Numbers {
-    sequencer: Arc<dyn Sequencer>,
+    /// `None`: the store assigns them (S19).
+    sequencer: Option<Arc<dyn Sequencer>>,
     section_size: u32,
     overtaken: Arc<AtomicU64>,
 }
@@ -58,7 +59,18 @@ impl Numbers {
     /// Numbers from `sequencer`, whose limit must be [`MessageId::MAX`] or less and whose sections have `section_size` uids. (With
     /// another size than the sequencer's, an outage is taken to be smaller or larger than it is.)
     pub fn new(sequencer: Arc<dyn Sequencer>, section_size: u32) -> Numbers {
-        Numbers { sequencer, section_size: section_size.max(1), overtaken: Arc::default() }
+        Numbers { sequencer: Some(sequencer), section_size: section_size.max(1), overtaken: Arc::default() }
+    }
+
+    /// No numbers: the store assigns the ids in the transaction that stores the rows (S19), and every copy is handed to it under
+    /// [`MessageId::ZERO`].
+    pub fn of_the_store() -> Numbers {
+        Numbers { sequencer: None, section_size: 1, overtaken: Arc::default() }
+    }
+
+    /// Whether the store assigns the ids.
+    pub fn come_from_the_store(&self) -> bool {
+        self.sequencer.is_none()
     }
 
     /// The section that `uid` belongs to.
@@ -69,8 +81,9 @@ impl Numbers {
     /// The next number of each of these sequences, larger than all before it (S1, I6), asked for at once and waited for at most
     /// `patience`. They stand in the order of `uids`; a user that is there twice gets two, the later one larger.
     pub async fn each(&self, uids: &[Uid], patience: Duration) -> Vec<Result<MessageId, NumberError>> {
+        let Some(sequencer) = &self.sequencer else { return vec![Ok(MessageId::ZERO); uids.len()] };
         let uids: Vec<_> = uids.iter().map(|uid| seqsvr_core::Uid::new(uid.0)).collect();
-        let numbers = self.sequencer.next_each(&uids, patience).await;
+        let numbers = sequencer.next_each(&uids, patience).await;
         numbers.into_iter().map(|number| MessageId::new(number?).ok_or(NumberError::Exhausted)).collect()
     }
 }
@@ -82,8 +95,9 @@ impl Numbers {
     /// # Errors
     /// When a ceiling cannot be raised now; other sequences may have been advanced.
     pub async fn overtake(&self, newest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
+        let Some(sequencer) = &self.sequencer else { return Ok(()) };
         let advance =
-            |&(uid, id): &(Uid, MessageId)| self.sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get());
+            |&(uid, id): &(Uid, MessageId)| sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get());
         for some in newest.chunks(AT_ONCE) {
             try_join_all(some.iter().map(advance)).await?;
             self.note_overtaken(some.len());

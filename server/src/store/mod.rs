@@ -35,15 +35,37 @@ pub use page::{Filling, Page};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptanceId(pub u64);
 
-/// A copy to be written: the number was taken from the receiver's sequence by the receiver's queue.
+/// A copy to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Whose inbox.
     pub receiver: Uid,
-    /// The new id; larger than every id in that inbox.
+    /// The new id; larger than every id in that inbox. [`MessageId::ZERO`]: the store assigns the next one in the transaction that
+    /// stores the row (S19), and the outcome tells it.
     pub message_id: MessageId,
     /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
     pub epoch: MembershipEpoch,
+}
+
+impl Row {
+    /// Whether the store is to assign the id.
+    pub fn is_unnumbered(&self) -> bool {
+        self.message_id == MessageId::ZERO
+    }
+
+    /// Takes the id after `latest`, the receiver's latest, if the store is to assign it.
+    fn assign_after(&mut self, latest: MessageId) -> Result<(), Outcome> {
+        if self.is_unnumbered() {
+            let next = MessageId::new(latest.get() + 1);
+            self.message_id = next.ok_or_else(|| {
+                Outcome::Rejected(format!(
+                    "the inbox of user {} has come to the end of its ids",
+                    self.receiver
+                ))
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// One to whom a copy is still owed.
@@ -68,6 +90,8 @@ pub struct Accept {
     pub rest: Vec<Recipient>,
     /// The group's new state, where the content is a `membership`.
     pub change: Option<GroupChange>,
+    /// The version of the group that the recipients are taken from, or that `change` starts from; `None` outside groups.
+    pub group_version: Option<u64>,
     /// That the store has no record under the content's key, if it was asked. Without it the commit looks itself.
     pub unused: Option<Unused>,
 }
@@ -234,8 +258,8 @@ impl Summary {
 ///
 /// - **Durable first.** [`commit`](Self::commit) returns `Ok` only when the writes survive a power cut (I3).
 ///   Readers see a write when it is durable, not before, and then whole.
-/// - **One writer per receiver.** Callers guarantee that two commits with rows of one receiver never overlap,
-///   and that ids of one receiver grow from commit to commit. The store relies on it and refuses a smaller id: the whole
+/// - **One writer per receiver**, where the caller numbers the rows. Callers guarantee that two commits with such rows of one receiver
+///   never overlap, and that ids of one receiver grow from commit to commit. Rows that the store numbers may come from anywhere. The store relies on it and refuses a smaller id: the whole
 ///   call, if the inbox held a newer row before it (`CommitError::Behind`), so that the caller can number it again in order;
 ///   that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
@@ -244,6 +268,9 @@ impl Summary {
 ///   record is `Rejected`, whatever proof it carries.
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
 ///   of that epoch in that inbox are `Void` (I13).
+/// - **Decided on what is there.** A store that other processes write, too, compares what the writes were decided on: that their keys
+///   have no record, the versions of their groups, and that read markers move forward. If anything has changed, nothing of the call
+///   is stored (`CommitError::Stale`), so that the caller decides all of it again in order.
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
 /// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `group` are for the queues: no number of other

@@ -30,7 +30,7 @@ fn change(n: u64, from_version: u64, step: GroupStep, rest: Vec<Recipient>) -> A
         sent_at: Timestamp(0),
     });
     let change = Some(GroupChange { gid: GID, from_version, step });
-    Accept { change, ..accept(content, vec![member_row(ANN, n, 1)], rest) }
+    Accept { change, group_version: Some(from_version), ..accept(content, vec![member_row(ANN, n, 1)], rest) }
 }
 
 fn created() -> GroupStep {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Body, ClientId, Kind};
 
+pub mod assigned;
 pub mod compare;
 pub mod directory;
 pub mod groups;
@@ -50,6 +51,8 @@ macro_rules! message_store_conformance {
                 the_senders_copy_comes_first, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;
+            assigned: each_inbox_goes_on_after_its_latest_row, an_empty_inbox_begins_at_one, a_late_copy_gets_the_next_id,
+                the_largest_id_is_followed_by_a_refusal;
             reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,
                 a_tail_is_what_the_range_says, unread_counts_others_messages_beyond_the_read_marker,
                 conversations_come_newest_first, a_conversation_is_read_downwards, a_read_marker_only_grows,
@@ -119,7 +122,7 @@ pub fn read_marker(owner: Uid, conversation: Conversation, read_to: u64) -> Arc<
 /// The acceptance of `content` with these copies in its own transaction and these left for later.
 pub fn accept(content: Arc<Content>, rows: Vec<Row>, rest: Vec<Recipient>) -> Accept {
     let digest = Digest::of(content.target, content.body.as_json());
-    Accept { content, digest, rows, rest, change: None, unused: None }
+    Accept { content, digest, rows, rest, change: None, group_version: None, unused: None }
 }
 
 /// Commits one acceptance that must succeed, and tells its number.

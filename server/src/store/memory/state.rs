@@ -42,7 +42,7 @@ impl State {
                 Write::Deliver(_) => continue,
             };
             let latest = rows.iter().map(|row| (row, self.latest_id(row.receiver)));
-            let late = latest.filter(|(row, latest)| row.message_id <= *latest);
+            let late = latest.filter(|(row, latest)| row.message_id <= *latest && !row.is_unnumbered());
             behind.extend(late.map(|(row, latest)| (row.receiver, latest)));
         }
         behind.into_iter().collect()
@@ -57,7 +57,7 @@ impl State {
     }
 
     fn accept(&mut self, accept: Accept) -> Outcome {
-        let Accept { content, digest, rows, rest, change, unused: _ } = accept;
+        let Accept { content, digest, mut rows, rest, change, group_version: _, unused: _ } = accept;
         let key = content.client_id.map(|client_id| (content.sender, client_id));
         if rows.first().is_none_or(|own| own.receiver != content.sender) {
             return Outcome::Rejected("the sender's own copy must come first".to_owned());
@@ -85,7 +85,7 @@ impl State {
         if copied[0] == CopyOutcome::Void {
             return Outcome::GroupChanged;
         }
-        if let Err(refusal) = self.check_ids(&rows, &copied) {
+        if let Err(refusal) = self.number(&mut rows, &copied) {
             return refusal;
         }
 
@@ -107,7 +107,7 @@ impl State {
     }
 
     fn deliver(&mut self, deliver: Deliver) -> Outcome {
-        let Deliver { acceptance, rows, .. } = deliver;
+        let Deliver { acceptance, mut rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance.0 > self.accepted {
             return Outcome::Rejected("there is no such acceptance".to_owned());
         }
@@ -121,7 +121,7 @@ impl State {
             let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
             copied.push(if owed && !twice { self.judge(&open.content, row) } else { CopyOutcome::Already });
         }
-        if let Err(refusal) = self.check_ids(&rows, &copied) {
+        if let Err(refusal) = self.number(&mut rows, &copied) {
             self.open.insert(acceptance, open);
             return refusal;
         }
@@ -146,9 +146,12 @@ impl State {
         }
     }
 
-    fn check_ids(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<(), Outcome> {
-        for (row, copied) in rows.iter().zip(copied) {
-            if *copied == CopyOutcome::Stored && row.message_id <= self.latest_id(row.receiver) {
+    /// Gives ids to the rows that are stored and have none; refuses those that have an old one.
+    fn number(&self, rows: &mut [Row], copied: &[CopyOutcome]) -> Result<(), Outcome> {
+        for (row, _) in rows.iter_mut().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
+            let latest = self.latest_id(row.receiver);
+            row.assign_after(latest)?;
+            if row.message_id <= latest {
                 return Err(Outcome::Rejected(format!(
                     "id {} is not larger than the latest of user {}",
                     row.message_id, row.receiver

@@ -213,6 +213,7 @@ impl Ledger {
             for row in rows {
                 if let Some(&latest) = self.latest_ids.get(&row.receiver)
                     && row.message_id <= latest
+                    && !row.is_unnumbered()
                 {
                     behind.insert(row.receiver, latest);
                 }
@@ -231,7 +232,7 @@ impl Ledger {
     }
 
     fn judge_accept(&self, accept: Accept) -> Result<(JournalRecord, Outcome), Outcome> {
-        let Accept { content, digest, rows, rest, change, unused: _ } = accept;
+        let Accept { content, digest, mut rows, rest, change, group_version: _, unused: _ } = accept;
         if rows.first().is_none_or(|own| own.receiver != content.sender) {
             return Err(Outcome::Rejected("the sender's own copy must come first".to_owned()));
         }
@@ -246,14 +247,14 @@ impl Ledger {
         if copied[0] == CopyOutcome::Void {
             return Err(Outcome::GroupChanged);
         }
-        let stored = self.stored(&rows, &copied)?;
+        let stored = self.stored(&mut rows, &copied)?;
         let acceptance = AcceptanceId(self.accepted.0 + 1);
         let outcome = Outcome::Accepted(acceptance, rows.into_iter().zip(copied).collect());
         Ok((JournalRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
     }
 
     fn judge_deliver(&self, deliver: Deliver) -> Result<(JournalRecord, Outcome), Outcome> {
-        let Deliver { acceptance, rows, .. } = deliver;
+        let Deliver { acceptance, mut rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance > self.accepted {
             return Err(Outcome::Rejected("there is no such acceptance".to_owned()));
         }
@@ -272,7 +273,7 @@ impl Ledger {
         }
         let void = rows.iter().zip(&copied).filter(|(_, copied)| **copied == CopyOutcome::Void);
         let void = void.map(|(row, _)| row.receiver).collect();
-        let stored = self.stored(&rows, &copied)?;
+        let stored = self.stored(&mut rows, &copied)?;
         let outcome = Outcome::Delivered(rows.into_iter().zip(copied).collect());
         Ok((JournalRecord::Delivered { acceptance, rows: stored, void }, outcome))
     }
@@ -294,10 +295,12 @@ impl Ledger {
         CopyOutcome::Stored
     }
 
-    fn stored(&self, rows: &[Row], copied: &[CopyOutcome]) -> Result<Vec<(Uid, MessageId)>, Outcome> {
+    /// The rows that are stored; those without an id get it here.
+    fn stored(&self, rows: &mut [Row], copied: &[CopyOutcome]) -> Result<Vec<(Uid, MessageId)>, Outcome> {
         let mut stored = Vec::with_capacity(rows.len());
-        for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
+        for (row, _) in rows.iter_mut().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
             let latest = self.latest_ids.get(&row.receiver).copied().unwrap_or_default();
+            row.assign_after(latest)?;
             if row.message_id <= latest {
                 return Err(Outcome::Rejected(format!(
                     "id {} is not larger than the latest of user {}",
