@@ -83,6 +83,33 @@ impl SqliteExportSnapshot {
         }
     }
 
+    /// Leaves out of what is newer the rows that the next flush sets aside: copies that the tables have under another id
+    /// (`set_aside`). An archive with both could not be imported.
+    pub(super) async fn leave_out_refused(&mut self) -> Result<(), StoreError> {
+        let Some(newer) = self.newer.get_mut(&Section::Rows) else { return Ok(()) };
+        let copy = |(key, record): (&Key, &Record)| match record {
+            Record::Row(entry) => Some((*key, entry.receiver, entry.content.key()?, entry.message_id)),
+            _ => None,
+        };
+        let copies: Vec<_> = newer.iter().filter_map(copy).collect();
+        let sql = "SELECT key FROM json_each(?) CROSS JOIN entries
+                   WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = value ->> 2
+                       AND client_id = unhex(value ->> 3) AND client_id IS NOT NULL AND message_id != value ->> 4";
+        for some in copies.chunks(1_000) {
+            let looked_for = some.iter().map(|(_, receiver, (sender, client_id), message_id)| {
+                let name = client_id.0.simple().to_string();
+                json!([receiver.partition_key().as_str(), receiver.0, sender.0, name, message_id.get()])
+            });
+            let looked_for = json!(looked_for.collect::<Vec<_>>()).to_string();
+            let refused: Vec<i64> =
+                sqlx::query_scalar(sql).bind(looked_for).fetch_all(&mut self.main).await?;
+            for at in refused {
+                newer.remove(&some[at as usize].0);
+            }
+        }
+        Ok(())
+    }
+
     /// How many records of `section` there are in both parts together.
     pub(super) async fn count(&mut self, section: Section) -> Result<u64, StoreError> {
         let newer: Vec<Key> =

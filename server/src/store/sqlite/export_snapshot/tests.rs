@@ -1,0 +1,144 @@
+//! Snapshots that are taken while rows are written and flushed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use uuid::Uuid;
+
+use super::super::{Db, SqliteDirectory, SqliteInboxImport, SqliteStore};
+use super::*;
+use crate::domain::{Conversation, MembershipEpoch, Timestamp, Uid};
+use crate::store::archive::InboxImport as _;
+use crate::store::conformance::{accept, id, row, said, told};
+use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
+
+async fn all(snapshot: &mut SqliteExportSnapshot, section: Section) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
+    loop {
+        let page = snapshot.page(section, records.last().map(Record::key), 7).await.expect("a page");
+        if page.is_empty() {
+            return records;
+        }
+        records.extend(page);
+    }
+}
+
+fn connect(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+    db::connect_options(path, options).read_only(true)
+}
+
+#[tokio::test]
+async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_again() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("tidemark.db");
+    let options = SqliteOptions { flush_rows: 1, ..SqliteOptions::default() };
+    let db = Db::open_with(&path, &options).await.expect("opened");
+    let store = SqliteStore::open(db.clone(), options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+    let (main, journal) = (connect(&path, &options), connect(&Journal::path_beside(&path), &options));
+    let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
+
+    let before = Tables::begin(&main).await.expect("begun");
+    told(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
+    while flushed().await == before.flushed {
+        tokio::task::yield_now().await;
+    }
+    assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "a flush ended");
+
+    let before = Tables::begin(&main).await.expect("begun");
+    let ann = NewAccount { name: "ann".into(), password_hash: String::new(), created_at: Timestamp(0) };
+    SqliteDirectory::new(db.clone(), 1).create_account(Uid::FIRST, ann, None).await.expect("made");
+    assert!(before.with_journal(&journal, &main).await.expect("read").is_none(), "an account was made");
+
+    let before = Tables::begin(&main).await.expect("begun");
+    let mut taken = before.with_journal(&journal, &main).await.expect("read").expect("nothing happened");
+    assert_eq!(taken.about().await.expect("told").totals, [1, 0, 0, 2, 1, 0]);
+    store.close().await;
+}
+
+/// A copy is owed; the same message comes into the inbox by an import; then the copy is delivered, and not flushed yet.
+#[tokio::test]
+async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("tidemark.db");
+    let options = SqliteOptions { flush_rows: usize::MAX, ..SqliteOptions::default() };
+    let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
+    let open = async || {
+        let db = Db::open_with(&path, &options).await.expect("opened");
+        SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened")
+    };
+    let store = open().await;
+    let owed = Recipient { uid: Uid(2), epoch: MembershipEpoch(0) };
+    let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
+    store.commit(vec![Write::Accept(write)]).await.expect("committed");
+    store.close().await;
+    drop(store);
+
+    let db = Db::open_with(&path, &options).await.expect("opened");
+    let mut inbox = SqliteInboxImport::open(Arc::clone(&db), &options).await.expect("opened");
+    let imported = Entry { receiver: Uid(2), message_id: id(9), content: content.clone() };
+    inbox.append(vec![imported.clone()], vec![]).await.expect("appended");
+    drop(inbox);
+    db.close().await.expect("closed");
+    drop(db);
+
+    let store = open().await;
+    let owed = Write::Deliver(Deliver { acceptance: AcceptanceId(1), content, rows: vec![row(Uid(2), 10)] });
+    store.commit(vec![owed]).await.expect("committed");
+    told(&store, (Uid(3), 1), (Uid(2), 11), 2).await;
+    let of_two = async |snapshot: &mut SqliteExportSnapshot| {
+        let rows = all(snapshot, Section::Rows).await.into_iter();
+        let rows = rows.filter_map(|record| match record {
+            Record::Row(entry) if entry.receiver == Uid(2) => Some(entry.message_id),
+            _ => None,
+        });
+        (rows.collect::<Vec<_>>(), snapshot.about().await.expect("told").totals)
+    };
+    let mut before = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+    let expected = (vec![id(9), id(11)], [0, 0, 0, 4, 2, 0]);
+    assert_eq!(of_two(&mut before).await, expected, "before the flush");
+    store.close().await;
+    let mut after = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+    assert_eq!(of_two(&mut after).await, expected, "after it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("tidemark.db");
+    // Flushes follow each other without a pause, each in many small transactions.
+    let options = SqliteOptions { flush_rows: 40, flush_chunk: 3, ..SqliteOptions::default() };
+    let db = Db::open_with(&path, &options).await.expect("opened");
+    let store = SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened");
+    let committed = AtomicU64::new(0);
+    let writing = async {
+        for n in 1..=600u64 {
+            let (from, to) = (Uid(10_001 + n as u32 % 7), Uid(10_101 + n as u32 % 5));
+            told(&store, (from, n), (to, n), n.into()).await;
+            committed.store(n, Ordering::SeqCst);
+        }
+    };
+    let looking = async {
+        let mut sizes = Vec::new();
+        while committed.load(Ordering::SeqCst) < 600 {
+            let before = committed.load(Ordering::SeqCst);
+            let mut snapshot = SqliteExportSnapshot::take(&path, &options).await.expect("taken");
+            let after = committed.load(Ordering::SeqCst);
+            let about = snapshot.about().await.expect("told");
+            assert!((before..=after + 1).contains(&about.accepted), "{about:?} between {before} and {after}");
+            let rows = all(&mut snapshot, Section::Rows).await;
+            let sent = all(&mut snapshot, Section::Sent).await;
+            assert!(rows.is_sorted_by_key(Record::key) && sent.is_sorted_by_key(Record::key));
+            // Every message up to the last has both its copies and its record, and there is nothing else.
+            assert_eq!((rows.len() as u64, sent.len() as u64), (2 * about.accepted, about.accepted));
+            assert_eq!(about.totals, [0, 0, 0, 2 * about.accepted, about.accepted, 0]);
+            for record in rows {
+                let Record::Row(entry) = record else { panic!("{record:?}") };
+                assert!(entry.message_id.get() <= about.accepted);
+            }
+            sizes.push(about.accepted);
+        }
+        sizes
+    };
+    let ((), sizes) = tokio::join!(writing, looking);
+    assert!(sizes.len() > 3, "looked while it was written: {sizes:?}");
+    store.close().await;
+}
