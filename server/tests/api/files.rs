@@ -5,13 +5,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
 
+use crate::formats::lay_out;
 use crate::support::{TestApp, texts};
 use crate::transfer::{copy, done, over, refused};
+
+/// The fixture of the last version that stamped no file.
+const UNMARKED: &str = "migration_5";
 
 const FILES: [&str; 5] = ["tidemark.db", "tidemark.journal.db", "sequence.db", "ids.db", "invites.key"];
 
@@ -43,7 +46,7 @@ async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
     let place = tempfile::tempdir().expect("a directory");
     let (marked, unmarked) = (place.path().join("marked"), place.path().join("unmarked"));
     stopped(&marked).await;
-    earlier_version(&unmarked);
+    lay_out(UNMARKED, &unmarked);
     for data in [marked, unmarked] {
         for _ in 0..2 {
             for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
@@ -85,57 +88,21 @@ const UNMARKABLE: &str = "
         role TEXT NOT NULL, installation TEXT NOT NULL, start INTEGER NOT NULL, token TEXT NOT NULL);
     CREATE TRIGGER refuse BEFORE INSERT ON tidemark_file BEGIN SELECT RAISE(FAIL, 'not now'); END";
 
-/// The files of an installation of a version that stamped none, killed while some messages were only in the journal.
-fn earlier_version(data: &Path) {
-    fs::create_dir(data).expect("made");
-    for (name, dump) in [
-        ("tidemark.db", include_str!("fixtures/unstamped/tidemark.sql")),
-        ("tidemark.journal.db", include_str!("fixtures/unstamped/journal.sql")),
-        ("sequence.db", include_str!("fixtures/unstamped/sequence.sql")),
-        ("ids.db", include_str!("fixtures/unstamped/ids.sql")),
-    ] {
-        let database = rusqlite::Connection::open(data.join(name)).expect("made");
-        database.execute_batch(dump).expect("filled");
-    }
-    fs::write(data.join("invites.key"), include_str!("fixtures/unstamped/invites.key")).expect("written");
-}
-
-#[tokio::test]
-async fn an_installation_of_an_earlier_version_goes_on_unharmed() {
-    let place = tempfile::tempdir().expect("a directory");
-    let data = place.path().join("data");
-    earlier_version(&data);
-    for start in 0..2 {
-        let mut app = over(&data).await;
-        let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
-        let rows = app.rows(&bob).await;
-        let said = texts(&rows);
-        assert_eq!(said.iter().filter(|text| **text == "in the tables").count(), 3, "{said:?}");
-        assert_eq!(said.iter().filter(|text| **text == "in the journal").count(), 2, "{said:?}");
-        let newest = rows.last().expect("rows")["message_id"].as_u64();
-        assert!(Some(app.say(&ann, &bob, 900 + start, "new").await) > newest);
-        let guest = app.sign_up(&format!("guest{start}")).await;
-        assert!(guest.uid > 10_002);
-        app.post(&guest, "/api/v1/invites/2Ki92b3jbYGS", json!({})).await.ok(200);
-        app.stop().await;
-    }
-    fs::remove_file(data.join("ids.db")).expect("removed");
-    assert!(no_start(&data).await.contains("ids.db is missing"), "now it is known which files there are");
-}
-
 #[tokio::test]
 async fn a_file_that_an_earlier_version_had_is_missed() {
     let place = tempfile::tempdir().expect("a directory");
     let data = place.path().join("data");
-    earlier_version(&data);
+    lay_out(UNMARKED, &data);
     // Only of the journal it is certain that it was there.
     for name in &FILES[2..] {
         fs::remove_file(data.join(name)).expect("removed");
     }
     over(&data).await.stop().await;
+    fs::remove_file(data.join("ids.db")).expect("removed");
+    assert!(no_start(&data).await.contains("ids.db is missing"), "now it is known which files there are");
 
     let data = place.path().join("without");
-    earlier_version(&data);
+    lay_out(UNMARKED, &data);
     fs::remove_file(data.join(FILES[1])).expect("removed");
     let said = no_start(&data).await;
     assert!(said.contains("tidemark.journal.db is missing") && said.contains("tidemark restored"), "{said}");

@@ -9,6 +9,7 @@ mod conversations;
 mod door;
 mod files;
 mod floods;
+mod formats;
 mod groups;
 mod invites;
 mod messages;
