@@ -216,12 +216,36 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::super::conformance::{self, position, row};
     use super::*;
+    use crate::wire::Kind;
 
     fn append(ids: &[u64]) -> Change {
         let cursor = ids.last().copied().expect("some");
         Change::Append { rows: ids.iter().copied().map(row).collect(), cursor }
+    }
+
+    /// The rows are those of the wire; what changes there must still be read here.
+    const STORED: &str = concat!(
+        r#"3515f9b85f40d80d {"history":"h","cursor":7,"rows":[{"partition_key":"d9d4","receiver":10001,"message_id":"#,
+        r#"7,"kind":"receipt","conversation":"u:10002","sender":10002,"client_id":"00000000-0000-0000-0000-000000000"#,
+        r#"000","body":{"text":"line\n7"},"sent_at":"2026-01-01T00:00:00Z"}]}"#,
+        "\n",
+    );
+
+    #[tokio::test]
+    async fn the_bytes_of_a_line_stay_as_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ann");
+        let entry = Entry { kind: Kind::ReadMarker, client_id: Some(Uuid::nil()), ..row(7) };
+        let line = Line { history: Some("h".to_owned()), cursor: 7, rows: vec![entry.clone()] };
+        assert_eq!(String::from_utf8(encode(&line).expect("written")).expect("text"), STORED);
+        fs::write(&path, STORED).expect("written");
+        let mut store = FileStore::open(&path).expect("opens");
+        assert_eq!(store.load().await.expect("loads"), position("h", 7));
+        assert_eq!(store.rows().expect("reads"), [entry]);
     }
 
     #[tokio::test]

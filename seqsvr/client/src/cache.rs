@@ -159,7 +159,8 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seqsvr_core::ids::Epoch;
+    use seqsvr_core::ids::{Epoch, SectionId};
+    use seqsvr_core::routing::{Assignment, Node, NodeState};
 
     fn table(version: u64) -> Table {
         Table {
@@ -175,6 +176,37 @@ mod tests {
     fn version(cache: &Cache) -> Option<u64> {
         let table = cache.read().expect("readable")?;
         Some(Table::try_from(table).expect("a good table").version.version)
+    }
+
+    /// Behind the generation, in hex. The table is a message of the wire, which may get fields that are empty here.
+    const STORED: &str = "310000000000000063817d2a9574735cf62f02125f5bb4f346dc7325676faebb0627df98ebfe7ebf1204080110\
+        0718904e20904e289f9c0132110a0161120a687474703a2f2f613a3118013a0c080110012805320408011002";
+
+    #[test]
+    fn the_bytes_of_the_file_stay_as_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let table = Table {
+            uids: 10_000..=19_999,
+            nodes: vec![Node {
+                name: "a".to_owned(),
+                addr: "http://a:1".to_owned(),
+                state: NodeState::Drained,
+            }],
+            assignments: vec![Assignment {
+                sections: SectionId::new(1)..=SectionId::new(1),
+                node: 0,
+                home: 0,
+                incarnation: 5,
+                epoch: Epoch { term: 1, version: 2 },
+            }],
+            ..table(7)
+        };
+        let cache = Cache::open(directory.path(), "main", 0).unwrap();
+        cache.publish(&table).unwrap();
+        assert_eq!(cache.generation(), 1);
+        let bytes = std::fs::read(directory.path().join("main.0.route")).unwrap();
+        let hex: String = bytes[HEADER as usize..].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, STORED);
     }
 
     #[test]

@@ -125,6 +125,34 @@ mod tests {
         assert_ne!(base, Digest::of(Conversation::User(Uid(1)), "b"));
     }
 
+    /// They lie in the tables, in journals and in exports, and devices read them as they are.
+    #[test]
+    fn bodies_and_digests_stay_as_they_are_stored() {
+        let (ann, bob) =
+            (Person { uid: Uid(1), name: "ann".to_owned() }, Person { uid: Uid(2), name: "bob".to_owned() });
+        assert_eq!(
+            Body::text("a \"b\"\n\u{e9}", 9).expect("short").as_json(),
+            "{\"text\":\"a \\\"b\\\"\\n\u{e9}\"}"
+        );
+        assert_eq!(Body::read_marker(MessageId::new(41).expect("small")).as_json(), r#"{"read_to":41}"#);
+        let epoch = crate::domain::MembershipEpoch(1);
+        let steps = [
+            GroupStep::Created { name: "walkers".to_owned(), members: vec![Uid(1)] },
+            GroupStep::Added(Uid(2), epoch),
+            GroupStep::Removed(Uid(2), epoch),
+            GroupStep::Left(Uid(2), epoch),
+        ];
+        for (step, word) in steps.iter().zip(["created", "added", "removed", "left"]) {
+            let expected = format!(
+                r#"{{"action":"{word}","by":1,"by_name":"ann","group":5,"name":"walkers","uid":2,"user_name":"bob"}}"#
+            );
+            assert_eq!(Body::membership(GroupId(5), "walkers", step, &bob, &ann).as_json(), expected);
+        }
+        // The first half of SHA-256 over `u:10002`, a zero byte and the text.
+        let digest = Digest::of(Conversation::User(Uid(10_002)), "in the tables");
+        assert_eq!(format!("{:032x}", u128::from_be_bytes(digest.0)), "4a1074b93987442bb7bdb5de060f4d0c");
+    }
+
     #[test]
     fn a_read_marker_tells_how_far_it_reads() {
         let id = MessageId::new(41).expect("small");

@@ -169,6 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_a_record_stays_as_it_is() {
+        let stored = "\
+seqsvr serving 2
+boot b
+incarnation 18446744073709551615
+256 1 0 4
+256 1 6 6
+256 9 42949 42949
+sha256 31ec390d382b21bd9f01f898773376d4b40a37f9c506aa6e89e150db2302a8a0
+";
+        assert_eq!(render("b", u64::MAX, &serving()), stored);
+    }
+
+    #[test]
     fn a_record_of_another_machine_or_version_is_not_relied_on() {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();

@@ -252,6 +252,13 @@ mod tests {
         (frames.id.expect("it has a head"), payloads)
     }
 
+    #[test]
+    fn the_bytes_of_a_head_stay_as_they_are() {
+        let (cluster, name) = ("test".to_owned(), "s1".to_owned());
+        let head = Head { format: CONFIGURED, cluster, set: 3, name, number: 2, revision: 9, id: 7 };
+        assert_eq!(head.encode_to_vec(), b"\x08\x02\x12\x04test\x18\x03\x22\x02s1\x28\x02\x30\x09\x38\x07");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 

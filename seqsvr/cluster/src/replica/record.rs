@@ -1,5 +1,5 @@
-//! The changes that a replica keeps in its journal. A record is a message of the wire, of which the journal uses a part: what is
-//! added to those messages must stay readable here.
+//! The changes that a replica keeps in its journal. A record is a message of the wire, of which the journal uses a part. What is on disk
+//! is pinned byte for byte by `tests`: a message may get fields that the journal leaves out, and nothing else may change in it.
 
 use std::sync::Arc;
 
@@ -73,44 +73,4 @@ impl TryFrom<Request> for Change {
 }
 
 #[cfg(test)]
-mod tests {
-    use seqsvr_core::ids::{Epoch, SectionId};
-    use seqsvr_core::routing::{Assignment, Node, NodeState};
-    use seqsvr_core::store::{Ceiling, Layout, Owner};
-
-    use super::*;
-
-    #[test]
-    fn changes_survive_the_journal() {
-        let owner = Owner { epoch: Epoch { term: 7, version: 3 }, incarnation: u64::MAX };
-        let layout = Layout { section_size: 100_000, step: 10_000 };
-        let sections = |first, last| vec![SectionId::new(first)..=SectionId::new(last)];
-        let node =
-            Node { name: "a".to_owned(), addr: "http://127.0.0.1:1".to_owned(), state: NodeState::Active };
-        let assignment = Assignment {
-            sections: SectionId::new(2)..=SectionId::new(9),
-            node: 0,
-            home: 0,
-            incarnation: 5,
-            epoch: owner.epoch,
-        };
-        let table = Table {
-            set: 0,
-            version: owner.epoch,
-            section_size: layout.section_size,
-            uids: 0..=999_999,
-            nodes: vec![node],
-            assignments: vec![assignment],
-        };
-        for change in [
-            Change::Claim { sections: sections(0, 9), owner, layout },
-            Change::Raise(vec![Ceiling { section: SectionId::new(4), max: 7 }]),
-            Change::Release { owner, sections: sections(0, 0) },
-            Change::Promise(8),
-            Change::Write(Arc::new(table)),
-        ] {
-            assert_eq!(Change::try_from(Request::from(&change)), Ok(change));
-        }
-        assert!(Change::try_from(Request::Copy(v1::CopyRequest {})).is_err());
-    }
-}
+mod tests;

@@ -395,6 +395,13 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_both_versions_stays_as_it_is() {
+        let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
+        assert_eq!(file().render(), include_str!("backup_file/version_1.backup"));
+        assert_eq!(moved.render(), include_str!("backup_file/version_2.backup"));
+    }
+
+    #[test]
     fn uids_that_were_given_up_are_in_a_form_that_older_programs_refuse() {
         let moved = BackupFile { moved: Some(500_000..=999_999), ..file() };
         let text = moved.render();

@@ -129,6 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_slot_stays_as_it_is() {
+        assert_eq!(
+            encode(5_000).escape_ascii().to_string(),
+            "seqsvr clock 1 not after 00000000000000005000 9ec28e46ad34a125 \\n"
+        );
+    }
+
+    #[test]
     fn a_horizon_survives_the_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.clock");

@@ -194,6 +194,32 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_the_file_stays_as_it_is() {
+        let cached = Cached {
+            machine: 17,
+            holder: 42,
+            boot_end: 1_060_000,
+            boot_name: "start".to_owned(),
+            written: 1_000_000,
+            wall_end: 1_060_000,
+            used_until: 1_060_000,
+        };
+        let stored = "\
+# The machine id of this instance and its lease. Written by the number issuer; not to be copied.
+instance=sequence-client:8112:3232235742
+machine=17
+holder=42
+boot-end=1060000
+boot-name=start
+written=1000000
+wall-end=1060000
+used-until=1060000
+check=53bda82d2ecbdcbc
+";
+        assert_eq!(cached.to_text(&instance()), stored);
+    }
+
+    #[test]
     fn a_lease_is_usable_until_its_end_less_the_margin() {
         let hands = Hands::at(NOW);
         let cached = cached(&hands);
