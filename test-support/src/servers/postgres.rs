@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use super::{Hanging, command, folder, until_ready};
 
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+static DURABLE: LazyLock<Server> = LazyLock::new(|| Server::start_with("-c fsync=on"));
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
 /// Where the shared server is, for sqlx.
@@ -23,6 +24,11 @@ pub fn fresh_schema() -> String {
     format!("test_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
 }
 
+/// The URL of a new, empty database in another shared server, which syncs what it commits, as one in earnest does.
+pub async fn durable_database() -> String {
+    DURABLE.new_database().await
+}
+
 /// A server. Dropping it ends it.
 pub struct Server {
     hanging: Hanging,
@@ -31,8 +37,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a cluster and starts it.
+    /// Makes a cluster and starts it. It loses what it committed when the machine dies, which no test does.
     pub fn start() -> Self {
+        Self::start_with("-c fsync=off")
+    }
+
+    /// The same with these arguments of `postgres`.
+    pub fn start_with(arguments: &str) -> Self {
         let folder = folder("postgres");
         let made = command(binary("initdb"), &folder)
             .args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
@@ -45,7 +56,7 @@ impl Server {
         let kept = folder.display();
         let url = format!("postgres://postgres@localhost/postgres?host={kept}");
         let line = format!(
-            "{} -D {kept}/data -k {kept} -c listen_addresses= -c fsync=off -c max_connections=200",
+            "{} -D {kept}/data -k {kept} -c listen_addresses= -c max_connections=200 {arguments}",
             binary("postgres").display()
         );
         // Its processes go with it, at once.

@@ -58,26 +58,3 @@ pub enum OpenError {
         source: StoreError,
     },
 }
-
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> StoreError {
-        match &error {
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) | sqlx::Error::TypeNotFound { .. } => {
-                StoreError::corrupt(error)
-            }
-            sqlx::Error::Database(database) => match primary_code(database.code().as_deref()) {
-                Some(CORRUPT | NOT_A_DATABASE) => StoreError::corrupt(error),
-                _ => StoreError::unavailable(error),
-            },
-            _ => StoreError::unavailable(error),
-        }
-    }
-}
-
-const CORRUPT: u32 = 11;
-const NOT_A_DATABASE: u32 = 26;
-
-/// SQLite's primary result code: the low byte of the extended one.
-fn primary_code(extended: Option<&str>) -> Option<u32> {
-    extended?.parse::<u32>().ok().map(|code| code & 0xff)
-}

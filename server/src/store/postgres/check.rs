@@ -1,0 +1,156 @@
+//! Whether a connection leads to a database on which what is committed stays, in order. Asked on every new one: a failover or a
+//! changed setting is noticed by the next.
+
+use std::collections::HashMap;
+
+use sqlx::{PgConnection, Row as _};
+
+/// The oldest release that has what the statements use.
+const OLDEST_RELEASE: u32 = 150_000;
+
+/// One round trip, and no prepared statement that a pooler could lose.
+const ASK: &str = "SELECT name, setting FROM pg_settings WHERE name IN ('server_version_num', 'server_version', 'server_encoding', \
+     'transaction_read_only', 'transaction_isolation', 'fsync', 'synchronous_commit', 'lock_timeout', 'statement_timeout', \
+     'idle_in_transaction_session_timeout') UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text";
+
+/// What is wrong with a database, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is too old.
+    #[error("it is PostgreSQL {0}; use version 15 or newer")]
+    Release(String),
+    /// It cannot store every text.
+    #[error("its encoding is {0}; make a database with ENCODING 'UTF8' (and TEMPLATE template0)")]
+    Encoding(String),
+    /// It follows another one.
+    #[error("it is a standby, which cannot be written to; name the primary in the URL")]
+    Standby,
+    /// Transactions cannot write.
+    #[error(
+        "its transactions are read-only; set default_transaction_read_only to off for the database and the role"
+    )]
+    ReadOnly,
+    /// Transactions would see older facts than the statements are written for.
+    #[error(
+        "its transactions are {0:?}; set default_transaction_isolation to 'read committed' for the database and the role"
+    )]
+    Isolation(String),
+    /// A power cut loses or destroys everything.
+    #[error(
+        "its fsync is off, so a power cut would destroy it; set fsync to on in postgresql.conf and reload"
+    )]
+    Fsync,
+    /// A power cut or a failover loses what was acknowledged.
+    #[error(
+        "its synchronous_commit is {0}, so it would lose acknowledged messages; set it to on for the database and the role"
+    )]
+    SynchronousCommit(String),
+    /// A server that was stopped would hold up the others.
+    #[error(
+        "its {0} is 0, because a pooler dropped the setting; run ALTER ROLE … SET {0} = '{1}' for the role in the URL"
+    )]
+    Unlimited(&'static str, &'static str),
+    /// A fact is missing in its answer.
+    #[error(
+        "it does not tell its {0}; connect to PostgreSQL itself, or to a pooler that passes everything on"
+    )]
+    Untold(&'static str),
+}
+
+/// Asks it.
+pub(super) async fn check(connection: &mut PgConnection) -> Result<Result<(), Refusal>, sqlx::Error> {
+    let rows = sqlx::raw_sql(ASK).fetch_all(connection).await?;
+    let mut told = HashMap::with_capacity(rows.len());
+    for row in rows {
+        told.insert(row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?);
+    }
+    Ok(judge(&told))
+}
+
+fn judge(told: &HashMap<String, String>) -> Result<(), Refusal> {
+    let of = |name: &'static str| told.get(name).map(String::as_str).ok_or(Refusal::Untold(name));
+    if of("server_version_num")?.parse().unwrap_or(0) < OLDEST_RELEASE {
+        return Err(Refusal::Release(of("server_version")?.to_owned()));
+    }
+    if of("server_encoding")? != "UTF8" {
+        return Err(Refusal::Encoding(of("server_encoding")?.to_owned()));
+    }
+    if of("in_recovery")? != "false" {
+        return Err(Refusal::Standby);
+    }
+    if of("transaction_read_only")? != "off" {
+        return Err(Refusal::ReadOnly);
+    }
+    if of("transaction_isolation")? != "read committed" {
+        return Err(Refusal::Isolation(of("transaction_isolation")?.to_owned()));
+    }
+    if of("fsync")? != "on" {
+        return Err(Refusal::Fsync);
+    }
+    if let weak @ ("off" | "local") = of("synchronous_commit")? {
+        return Err(Refusal::SynchronousCommit(weak.to_owned()));
+    }
+    for (timeout, proposed) in
+        [("lock_timeout", "2s"), ("statement_timeout", "10s"), ("idle_in_transaction_session_timeout", "5s")]
+    {
+        if of(timeout)? == "0" {
+            return Err(Refusal::Unlimited(timeout, proposed));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: [(&str, &str); 11] = [
+        ("server_version_num", "150004"),
+        ("server_version", "15.4"),
+        ("server_encoding", "UTF8"),
+        ("in_recovery", "false"),
+        ("transaction_read_only", "off"),
+        ("transaction_isolation", "read committed"),
+        ("fsync", "on"),
+        ("synchronous_commit", "on"),
+        ("lock_timeout", "2000"),
+        ("statement_timeout", "10000"),
+        ("idle_in_transaction_session_timeout", "5000"),
+    ];
+
+    fn with(name: &str, value: Option<&str>) -> Result<(), Refusal> {
+        let told = GOOD.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut told = HashMap::from(told);
+        match value {
+            Some(value) => drop(told.insert(name.to_owned(), value.to_owned())),
+            None => drop(told.remove(name)),
+        }
+        judge(&told)
+    }
+
+    #[test]
+    fn only_a_database_that_keeps_what_it_commits_is_used() {
+        for (name, value, refused) in [
+            ("server_version_num", "140011", Refusal::Release("15.4".into())),
+            ("server_encoding", "SQL_ASCII", Refusal::Encoding("SQL_ASCII".into())),
+            ("in_recovery", "true", Refusal::Standby),
+            ("transaction_read_only", "on", Refusal::ReadOnly),
+            ("transaction_isolation", "serializable", Refusal::Isolation("serializable".into())),
+            ("fsync", "off", Refusal::Fsync),
+            ("synchronous_commit", "off", Refusal::SynchronousCommit("off".into())),
+            ("synchronous_commit", "local", Refusal::SynchronousCommit("local".into())),
+            ("lock_timeout", "0", Refusal::Unlimited("lock_timeout", "2s")),
+        ] {
+            assert_eq!(with(name, Some(value)), Err(refused), "{name} = {value}");
+        }
+        for (name, value) in GOOD {
+            assert_eq!(with(name, Some(value)), Ok(()));
+            if name != "server_version" {
+                assert_eq!(with(name, None), Err(Refusal::Untold(name)));
+            }
+        }
+        for strong in ["remote_write", "remote_apply"] {
+            assert_eq!(with("synchronous_commit", Some(strong)), Ok(()));
+        }
+    }
+}

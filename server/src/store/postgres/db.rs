@@ -1,0 +1,227 @@
+//! The way to one PostgreSQL database: connections that were checked, in two bounded pools.
+//!
+//! The queues have a pool of their own, so that no number of reads keeps them waiting. Everybody else shares the other one, behind a
+//! bounded line. A connection that broke is replaced by the next call, so a restart of the database needs none of ours.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{Connection as _, PgConnection, Postgres};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tracing::info;
+
+use super::check::check;
+use super::options::{connection, place};
+use super::schema::{self, MIGRATIONS, Unfit};
+use super::{PgOpenError, PgOptions};
+use crate::store::StoreError;
+
+/// A connection that nobody used for so long is tried before it is given out.
+const TRIED_AFTER: Duration = Duration::from_secs(10);
+
+/// The life of a connection: after it, the next one follows what has changed about roles, settings and addresses.
+const LIFE: Duration = Duration::from_secs(1_800);
+
+/// The database.
+pub struct PgDb {
+    place: String,
+    connect_timeout: Duration,
+    /// For the queues alone.
+    queues: PgPool,
+    /// For everybody else.
+    shared: PgPool,
+    /// Places of calls that have a connection of the latter or wait for one.
+    line: Arc<Semaphore>,
+    /// Why the last new connection was not taken, if it was not.
+    refusal: Arc<Mutex<Option<Arc<str>>>>,
+}
+
+impl PgDb {
+    /// Opens the database at `url` (`postgres://USER:PASSWORD@HOST/DATABASE`), checks it, and applies the migrations that it lacks.
+    ///
+    /// # Errors
+    /// When nothing answers, what answers would not keep what it commits, or a newer version has changed it too much.
+    pub async fn open(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
+        PgDb::open_knowing(url, options, &MIGRATIONS).await
+    }
+
+    /// The same for a program that knows these migrations.
+    pub(super) async fn open_knowing(
+        url: &str,
+        options: &PgOptions,
+        known: &'static Migrator,
+    ) -> Result<Arc<PgDb>, PgOpenError> {
+        let plain = connection(url)?;
+        let place = place(&plain);
+        let (mut first, connect) = connect(plain, options, &place).await?;
+        let unreadable =
+            |source: sqlx::Error| PgOpenError::Unreadable { place: place.clone(), source: source.into() };
+        let refused = |refusal| PgOpenError::Refused { place: place.clone(), refusal };
+        check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
+        schema::migrate(&mut first, known).await.map_err(|unfit| unfit.at(&place))?;
+        _ = first.close().await;
+        info!(database = place, "the database is open");
+
+        let refusal = Arc::new(Mutex::new(None));
+        let pool = |connections| pool(connections, &connect, options, known, Arc::clone(&refusal));
+        let places = (options.connections as usize).saturating_add(options.waiting_reads);
+        Ok(Arc::new(PgDb {
+            connect_timeout: options.connect_timeout,
+            queues: pool(options.queue_connections),
+            shared: pool(options.connections),
+            line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            refusal,
+            place,
+        }))
+    }
+
+    /// Where it is; nothing in it is secret.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// A connection for what the queues do, which nobody else uses. Dropped, it goes back.
+    pub async fn for_queues(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.acquired(&self.queues).await
+    }
+
+    /// A connection for everybody else, to read and to write, after those who asked earlier.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the line is full.
+    pub async fn reader(&self) -> Result<ReadConnection, StoreError> {
+        let place = Arc::clone(&self.line).try_acquire_owned().map_err(|_| StoreError::Busy)?;
+        Ok(ReadConnection { connection: self.acquired(&self.shared).await?, _place: place })
+    }
+
+    async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
+        pool.acquire().await.map_err(|error| match error {
+            sqlx::Error::PoolTimedOut => {
+                let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                StoreError::Unavailable(refusal.unwrap_or_else(|| {
+                    format!("no connection to {} was free within {:?}", self.place, self.connect_timeout)
+                        .into()
+                }))
+            }
+            error => error.into(),
+        })
+    }
+
+    /// Places that are left in the line.
+    #[cfg(test)]
+    pub(super) fn free_places(&self) -> usize {
+        self.line.available_permits()
+    }
+
+    /// Closes all connections, after what is under way. Later calls fail.
+    pub async fn close(&self) {
+        tokio::join!(self.queues.close(), self.shared.close());
+    }
+}
+
+/// The first connection, and how to make more. A pooler may refuse the settings that open a session; whether the sessions behind it
+/// have them from elsewhere is seen by the check.
+async fn connect(
+    plain: PgConnectOptions,
+    options: &PgOptions,
+    place: &str,
+) -> Result<(PgConnection, PgConnectOptions), PgOpenError> {
+    let one = async |connect: &PgConnectOptions| match timeout(
+        options.connect_timeout,
+        PgConnection::connect_with(connect),
+    )
+    .await
+    {
+        Ok(made) => made,
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
+    };
+    let mut connect = plain.clone().options(options.session());
+    let mut made = one(&connect).await;
+    let is_pooler = |error: &sqlx::Error| {
+        error.as_database_error().is_some_and(|error| error.message().contains("startup parameter"))
+    };
+    if made.as_ref().err().is_some_and(is_pooler) {
+        connect = plain;
+        made = one(&connect).await;
+    }
+    match made {
+        Ok(made) => Ok((made, connect)),
+        Err(sqlx::Error::PoolTimedOut) => Err(PgOpenError::Silent { place: place.to_owned() }),
+        Err(source) => Err(PgOpenError::Connect { place: place.to_owned(), source }),
+    }
+}
+
+fn pool(
+    connections: u32,
+    connect: &PgConnectOptions,
+    options: &PgOptions,
+    known: &'static Migrator,
+    refusal: Arc<Mutex<Option<Arc<str>>>>,
+) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(options.connect_timeout)
+        .max_lifetime(LIFE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move { Ok(meta.idle_for < TRIED_AFTER || connection.ping().await.is_ok()) })
+        })
+        .after_connect(move |connection, _| {
+            let refusal = Arc::clone(&refusal);
+            Box::pin(async move {
+                let wrong = wrong_with(connection, known).await?;
+                let text: Option<Arc<str>> = wrong.map(Arc::from);
+                *refusal.lock().unwrap_or_else(PoisonError::into_inner) = text.clone();
+                text.map_or(Ok(()), |text| Err(sqlx::Error::Protocol(text.to_string())))
+            })
+        })
+        .connect_lazy_with(connect.clone())
+}
+
+/// What is wrong with a new connection.
+async fn wrong_with(connection: &mut PgConnection, known: &Migrator) -> Result<Option<String>, sqlx::Error> {
+    if let Err(refusal) = check(connection).await? {
+        return Ok(Some(format!("the database cannot be used: {refusal}")));
+    }
+    match schema::check(connection, known).await {
+        Ok(()) => Ok(None),
+        Err(Unfit::Unreadable(error)) => Err(error),
+        Err(unfit) => Ok(Some(unfit.at("the database").to_string())),
+    }
+}
+
+impl Unfit {
+    fn at(self, place: &str) -> PgOpenError {
+        let place = place.to_owned();
+        match self {
+            Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },
+            Unfit::Migration(source) => PgOpenError::Migration { place, source },
+            Unfit::Unreadable(source) => PgOpenError::Unreadable { place, source: source.into() },
+        }
+    }
+}
+
+/// A connection on somebody's behalf; use it as one (`&mut *connection`).
+pub struct ReadConnection {
+    connection: PoolConnection<Postgres>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Deref for ReadConnection {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for ReadConnection {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}

@@ -1,0 +1,18 @@
+//! PostgreSQL: one database that several server processes use at the same time.
+//!
+//! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection checked when it
+//! is made, and the tables brought up to date when the first one is. It owns no data in memory that another process could change.
+
+mod check;
+mod db;
+mod error;
+mod options;
+mod schema;
+
+pub use check::Refusal;
+pub use db::{PgDb, ReadConnection};
+pub use error::PgOpenError;
+pub use options::PgOptions;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What can be set about PostgreSQL, and the connection that comes of it.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+
+use super::PgOpenError;
+
+/// Settings of the connections to PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PgOptions {
+    /// Connections that the queues share with nobody, 1 or more.
+    pub queue_connections: u32,
+    /// Connections for everybody else, 1 or more.
+    pub connections: u32,
+    /// Calls that may wait for one of the latter; more are refused at once.
+    pub waiting_reads: usize,
+    /// How long a call waits for a free or a new connection.
+    pub connect_timeout: Duration,
+    /// How long a statement waits for a lock that another transaction holds.
+    pub lock_timeout: Duration,
+    /// How long a statement may run.
+    pub statement_timeout: Duration,
+    /// After so long without a statement the database ends a transaction: that of a server that was stopped in the middle.
+    pub idle_in_transaction_timeout: Duration,
+}
+
+impl Default for PgOptions {
+    fn default() -> PgOptions {
+        PgOptions {
+            queue_connections: 4,
+            connections: 8,
+            waiting_reads: 4_096,
+            connect_timeout: Duration::from_secs(5),
+            lock_timeout: Duration::from_secs(2),
+            statement_timeout: Duration::from_secs(10),
+            idle_in_transaction_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl PgOptions {
+    /// The settings of every session, for the packet that opens it.
+    pub(super) fn session(&self) -> [(&'static str, String); 4] {
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        [
+            ("synchronous_commit", "on".to_owned()),
+            ("lock_timeout", milliseconds(self.lock_timeout)),
+            ("statement_timeout", milliseconds(self.statement_timeout)),
+            ("idle_in_transaction_session_timeout", milliseconds(self.idle_in_transaction_timeout)),
+        ]
+    }
+}
+
+/// The connection that `url` names. Statements are prepared under names, once a connection: without names each would take another
+/// round trip.
+pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {
+    let refuse = |why: String| Err(PgOpenError::Url { why });
+    let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
+    for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+        let key = parameter.split_once('=').map_or(parameter, |(key, _)| key);
+        if !is_known(key) {
+            return refuse(format!("has a parameter {key:?}, which is unknown; remove it"));
+        }
+    }
+    let options: PgConnectOptions = match url.parse() {
+        Ok(options) => options,
+        Err(sqlx::Error::Configuration(why)) => {
+            return refuse(format!(
+                "is not understood ({why}); write postgres://USER:PASSWORD@HOST/DATABASE, with %40 for @, %2F for / and %23 for # in the password"
+            ));
+        }
+        Err(_) => {
+            return refuse("is not understood; write postgres://USER:PASSWORD@HOST/DATABASE".to_owned());
+        }
+    };
+    let named = options.get_application_name().is_some();
+    let options = if named { options } else { options.application_name("tidemark") };
+    // Floating-point numbers are not stored, and poolers refuse to be asked for their digits.
+    Ok(options.extra_float_digits(None))
+}
+
+/// Whether a URL may have this parameter. Others would be ignored, and shown in the log with their values.
+fn is_known(parameter: &str) -> bool {
+    let known = [
+        "application_name",
+        "dbname",
+        "host",
+        "hostaddr",
+        "options",
+        "password",
+        "port",
+        "ssl-ca",
+        "ssl-cert",
+        "ssl-key",
+        "ssl-mode",
+        "ssl-root-cert",
+        "sslcert",
+        "sslkey",
+        "sslmode",
+        "sslrootcert",
+        "statement-cache-capacity",
+        "user",
+    ];
+    known.contains(&parameter) || parameter.starts_with("options[") || parameter.starts_with("options%5B")
+}
+
+/// Where that is, without anything that is secret.
+pub(super) fn place(options: &PgConnectOptions) -> String {
+    let host = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => options.get_host().to_owned(),
+    };
+    let database = options.get_database().unwrap_or(options.get_username());
+    format!("PostgreSQL at {host}, port {}, database {database}", options.get_port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_told_without_its_password() {
+        let place_of = |url| place(&connection(url).expect("understood"));
+        assert_eq!(
+            place_of("postgres://ann:s3cr%40t@db:6432/chat?sslmode=require"),
+            "PostgreSQL at db, port 6432, database chat"
+        );
+        assert_eq!(
+            place_of("postgresql://ann@localhost/chat?host=/run/postgresql&options[search_path]=a"),
+            "PostgreSQL at /run/postgresql, port 5432, database chat"
+        );
+    }
+
+    #[test]
+    fn a_wrong_url_is_refused_without_its_password() {
+        for url in [
+            "postgres://ann:s3cret@db/chat?sslmod=s3cret",
+            "postgres://ann:s3cret#x@db/chat",
+            "postgres://ann:s3cret@db:x/c",
+        ] {
+            let refused = connection(url).expect_err("refused").to_string();
+            assert!(!refused.contains("s3cret") && refused.contains("; "), "{refused}");
+        }
+    }
+}

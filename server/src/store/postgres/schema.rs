@@ -1,0 +1,90 @@
+//! The migrations: applied once, whichever server starts first, and told apart from those of newer programs.
+//!
+//! Newer programs first *expand*: they add tables and columns that an older program does not need to know. It serves on. What an older
+//! program would go wrong with raises `oldest_program` in `meta` in the same migration, and is refused here.
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::{Connection as _, PgConnection};
+
+/// Those that this program knows.
+pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
+
+/// The number of the lock under which migrations are applied; the program's own.
+const LOCK: i64 = 7_316_201;
+
+/// How a database does not fit this program.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    /// A program must know the first migration; this one knows those up to the second.
+    Newer(i64, i64),
+    /// A migration failed, or is another one than this program's.
+    Migration(MigrateError),
+    /// It cannot be read.
+    Unreadable(sqlx::Error),
+}
+
+impl From<sqlx::Error> for Unfit {
+    fn from(error: sqlx::Error) -> Unfit {
+        Unfit::Unreadable(error)
+    }
+}
+
+/// Applies what is missing of `known`. Servers that start together take turns: the lock goes with the transaction, so a pooler that
+/// hands out another session for the next one does no harm. A database that lacks nothing is not written to, so that a role without
+/// the right to change tables is enough to serve.
+pub(super) async fn migrate(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
+    check(connection, known).await?;
+    if lacks_nothing(connection, known).await? {
+        return Ok(());
+    }
+    let mut tx = connection.begin().await?;
+    // As long as it takes.
+    sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").execute(&mut *tx).await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *tx).await?;
+    // Whoever had the lock before may have been a newer program.
+    check(&mut tx, known).await?;
+    let mut migrator = Migrator::with_migrations(known.iter().cloned().collect());
+    migrator.set_locking(false).set_ignore_missing(true);
+    migrator.run_direct(None, &mut *tx, false).await.map_err(Unfit::Migration)?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Whether a program that knows these migrations may use the database.
+pub(super) async fn check(connection: &mut PgConnection, known: &Migrator) -> Result<(), Unfit> {
+    if !is_there(connection, "meta").await? {
+        return Ok(());
+    }
+    let oldest: Option<String> = sqlx::query_scalar("SELECT value FROM meta WHERE key = 'oldest_program'")
+        .persistent(false)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let oldest = oldest.map_or(Ok(0), |text| text.parse::<i64>());
+    let oldest = oldest.map_err(|why| Unfit::Unreadable(sqlx::Error::Decode(why.into())))?;
+    let newest = known.iter().map(|migration| migration.version).max().unwrap_or(0);
+    if oldest > newest { Err(Unfit::Newer(oldest, newest)) } else { Ok(()) }
+}
+
+async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
+    if !is_there(connection, "_sqlx_migrations").await? {
+        return Ok(false);
+    }
+    let applied: Vec<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations WHERE success")
+            .fetch_all(connection)
+            .await?;
+    for migration in known.iter() {
+        match applied.iter().find(|(version, _)| *version == migration.version) {
+            None => return Ok(false),
+            Some((_, checksum)) if *checksum != *migration.checksum => {
+                return Err(Unfit::Migration(MigrateError::VersionMismatch(migration.version)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+async fn is_there(connection: &mut PgConnection, table: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table).fetch_one(connection).await
+}

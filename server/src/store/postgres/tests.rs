@@ -1,0 +1,187 @@
+//! On real servers: what is refused, what is migrated once, and what is bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
+use tidemark_test_support::servers::postgres::{Server, durable_database, url};
+
+use super::schema::MIGRATIONS;
+use super::*;
+use crate::store::StoreError;
+
+async fn opened(url: &str) -> Arc<PgDb> {
+    PgDb::open(url, &PgOptions::default()).await.expect("opened")
+}
+
+async fn refused(url: &str) -> String {
+    PgDb::open(url, &PgOptions::default()).await.err().expect("refused").to_string()
+}
+
+/// Runs a statement as the owner of the database.
+async fn run(url: &str, sql: &str) {
+    let mut connection = PgConnection::connect(url).await.expect("connected");
+    connection.execute(AssertSqlSafe(sql)).await.expect(sql);
+}
+
+/// The program's own migrations, and one more.
+fn with_one_more(sql: &'static str) -> &'static Migrator {
+    let mut all: Vec<Migration> = MIGRATIONS.iter().cloned().collect();
+    all.push(Migration::new(9_000, "later".into(), MigrationType::Simple, sql.into_sql_str(), false));
+    Box::leak(Box::new(Migrator::with_migrations(all)))
+}
+
+#[tokio::test]
+async fn servers_that_start_together_migrate_once() {
+    let url = durable_database().await;
+    let later = with_one_more("SELECT pg_sleep(0.2); CREATE TABLE later (n int)");
+    let options = PgOptions::default();
+    let opening = (0..6).map(|_| PgDb::open_knowing(&url, &options, later));
+    for opened in join_all(opening).await {
+        opened.expect("opened").close().await;
+    }
+    let db = opened(&url).await;
+    let applied: i64 = sqlx::query_scalar("SELECT count(*) FROM _sqlx_migrations")
+        .fetch_one(&mut *db.reader().await.expect("a connection"))
+        .await
+        .expect("counted");
+    assert_eq!(applied, later.iter().count() as i64);
+}
+
+#[tokio::test]
+async fn an_older_program_serves_on_until_a_migration_says_no() {
+    let url = durable_database().await;
+    let before = opened(&url).await;
+    let expands = with_one_more("ALTER TABLE accounts ADD COLUMN picture text");
+    PgDb::open_knowing(&url, &PgOptions::default(), expands).await.expect("expanded");
+    let reopened = opened(&url).await;
+    reopened.reader().await.expect("an older program reads");
+
+    run(&url, "UPDATE meta SET value = '9000' WHERE key = 'oldest_program'").await;
+    let newest = MIGRATIONS.iter().map(|known| known.version).max().expect("some");
+    let why = refused(&url).await;
+    assert!(
+        why.contains(&format!("must know migration 9000 to use it, and this one knows those up to {newest}")),
+        "{why}"
+    );
+    PgDb::open_knowing(&url, &PgOptions::default(), expands).await.expect("the newer program");
+    // One that runs already ends with its next connection.
+    let said = before.for_queues().await.expect_err("refused");
+    assert!(matches!(&said, StoreError::Unavailable(why) if why.contains("migration 9000")), "{said}");
+}
+
+#[tokio::test]
+async fn a_migration_that_became_another_one_is_refused() {
+    let url = durable_database().await;
+    opened(&url).await.close().await;
+    run(&url, "UPDATE _sqlx_migrations SET checksum = 'x' WHERE version = 1").await;
+    let why = refused(&url).await;
+    assert!(why.contains("cannot be migrated") && why.contains('1'), "{why}");
+}
+
+#[tokio::test]
+async fn a_database_that_would_lose_messages_is_refused() {
+    // The shared server of the tests does not sync.
+    assert!(refused(url()).await.contains("set fsync to on"));
+    let url = durable_database().await;
+    for (setting, told) in [
+        ("default_transaction_read_only = on", "set default_transaction_read_only to off"),
+        (
+            "default_transaction_isolation = 'repeatable read'",
+            "set default_transaction_isolation to 'read committed'",
+        ),
+    ] {
+        let name = setting.split_once(' ').expect("a name").0;
+        run(
+            &url,
+            &format!(
+                "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET {}', current_database()); END$$",
+                setting.replace('\'', "''")
+            ),
+        )
+        .await;
+        let why = refused(&url).await;
+        assert!(why.contains(told), "{why}");
+        run(&url, &format!("BEGIN READ WRITE; DO $$BEGIN EXECUTE format('ALTER DATABASE %I RESET {name}', current_database()); END$$; COMMIT")).await;
+    }
+    opened(&url).await;
+}
+
+#[tokio::test]
+async fn every_session_syncs_and_waits_for_bounded_times() {
+    let url = durable_database().await;
+    run(&url, "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END$$").await;
+    let db = opened(&url).await;
+    let connections = [&mut *db.for_queues().await.expect("one"), &mut *db.reader().await.expect("one")];
+    for connection in connections {
+        for (name, value) in
+            [("synchronous_commit", "on"), ("lock_timeout", "2s"), ("statement_timeout", "10s")]
+        {
+            let set: String = sqlx::query_scalar("SELECT current_setting($1)")
+                .bind(name)
+                .fetch_one(&mut *connection)
+                .await
+                .expect("asked");
+            assert_eq!(set, value, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_line_refuses_at_once_and_keeps_no_queue_waiting() {
+    let url = durable_database().await;
+    let options =
+        PgOptions { connections: 1, waiting_reads: 1, queue_connections: 1, ..PgOptions::default() };
+    let db = PgDb::open(&url, &options).await.expect("opened");
+    let first = db.reader().await.expect("a connection");
+    let waiting = tokio::spawn({
+        let db = Arc::clone(&db);
+        async move { db.reader().await.map(drop) }
+    });
+    while db.free_places() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(db.reader().await.err(), Some(StoreError::Busy)));
+    db.for_queues().await.expect("the queues have their own");
+    drop(first);
+    waiting.await.expect("no panic").expect("served in turn");
+}
+
+#[tokio::test]
+async fn a_lock_that_is_held_is_not_waited_for_for_ever() {
+    let url = durable_database().await;
+    let options = PgOptions { lock_timeout: Duration::from_millis(20), ..PgOptions::default() };
+    let db = PgDb::open(&url, &options).await.expect("opened");
+    let mut holder = PgConnection::connect(&url).await.expect("connected");
+    holder.execute("BEGIN; LOCK TABLE accounts").await.expect("held");
+    let said = sqlx::query("SELECT FROM accounts").execute(&mut *db.reader().await.expect("one")).await;
+    let said = StoreError::from(said.expect_err("not waited for"));
+    assert!(matches!(&said, StoreError::Unavailable(why) if why.contains("55P03")), "{said}");
+}
+
+#[tokio::test]
+async fn a_restarted_database_is_found_again() {
+    let server = Server::start_with("-c fsync=on");
+    let url = server.new_database().await;
+    let db = opened(&url).await;
+    drop(db.reader().await.expect("a connection"));
+    server.kill();
+    server.run();
+    let ask = async || -> Result<i32, StoreError> {
+        Ok(sqlx::query_scalar("SELECT 1").fetch_one(&mut *db.reader().await?).await?)
+    };
+    if let Err(error) = ask().await {
+        assert!(error.is_retryable(), "{error}");
+    }
+    assert_eq!(ask().await.expect("found again"), 1);
+}
+
+#[tokio::test]
+async fn nothing_that_answers_is_told_without_the_password() {
+    let place = tempfile::tempdir().expect("a directory");
+    let url = format!("postgres://ann:s3cret@localhost/chat?host={}", place.path().display());
+    let why = refused(&url).await;
+    assert!(why.contains("cannot be connected to") && !why.contains("s3cret"), "{why}");
+}
