@@ -79,8 +79,15 @@ impl Backup {
 
 impl From<Copy> for Backup {
     fn from(copy: Copy) -> Self {
-        // New stores agree on a configuration of their own.
-        let Copy { promised, table, layout, sections, configured: _ } = copy;
+        // New stores agree on a configuration of their own, but the uids of the Set outlive it. An arbiter that has not yet taken given
+        // uids out of the table, or taken ones in, must not decide whose they are.
+        let Copy { promised, table, layout, sections, configured } = copy;
+        let table = match (table, configured.current) {
+            (Some(table), Some(current)) if table.uids != current.uids => {
+                Some(Arc::new(table.reshaped(&current.uids)))
+            }
+            (table, _) => table,
+        };
         let newest = sections.iter().filter_map(|(_, state)| Some(state.owner?.owner.epoch)).max();
         let listed = sections.into_iter().filter(|(_, state)| state.ceiling > 0);
         let backup = Self { layout, promised, newest: newest.unwrap_or_default(), table, ..Self::default() };
@@ -125,7 +132,9 @@ pub enum RestoreError {
     Acting,
     /// Another Set hands out their numbers.
     #[error(
-        "the backup is of the uids {} to {}, and the Set has {} to {} by now: it gave the others to another Set after the backup was          taken (`seqsvr store give`), which hands out their numbers. Nothing was restored. Restore a backup that was taken since, or          take one of these stores as they are (`seqsvr backup`) and restore that with an --ahead that is large enough",
+        "the backup is of the uids {} to {}, and the Set has {} to {} by now: it gave the others to another Set after the backup was \
+         taken (`seqsvr store give`), which hands out their numbers. Nothing was restored. Restore a backup that was taken since, or \
+         take one of these stores as they are (`seqsvr backup`) and restore that with an --ahead that is large enough",
         backup.start(), backup.end(), set.start(), set.end()
     )]
     Given {

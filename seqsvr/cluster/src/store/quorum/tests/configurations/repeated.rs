@@ -40,9 +40,46 @@ async fn a_backup_from_before_uids_were_given_away_is_refused_by_its_name() {
     assert!(says.iter().all(|says| line.contains(says)), "{line}");
     let _ = role.read(&Mark::default(), Duration::ZERO).await;
     assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)], "its owner is not fenced");
-    // One that was taken since is only refused for the arbiter, which was there a moment ago.
-    written(&role, 2, 0..=499_999).await;
-    let since = role.backup().await.unwrap();
-    let refused = restore(&*stores, Some(&*stores), &since, how, 8).await.unwrap_err();
-    assert!(matches!(refused, RestoreError::Acting), "{refused}");
+    // One that was taken since is only refused for the arbiter, which was there a moment ago; also when the stored table still has
+    // all uids.
+    for version in [1, 2] {
+        if version == 2 {
+            written(&role, version, 0..=499_999).await;
+        }
+        let since = role.backup().await.unwrap();
+        assert_eq!(since.table.as_ref().map(|table| table.uids.clone()), Some(0..=499_999));
+        let refused = restore(&*stores, Some(&*stores), &since, how, 8).await.unwrap_err();
+        assert!(matches!(refused, RestoreError::Acting), "{refused}");
+    }
+}
+
+/// The table that a backup has says which uids the restored Set serves.
+#[tokio::test]
+async fn a_backup_has_the_uids_of_the_set_before_an_arbiter_has_written_a_table_of_them() {
+    let ((one, giver), (other, _)) = (set_of(0..=999_999).await, set_of(1_000_000..=1_999_999).await);
+    giver.claim(&sections(0, 9), owner(1), LAYOUT).await.unwrap();
+    let raised = [3, 7].map(|section| Ceiling { section: SectionId::new(section), max: 700 });
+    assert_eq!(giver.raise(owner(1), &raised).await, [Ok(700), Ok(700)]);
+    let saved = std::sync::Mutex::new(None);
+    let save = |what: &Moved| {
+        *saved.lock().unwrap() = Some(what.clone());
+        Ok::<_, &str>(())
+    };
+    one.role().give(&(500_000..=999_999), save).await.unwrap().unwrap();
+    let moved = saved.into_inner().unwrap().expect("it was saved");
+    other.role().take(&moved, 77).await.unwrap().unwrap();
+
+    let how = Restoring { ahead: 1_000, into_used: false };
+    for (from, served, not) in [(&one, 3, 7), (&other, 7, 3)] {
+        let backup = from.role().backup().await.unwrap();
+        let new = stage().await;
+        let fresh = new.role();
+        restore(&*fresh, Some(&*fresh), &backup, how, 9).await.unwrap();
+        let restored = fresh.backup().await.unwrap();
+        let ceiling = |section| {
+            let has = |run: &std::ops::RangeInclusive<SectionId>| run.contains(&SectionId::new(section));
+            restored.ceilings.iter().find(|(run, _)| has(run)).map(|(_, max)| *max)
+        };
+        assert_eq!((ceiling(served), ceiling(not)), (Some(1_700), None));
+    }
 }
