@@ -35,6 +35,8 @@ pub enum Flaw {
     NoSettle,
     /// It copies one replica fewer than it takes to find everything that was confirmed.
     RejoinOnTooFew,
+    /// It lets nobody promise a higher term, although its copies hold a promise of which no table was written.
+    RejoinUnderPromise,
     /// A replica that takes part in a change of the configuration goes on answering calls of the old one.
     VoteWhileSealed,
     /// The members of the next configuration vote without what the old ones hold.
@@ -78,8 +80,7 @@ impl Flaws {
 #[cfg(any(test, feature = "simulation"))]
 impl Flaw {
     /// All of them.
-    /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::FenceFromRead,
         Self::TableOnOne,
         Self::WriteBackUnanswered,
@@ -95,6 +96,7 @@ impl Flaw {
         Self::SmallQuorum,
         Self::NoSettle,
         Self::RejoinOnTooFew,
+        Self::RejoinUnderPromise,
         Self::CountLate,
         Self::VoteWhileSealed,
         Self::InstallWithoutState,

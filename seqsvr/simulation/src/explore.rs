@@ -9,27 +9,24 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::owner::{Call, Lane, Owning, Part};
+use super::owner::{Call, LAYOUT, Lane, Owning, Part, SECTION};
 use seqsvr_cluster::replica::state::State;
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{self, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaws;
-use seqsvr_core::ids::{Epoch, SectionId};
+use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::{Ceiling, Configuration, Configured, Layout, Member, Owner};
+use seqsvr_core::store::{Ceiling, Configuration, Configured, Member, Owner};
 
 mod moves;
 
 use moves::{send, tell};
 
-/// The one section that changes hands.
-pub(super) const SECTION: SectionId = SectionId::new(0);
-
-/// What its numbers mean.
-pub(super) const LAYOUT: Layout = Layout { section_size: 8, step: 2 };
+/// The term after the one of all tables.
+const TERM: u64 = 2;
 
 /// States that wait to be looked at and are held whole; of more than these only the fingerprints are.
 const WHOLE: usize = 100_000;
@@ -50,6 +47,11 @@ pub(crate) struct Protocol {
     pub(crate) tables: Vec<usize>,
     /// Whether the first replica may lose its disk, once, and rejoin.
     pub(crate) loses: bool,
+    /// Whether it has done so before anything else.
+    pub(crate) rejoined: bool,
+    /// Whether the first W replicas have promised the next term to an arbiter that knows the first owner's table alone, and has sent
+    /// that to all under its term.
+    pub(crate) promised: bool,
     /// Calls that have begun, and whom of the replicas have been asked and have answered.
     pub(crate) begun: Option<(Lane, &'static [usize])>,
     /// How often a caller gives up on an answer that may still be on its way.
@@ -226,6 +228,11 @@ impl Protocol {
                 replica.ask(now, &Question::Write(Arc::new(table(of))));
             }
         }
+        if self.promised {
+            for replica in &mut replicas[..self.sizes.w()] {
+                replica.ask(now, &Question::Promise { term: TERM });
+            }
+        }
         if self.is_replaced() {
             replicas = self.configured(&replicas[0]);
         }
@@ -242,6 +249,9 @@ impl Protocol {
             last: (10, 0),
             broken: false,
         };
+        if self.rejoined {
+            self.lose(&mut world, 1);
+        }
         if let Some((lane, answered)) = self.begun {
             world = self.after(&world, Move::Begin(lane)).expect("it has a reason to");
             for (&replica, leg) in
@@ -253,6 +263,18 @@ impl Protocol {
         }
         if self.decided {
             self.decide(&mut world);
+        }
+        if self.promised {
+            let question = Arc::new(Question::Write(Arc::new(again())));
+            // Nobody waits for the answers: the arbiter does nothing else.
+            let given = |replica| Wire {
+                lane: Lane::Write,
+                serial: 0,
+                number: 1,
+                replica,
+                leg: Leg::Given(Arc::clone(&question)),
+            };
+            world.wires.extend((0..self.sizes.n()).map(given));
         }
         world
     }
@@ -354,6 +376,11 @@ fn table(index: usize) -> Table {
             epoch,
         }],
     }
+}
+
+/// The first owner's table under the next term: its arbiter knows of no other.
+fn again() -> Table {
+    Table { version: Epoch { term: TERM, version: 2 }, ..table(0) }
 }
 
 fn fingerprint(world: &World) -> u64 {

@@ -4,16 +4,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::explore::{LAYOUT, SECTION};
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{
     Ask, ChangeRound, ClaimRound, RaiseRound, ReadRound, ReleaseRound, Round, Step,
 };
 use seqsvr_core::flaws::{Flaw, Flaws};
+use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::tables::Mark;
-use seqsvr_core::store::{Ceiling, Claimed, Owner};
+use seqsvr_core::store::{Ceiling, Claimed, Layout, Owner};
+
+/// The one section that changes hands.
+pub(crate) const SECTION: SectionId = SectionId::new(0);
+
+/// What its numbers mean.
+pub(crate) const LAYOUT: Layout = Layout { section_size: 8, step: 2 };
 
 /// How long a lease lasts, and how long a taker waits, in ticks: between the two lies what clocks may differ by.
 const LEASE: u8 = 2;
@@ -26,7 +32,9 @@ pub(crate) enum Lane {
     Claim(usize),
     Raise(usize),
     Release(usize),
-    /// Not an owner's: somebody replaces a replica.
+    /// Not an owner's: an arbiter writes a table.
+    Write,
+    /// Not an owner's either: somebody replaces a replica.
     Change(usize),
 }
 
@@ -35,7 +43,7 @@ impl Lane {
     pub(crate) fn owner(self) -> usize {
         match self {
             Self::Read(owner) | Self::Claim(owner) | Self::Raise(owner) | Self::Release(owner) => owner,
-            Self::Change(_) => usize::MAX,
+            Self::Write | Self::Change(_) => usize::MAX,
         }
     }
 }

@@ -283,6 +283,13 @@ fn a_half_written_table_gives_two_owners_only_when_one_replica_is_enough() {
     assert_eq!(explore("an arbiter ended when one replica had its table"), (1, 1));
 }
 
+/// Its rule: a promise of which no table was written is outranked before a copy makes a table count that its arbiter does not know.
+#[test]
+fn an_unused_promise_gives_two_owners_only_when_a_store_that_rejoins_does_not_outrank_it() {
+    assert_eq!(explore("an arbiter with promises"), (2, 0));
+    assert_eq!(explore("the same, when that has rejoined"), (1, 1));
+}
+
 #[test]
 fn of_three_tables_none_counts_by_an_answer_about_another() {
     assert_eq!(explore("the same, and another replica missed the table"), (1, 0));

@@ -59,6 +59,7 @@ pub struct Bid {
 #[derive(Clone, Debug)]
 pub struct RejoinPlan {
     sizes: Sizes,
+    flaws: Flaws,
     others: Vec<Other>,
     needed: usize,
     /// What copies count only after.
@@ -82,7 +83,7 @@ impl RejoinPlan {
         let settle = if flaws.has(Flaw::NoSettle) { Duration::ZERO } else { settle };
         let enough = sizes.n() - sizes.w() + 1;
         let needed = if flaws.has(Flaw::RejoinOnTooFew) { enough - 1 } else { enough };
-        Self { sizes, others: vec![Other::Due(now + settle); sizes.n() - 1], needed, bid: None, kept }
+        Self { sizes, flaws, others: vec![Other::Due(now + settle); sizes.n() - 1], needed, bid: None, kept }
     }
 
     /// Takes note of `event` at `now`. A copy that was taken once stays good: what is confirmed since is confirmed without
@@ -103,7 +104,7 @@ impl RejoinPlan {
             });
             let merged = merge(copied.chain(self.kept.clone()))?;
             let older = merged.table.as_ref().is_some_and(|table| table.version.term < merged.promised);
-            if self.bid.is_some() || !older {
+            if self.bid.is_some() || !older || self.flaws.has(Flaw::RejoinUnderPromise) {
                 return Ok(Step::Vote(merged));
             }
             self.bid = Some(Bid { number: merged.configured.number(), term: merged.promised + 1 });

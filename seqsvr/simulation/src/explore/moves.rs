@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Leg, Move, Protocol, Wire, World};
 use crate::owner::{Call, Lane};
-pub(super) use seqsvr_cluster::replica::rejoin_plan::{Event, RejoinPlan, Step};
+pub(super) use seqsvr_cluster::replica::rejoin_plan::{Bid, Event, RejoinPlan, Step};
 use seqsvr_cluster::replica::state::State;
 pub(super) use seqsvr_cluster::store::quorum::rounds::{Ask, ChangeRound, Round as _};
 use seqsvr_core::clock::Moment;
@@ -80,17 +80,26 @@ impl Protocol {
     /// The first replica lost its disk a while ago, and comes back; of the others it copies `first` before the rest. What it
     /// has not answered since the loss stands for the time between: by the end of that, calls that counted an answer of
     /// the lost life are over.
-    fn lose(&self, world: &mut World, first: usize) {
+    pub(super) fn lose(&self, world: &mut World, first: usize) {
         world.loses = false;
         let now = Moment::default();
         let mut back = RejoinPlan::new(self.sizes, now, Duration::ZERO, None, self.flaws);
         let others = world.replicas.len() - 1;
         let order = (0..others).map(|turn| (first - 1 + turn) % others);
-        for from in order {
+        let mut bid = None;
+        // Once around for the copies, and once more where others have to promise first.
+        for from in order.clone().chain(order) {
+            if let Some(Bid { term, .. }) = bid {
+                Arc::make_mut(&mut world.replicas[from + 1]).ask(now, &Question::Promise { term });
+            }
             let copy = Some(world.replicas[from + 1].copy());
-            if let Ok(Step::Vote(copy)) = back.on(now, Event::Answered { from, copy }) {
-                world.replicas[0] = Arc::new(State::restored(copy, 1, self.flaws));
-                break;
+            match back.on(now, Event::Answered { from, copy }) {
+                Ok(Step::Vote(copy)) => {
+                    world.replicas[0] = Arc::new(State::restored(copy, 1, self.flaws));
+                    break;
+                }
+                Ok(Step::Ask(_, asked)) => bid = asked,
+                Err(why) => unreachable!("all are set up alike: {why}"),
             }
         }
         let World { calls, wires, .. } = world;
