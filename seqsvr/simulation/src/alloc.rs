@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::chance::Chance;
+use super::cx::Cx;
 use super::memory::Memory;
 use super::message::{Input, Packet, Tick, Told};
 use super::quorum::{Access, Outcome, Quorum};
 use super::request::{Rates, Request};
-use super::world::Cx;
 use super::{MICRO, MILLI};
 use seqsvr_cluster::alloc::node::{Action, Event, Node, NodeRules, Predecessor, Serving};
 use seqsvr_core::alloc::raised::Pauses;

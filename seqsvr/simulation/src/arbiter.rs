@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::Place;
+use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
 use super::quorum::{Access, Outcome, Quorum};
-use super::world::Cx;
 pub(crate) use seqsvr_cluster::arbiter::core::{Action, Arbiter as Core, ArbiterRules, Event};
 use seqsvr_core::clock::Moment;
 

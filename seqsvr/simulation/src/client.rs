@@ -6,8 +6,8 @@ use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use super::checker::Floor;
+use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
-use super::world::Cx;
 use super::{At, MILLI, Place};
 use seqsvr_client::error::AttemptError;
 use seqsvr_client::outbox::{Answered, CallRequest, TICKS};

@@ -126,40 +126,23 @@ impl Faults {
     }
 
     fn one(&mut self, cluster: &mut Cluster) {
-        let Mix {
-            crash,
-            leave,
-            ail,
-            lose,
-            replace,
-            lease,
-            halve,
-            pause,
-            part,
-            one_way,
-            callers,
-            drift,
-            jump,
-            storm,
-            whim,
-            ..
-        } = self.mix;
+        let mix = &self.mix;
         let kinds: [(u64, Fault); 15] = [
-            (crash, Self::crash),
-            (leave, Self::leave),
-            (ail, Self::ail),
-            (lose, Self::lose),
-            (replace, Self::replace),
-            (lease, Self::lease),
-            (halve, Self::halve),
-            (pause, Self::pause),
-            (part, Self::part),
-            (one_way, Self::one_way),
-            (callers, Self::callers),
-            (drift, Self::drift),
-            (jump, Self::jump),
-            (storm, Self::storm),
-            (whim, Self::whim),
+            (mix.crash, Self::crash),
+            (mix.leave, Self::leave),
+            (mix.ail, Self::ail),
+            (mix.lose, Self::lose),
+            (mix.replace, Self::replace),
+            (mix.lease, Self::lease),
+            (mix.halve, Self::halve),
+            (mix.pause, Self::pause),
+            (mix.part, Self::part),
+            (mix.one_way, Self::one_way),
+            (mix.callers, Self::callers),
+            (mix.drift, Self::drift),
+            (mix.jump, Self::jump),
+            (mix.storm, Self::storm),
+            (mix.whim, Self::whim),
         ];
         let total: u64 = kinds.iter().map(|(weight, _)| weight).sum();
         if total == 0 {

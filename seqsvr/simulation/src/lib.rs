@@ -9,6 +9,7 @@ mod checker;
 mod client;
 mod clock;
 mod cluster;
+mod cx;
 mod disk;
 mod explorations;
 mod explore;
@@ -23,7 +24,6 @@ mod quorum;
 mod replacer;
 mod replica;
 mod request;
-mod returning;
 mod role;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use super::SECOND;
 use super::{At, MILLI};
 
 /// See the module. Weights, where nothing else is said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Mix {
     /// The mean time between two faults.
     pub(crate) gap: At,
@@ -77,30 +77,7 @@ impl Mix {
 impl Mix {
     /// Nothing but what is then set.
     fn none() -> Self {
-        let packets = (0, 0, 0);
-        let (crash, leave, ail, lose, replace, lease, halve, pause) = Default::default();
-        let (part, one_way, callers, drift, jump, storm, whim) = Default::default();
-        let (gap, late) = (400 * MILLI, 100 * MILLI);
-        Self {
-            gap,
-            crash,
-            leave,
-            ail,
-            lose,
-            replace,
-            lease,
-            halve,
-            pause,
-            part,
-            one_way,
-            callers,
-            drift,
-            jump,
-            storm,
-            whim,
-            packets,
-            late,
-        }
+        Self { gap: 400 * MILLI, late: 100 * MILLI, ..Self::default() }
     }
 
     /// Processes stand still and wake with stale messages.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Place;
+use super::cx::Cx;
 use super::message::{Packet, Tick};
-use super::world::Cx;
 use seqsvr_cluster::store::quorum::Tally;
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{
     ActingRound, Ask, ClaimRound, PromiseRound, RaiseRound, ReadRound, ReleaseRound, Round, Standing, Step,

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
 use super::quorum::{Access, place_of};
-use super::world::Cx;
 use super::{MILLI, SECOND};
 pub(crate) use seqsvr_cluster::store::quorum::rounds::{ChangeError, ChangeRound, Step, Timed, asked};
 use seqsvr_core::clock::Moment;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::chance::Chance;
+use super::cx::Cx;
 use super::disk::Disk;
 use super::message::{Input, Packet, Tick};
-use super::returning::Returning;
-use super::world::Cx;
 use super::{MICRO, MILLI, Place};
 pub(crate) use seqsvr_cluster::replica::state::{Change, State};
 use seqsvr_core::flaws::Flaws;
@@ -17,6 +16,10 @@ use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::{Address, Configuration, Configured};
+
+mod returning;
+
+use returning::Returning;
 
 /// What a record of the log holds.
 #[derive(Clone, Debug)]

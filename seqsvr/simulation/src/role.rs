@@ -4,11 +4,11 @@ use super::alloc::Alloc;
 use super::arbiter::Arbiter;
 use super::chance::Chance;
 use super::client::Client;
+use super::cx::Cx;
 use super::message::Input;
 use super::replacer::Replacer;
 use super::replica::Replica;
 use super::wild::Wild;
-use super::world::Cx;
 
 /// See the module.
 pub(crate) enum Role {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::Place;
 use super::arbiter::address;
+use super::cx::Cx;
 use super::message::{Input, Packet, Tick};
 use super::quorum::{Access, Outcome, Quorum};
-use super::world::Cx;
 use seqsvr_cluster::arbiter::core::Probe;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Assignment, Node, NodeState, Table};

@@ -4,52 +4,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
-use std::time::Duration;
 
 use super::chance::Chance;
 use super::checker::Checker;
 use super::clock::Clock;
+use super::cx::{Cx, Effect};
 use super::history::History;
 use super::message::{Input, Packet, Tick};
 use super::network::Network;
 use super::role::Role;
 use super::{At, MILLI, Place};
 use seqsvr_core::clock::Moment;
-
-/// What a process may use while it handles one input.
-pub(crate) struct Cx<'a> {
-    /// The true time: only for callers, who are the observers.
-    pub(crate) at: At,
-    /// What the clock shows that leases run on.
-    pub(crate) now: Moment,
-    pub(crate) chance: &'a mut Chance,
-    pub(crate) checker: &'a mut Checker,
-    effects: Vec<Effect>,
-}
-
-impl Cx<'_> {
-    /// Sends a packet.
-    pub(crate) fn send(&mut self, to: Place, packet: Packet) {
-        self.effects.push(Effect::Send(to, packet));
-    }
-
-    /// Asks to be woken with `tick` when the boot clock shows `due`.
-    pub(crate) fn tick(&mut self, due: Moment, tick: Tick) {
-        self.effects.push(Effect::Tick(due, tick));
-    }
-
-    /// The same, `within` so many nanoseconds from now.
-    pub(crate) fn tick_in(&mut self, within: Range<At>, tick: Tick) {
-        let nanos = self.chance.between(within);
-        self.tick(self.now + Duration::from_nanos(nanos), tick);
-    }
-}
-
-enum Effect {
-    Send(Place, Packet),
-    Tick(Moment, Tick),
-}
 
 /// How a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

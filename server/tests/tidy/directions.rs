@@ -23,23 +23,6 @@ const KNOWN_CIRCLES: &[(&str, &[&str], &str)] = &[
         "members hold the configuration, whose check gives their error; operations are made of their values",
     ),
     ("seqsvr/issuer", &["builder", "service"], "a builder makes the service, which offers the builder"),
-    (
-        "seqsvr/simulation",
-        &[
-            "alloc",
-            "arbiter",
-            "client",
-            "quorum",
-            "replacer",
-            "replica",
-            "returning",
-            "role",
-            "wild",
-            "world",
-        ],
-        "the world runs the roles, and the roles act on the world",
-    ),
-    ("seqsvr/simulation", &["explore", "owner"], "the exploration moves owners, which use its layout"),
 ];
 
 /// Crates that only some folders of the server may use, beside the program around them.

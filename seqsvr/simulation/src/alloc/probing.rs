@@ -3,8 +3,8 @@
 
 use super::Alloc;
 use crate::Place;
+use crate::cx::Cx;
 use crate::message::Packet;
-use crate::world::Cx;
 use seqsvr_cluster::arbiter::core::Probe;
 use seqsvr_core::clock::Moment;
 

@@ -2,8 +2,8 @@
 //! failure, is decided by the core of the real raiser.
 
 use super::Alloc;
+use crate::cx::Cx;
 use crate::message::Tick;
-use crate::world::Cx;
 use seqsvr_cluster::alloc::node::Event;
 use seqsvr_core::alloc::raised::{After, Pauses, after};
 use seqsvr_core::store::{Ceiling, Owner, RaiseError};

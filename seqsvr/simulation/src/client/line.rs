@@ -7,8 +7,8 @@ use std::task::Waker;
 
 use tokio::sync::oneshot;
 
+use super::super::cx::Cx;
 use super::super::message::{Packet, Tick, Told};
-use super::super::world::Cx;
 use super::super::{MILLI, Place};
 use seqsvr_client::error::AttemptError;
 use seqsvr_client::metrics::Counters;

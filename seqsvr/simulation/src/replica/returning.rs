@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::message::{Input, Packet, Tick};
-use super::replica::ReplicaSetup;
-use super::world::Cx;
+use super::ReplicaSetup;
+use crate::cx::Cx;
+use crate::message::{Input, Packet, Tick};
 use seqsvr_cluster::replica::rejoin_plan::{Bid, Event, RejoinPlan, Step};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::store::Address;
