@@ -2,7 +2,7 @@
 
 use tidemark_client::Conversation;
 
-use super::world::{World, connected, find, say};
+use super::world::{World, connected, find, say, stored};
 
 /// No call and no socket leaves a page that starts with this.
 const CUT_OFF: &str = "fetch = () => Promise.reject(new TypeError('cut off'));
@@ -65,6 +65,31 @@ async fn a_new_browser_fetches_history_as_it_is_asked_for() {
     window.sees("number 29").await;
     window.sees("number 0").await;
     window.until("document.querySelector('.start') && document.querySelectorAll('.msg').length === 30").await;
+}
+
+/// A fixture of `web/static/db.js`.
+#[tokio::test]
+async fn what_an_older_page_kept_is_used_and_sent() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    ben.tells(&ada, "as the server has it").await;
+    let history = ada.http.seq().await.expect("a number").history;
+    let window = world.window().await;
+    window.goto(&world.at("/docs")).await;
+    let script = include_str!("fixtures/cache_1.js");
+    let script = script.replace("ADA", &ada.uid.to_string()).replace("BEN", &ben.uid.to_string());
+    assert_eq!(window.run_async(&script.replace("HISTORY", &history)).await, true);
+
+    world.log_in(&window, "Ada").await;
+    window.pick("Ben").await;
+    window.sees("kept by an older page").await;
+    window.until("document.getElementById('text').value === 'a draft'").await;
+    window.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    assert_eq!(stored(&ben, "not sent yet").await, 1);
+    ben.tells(&ada, "newer").await;
+    window.sees("newer").await;
+    assert_eq!(window.copies("as the server has it").await, 0, "its rows are not fetched again");
 }
 
 #[tokio::test]

@@ -1,18 +1,12 @@
 //! The connection goes away and comes back: nothing is lost, nothing comes twice.
 
-use tidemark_client::{Draft, RangeQuery, Recipient};
+use tidemark_client::{Draft, Recipient};
 
 use super::window::ENTER;
-use super::world::{Person, World, connected, find, say};
+use super::world::{World, connected, find, say, stored};
 
 const BANNER: &str = "document.getElementById('banner')";
 const BANNER_SAYS: &str = "document.getElementById('banner-text').textContent";
-
-/// How often a text lies in somebody's inbox, by the server's own account.
-async fn stored(person: &Person, text: &str) -> usize {
-    let page = person.http.range(&RangeQuery::after(0)).await.expect("rows");
-    page.rows.iter().filter(|row| row.body.get().contains(text)).count()
-}
 
 #[tokio::test]
 async fn a_message_sent_while_offline_arrives_once() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use tempfile::TempDir;
-use tidemark_client::{Draft, Http, Recipient};
+use tidemark_client::{Draft, Http, RangeQuery, Recipient};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
@@ -92,13 +92,22 @@ impl World {
 
     async fn through_the_card(&self, name: &str, choice: &str) -> Window {
         let window = self.window().await;
+        self.use_card(&window, name, choice).await;
+        window
+    }
+
+    /// Logs somebody who has an account in with the card of this window.
+    pub(crate) async fn log_in(&self, window: &Window, name: &str) {
+        self.use_card(window, name, "sessions").await;
+    }
+
+    async fn use_card(&self, window: &Window, name: &str, choice: &str) {
         window.goto(&self.at("/")).await;
         window.until("document.getElementById('sign-in')").await;
         window.write("#name", name).await;
         window.write("#password", PASSWORD).await;
         window.click(&format!("button[value={choice}]")).await;
-        connected(&window).await;
-        window
+        connected(window).await;
     }
 }
 
@@ -138,6 +147,12 @@ impl Gone {
 /// Waits until the page has been told how far the server is: it is connected, and in step.
 pub(crate) async fn connected(window: &Window) {
     window.until("document.getElementById('app') && document.body.dataset.phase === 'open'").await;
+}
+
+/// How often a text lies in somebody's inbox, by the server's own account.
+pub(crate) async fn stored(person: &Person, text: &str) -> usize {
+    let page = person.http.range(&RangeQuery::after(0)).await.expect("rows");
+    page.rows.iter().filter(|row| row.body.get().contains(text)).count()
 }
 
 /// Finds somebody with Ctrl+K and opens the conversation.
