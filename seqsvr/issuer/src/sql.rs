@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-#[cfg(feature = "service")]
+#[cfg(feature = "postgres")]
 use sqlx::Connection as _;
-#[cfg(feature = "service")]
+#[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -36,7 +36,7 @@ pub(super) async fn sqlite_pool(
 
 /// The PostgreSQL at `url`, which is connected to when it is first used; the tables of `schema` are made then. `wait`: for a
 /// connection.
-#[cfg(feature = "service")]
+#[cfg(feature = "postgres")]
 pub(super) fn postgres_pool(
     url: &str,
     connections: u32,
@@ -51,8 +51,8 @@ pub(super) fn postgres_pool(
 
 /// PostgreSQL fails one of two sessions that make the same table at once, in spite of IF NOT EXISTS, so they take turns. The
 /// number of the lock is this crate's own.
-#[cfg(feature = "service")]
-async fn create(connection: &mut PgConnection, schema: &'static str) -> Result<(), sqlx::Error> {
+#[cfg(feature = "postgres")]
+pub(super) async fn create(connection: &mut PgConnection, schema: &'static str) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin().await?;
     sqlx::query("SELECT pg_advisory_xact_lock(7316200)").execute(&mut *transaction).await?;
     sqlx::raw_sql(schema).execute(&mut *transaction).await?;

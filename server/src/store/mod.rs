@@ -23,6 +23,7 @@ pub mod error;
 pub mod faulty;
 pub mod invites;
 pub mod memory;
+mod names;
 pub mod page;
 pub mod postgres;
 mod sql;

@@ -10,13 +10,13 @@ use super::tag::Tag;
 #[cfg(test)]
 mod conformance;
 mod memory;
-#[cfg(feature = "service")]
+#[cfg(feature = "postgres")]
 mod postgres;
 mod sql;
 mod sqlite;
 
 pub use memory::MemoryRepository;
-#[cfg(feature = "service")]
+#[cfg(feature = "postgres")]
 pub use postgres::PostgresRepository;
 pub use sqlite::SqliteRepository;
 

@@ -11,7 +11,7 @@ use sqlx::{Connection as _, Row as _};
 use super::sql::repository;
 use super::{Extension, Repository, RepositoryError, Row, Values, check_forward};
 use crate::range::Range;
-use crate::sql::postgres_pool;
+use crate::sql::{create, postgres_pool};
 use crate::tag::Tag;
 
 /// Connections at most: fillers take a segment now and then, one call at a time each.
@@ -41,6 +41,23 @@ impl PostgresRepository {
     /// [`RepositoryError::Unavailable`] for a URL that cannot be understood.
     pub fn new(url: &str) -> Result<Self, RepositoryError> {
         let pool = postgres_pool(url, CONNECTIONS, CONNECT_TIMEOUT, SCHEMA).map_err(unavailable)?;
+        Ok(Self { pool })
+    }
+
+    /// Uses the connections of `pool`, and makes the tables if they are not there.
+    ///
+    /// # Errors
+    ///
+    /// [`RepositoryError::Unavailable`].
+    pub async fn over(pool: PgPool) -> Result<Self, RepositoryError> {
+        let mut connection = pool.acquire().await.map_err(unavailable)?;
+        // A role that may not make tables is enough where they are there.
+        let there =
+            "SELECT to_regclass('issuer_tags') IS NOT NULL AND to_regclass('issuer_extensions') IS NOT NULL";
+        if !sqlx::query_scalar(there).fetch_one(&mut *connection).await.map_err(unavailable)? {
+            create(&mut connection, SCHEMA).await.map_err(unavailable)?;
+        }
+        drop(connection);
         Ok(Self { pool })
     }
 

@@ -50,6 +50,23 @@ impl PgDb {
         PgDb::open_knowing(url, options, &MIGRATIONS).await
     }
 
+    /// The same for a database that has been used already: nothing is made.
+    ///
+    /// # Errors
+    /// [`PgOpenError::Unused`], too.
+    pub async fn open_existing(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
+        let plain = connection(url)?;
+        let place = place(&plain);
+        let (mut first, _) = connect(plain, options, &place).await?;
+        let is_used = schema::is_used(&mut first).await;
+        _ = first.close().await;
+        match is_used {
+            Ok(true) => PgDb::open(url, options).await,
+            Ok(false) => Err(PgOpenError::Unused { place }),
+            Err(source) => Err(PgOpenError::Unreadable { place, source: source.into() }),
+        }
+    }
+
     /// The same for a program that knows these migrations.
     pub(super) async fn open_knowing(
         url: &str,
@@ -83,6 +100,11 @@ impl PgDb {
     /// Where it is; nothing in it is secret.
     pub fn place(&self) -> &str {
         &self.place
+    }
+
+    /// The connections for everybody else, for those who keep numbers in the same database.
+    pub fn pool(&self) -> PgPool {
+        self.shared.clone()
     }
 
     /// A connection for what the queues do, which nobody else uses. Dropped, it goes back.

@@ -28,6 +28,12 @@ pub enum PgOpenError {
         /// Which database.
         place: String,
     },
+    /// No server has used it yet.
+    #[error("{place} has no tables of Tidemark; name the right database with --database-url")]
+    Unused {
+        /// Which database.
+        place: String,
+    },
     /// It is set up in a way that would lose or mix up messages.
     #[error("{place} cannot be used: {refusal}")]
     Refused {

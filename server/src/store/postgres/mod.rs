@@ -2,17 +2,22 @@
 //!
 //! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection checked when it
 //! is made, and the tables brought up to date when the first one is. It owns no data in memory that another process could change.
+//! [`PgDirectory`] keeps accounts, sessions and invitations in it.
 
 mod check;
 mod db;
+mod directory;
 mod error;
+mod invites;
+mod meta;
 mod options;
 mod schema;
 
 pub use check::Refusal;
 pub use db::{PgDb, ReadConnection};
+pub use directory::PgDirectory;
 pub use error::PgOpenError;
-pub use options::PgOptions;
+pub use options::{PgOptions, check_url};
 
 #[cfg(test)]
 mod tests;

@@ -52,6 +52,17 @@ impl PgOptions {
     }
 }
 
+/// Whether `url` can be used, as far as that is known without a connection.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub fn check_url(url: &str) -> Result<(), String> {
+    match connection(url) {
+        Err(PgOpenError::Url { why }) => Err(why),
+        _ => Ok(()),
+    }
+}
+
 /// The connection that `url` names. Statements are prepared under names, once a connection: without names each would take another
 /// round trip.
 pub(super) fn connection(url: &str) -> Result<PgConnectOptions, PgOpenError> {

@@ -65,6 +65,11 @@ pub(super) async fn check(connection: &mut PgConnection, known: &Migrator) -> Re
     if oldest > newest { Err(Unfit::Newer(oldest, newest)) } else { Ok(()) }
 }
 
+/// Whether a program has ever applied its migrations.
+pub(super) async fn is_used(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    is_there(connection, "_sqlx_migrations").await
+}
+
 async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
     if !is_there(connection, "_sqlx_migrations").await? {
         return Ok(false);

@@ -12,6 +12,8 @@ use super::schema::MIGRATIONS;
 use super::*;
 use crate::store::StoreError;
 
+mod directory;
+
 async fn opened(url: &str) -> Arc<PgDb> {
     PgDb::open(url, &PgOptions::default()).await.expect("opened")
 }

@@ -1,13 +1,11 @@
 //! Accounts and sessions in the main database.
 //!
-//! Owns a bounded memory of names, which never change once given. Called by `app` for every log-in, and by the
+//! Owns a bounded memory of names. Called by `app` for every log-in, and by the
 //! queues to learn whether receivers exist.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use quick_cache::sync::Cache;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite};
@@ -15,6 +13,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::Db;
 use super::db::{ReadConnection, WriteTx};
 use crate::domain::{Timestamp, Uid};
+use crate::store::names::Names;
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 /// Uids of one question for names; SQLite bounds the parameters of a statement.
@@ -23,19 +22,19 @@ const ASKED_AT_ONCE: usize = 500;
 /// The [`Directory`] of a SQLite database.
 pub struct SqliteDirectory {
     db: Arc<Db>,
-    names: Arc<Cache<Uid, Arc<str>>>,
+    names: Names,
     for_queues: bool,
 }
 
 impl SqliteDirectory {
     /// The directory of `db`, which keeps at most about `cached_names` names in memory.
     pub fn new(db: Arc<Db>, cached_names: usize) -> SqliteDirectory {
-        SqliteDirectory { db, names: Arc::new(Cache::new(cached_names)), for_queues: false }
+        SqliteDirectory { db, names: Names::new(cached_names), for_queues: false }
     }
 
     /// The same directory for the queues, which do not wait behind everybody's reads.
     pub fn for_queues(&self) -> SqliteDirectory {
-        SqliteDirectory { db: Arc::clone(&self.db), names: Arc::clone(&self.names), for_queues: true }
+        SqliteDirectory { db: Arc::clone(&self.db), names: self.names.clone(), for_queues: true }
     }
 
     pub(super) async fn reader(&self) -> Result<ReadConnection, StoreError> {
@@ -90,7 +89,7 @@ impl Directory for SqliteDirectory {
             insert_session(session).execute(&mut *tx).await?;
         }
         tx.commit().await?;
-        self.names.insert(uid, name.into());
+        self.names.keep(uid, &name);
         Ok(true)
     }
 
@@ -122,16 +121,7 @@ impl Directory for SqliteDirectory {
     }
 
     async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
-        let mut found: HashMap<Uid, Arc<str>> = HashMap::with_capacity(uids.len());
-        let mut missing = Vec::new();
-        for &uid in uids {
-            match self.names.get(&uid) {
-                Some(name) => drop(found.insert(uid, name)),
-                None => missing.push(uid),
-            }
-        }
-        missing.sort_unstable();
-        missing.dedup();
+        let (mut found, missing) = self.names.look(uids);
         for part in missing.chunks(ASKED_AT_ONCE) {
             let mut ask = QueryBuilder::<Sqlite>::new("SELECT uid, name FROM accounts WHERE uid IN (");
             let mut list = ask.separated(", ");
@@ -148,12 +138,10 @@ impl Directory for SqliteDirectory {
                 ask.build().fetch_all(&mut *self.reader().await?).await?
             };
             for row in rows {
-                let (uid, name): (Uid, Arc<str>) = (uid_of(&row)?, row.try_get::<String, _>("name")?.into());
-                self.names.insert(uid, Arc::clone(&name));
-                found.insert(uid, name);
+                found.add(&self.names, uid_of(&row)?, row.try_get("name")?);
             }
         }
-        Ok(uids.iter().map(|uid| found.get(uid).map(|name| name.as_ref().to_owned())).collect())
+        Ok(found.in_order(uids))
     }
 
     async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::{SqliteConnection, SqliteExecutor};
 
+use super::db::Db;
 use crate::domain::HistoryId;
 use crate::store::StoreError;
 
@@ -13,6 +14,10 @@ pub(super) const FLUSHED: &str = "folded_through";
 pub(super) const ACCEPTED: &str = "accepted";
 /// The history's name (I14).
 const HISTORY: &str = "history";
+
+/// Who assigns the ids of messages; absent where only earlier versions served, which had the sequence service.
+const MESSAGE_IDS: &str = "message_ids";
+const SEQUENCE_SERVICE: &str = "seqsvr";
 
 /// While an import fills the installation: the checksum of its file.
 const IMPORT: &str = "import";
@@ -71,6 +76,24 @@ pub(super) async fn put_history(
     history: HistoryId,
 ) -> Result<(), StoreError> {
     put(connection, HISTORY, history).await
+}
+
+/// Who assigns the ids of messages; `proposal`, which is stored then, in an installation that has not been used yet.
+pub async fn agreed_message_ids(db: &Db, proposal: &str) -> Result<String, StoreError> {
+    if let Some(agreed) = text(db.readers(), MESSAGE_IDS).await? {
+        return Ok(agreed);
+    }
+    let is_used = history(db.readers()).await?.is_some();
+    let agreed = if is_used { SEQUENCE_SERVICE } else { proposal };
+    put_message_ids(db, agreed).await?;
+    Ok(agreed.to_owned())
+}
+
+/// Changes who assigns the ids of messages.
+pub async fn put_message_ids(db: &Db, by: &str) -> Result<(), StoreError> {
+    let mut tx = db.write().await?;
+    put(&mut tx, MESSAGE_IDS, by).await?;
+    tx.commit().await
 }
 
 /// The checksum of the file from which an import is filling the installation.

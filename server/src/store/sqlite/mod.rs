@@ -66,6 +66,7 @@ pub use export_snapshot::SqliteExportSnapshot;
 pub use identity::Identity;
 pub use inbox_import::SqliteInboxImport;
 pub use invites::end_invites;
+pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 

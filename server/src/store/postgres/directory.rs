@@ -1,0 +1,235 @@
+//! Accounts and sessions in PostgreSQL. Each call is one statement, so what another server does at the same moment comes before or
+//! after it. Owns a bounded memory of names; whether an account is open, its password and its sessions are asked each time.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::Row as _;
+use sqlx::postgres::{PgArguments, PgRow, Postgres};
+use sqlx::query::Query;
+
+use super::PgDb;
+use crate::domain::{Timestamp, Uid};
+use crate::store::names::Names;
+use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+
+/// Uids of one question for names.
+const ASKED_AT_ONCE: usize = 5_000;
+
+/// The [`Directory`] of a PostgreSQL database.
+pub struct PgDirectory {
+    pub(super) db: Arc<PgDb>,
+    names: Names,
+    for_queues: bool,
+}
+
+impl PgDirectory {
+    /// The directory of `db`, which keeps at most about `cached_names` names in memory.
+    pub fn new(db: Arc<PgDb>, cached_names: usize) -> PgDirectory {
+        PgDirectory { db, names: Names::new(cached_names), for_queues: false }
+    }
+
+    /// The same directory for the queues, which do not wait behind everybody's reads.
+    pub fn for_queues(&self) -> PgDirectory {
+        PgDirectory { db: Arc::clone(&self.db), names: self.names.clone(), for_queues: true }
+    }
+
+    /// How many rows it changed.
+    pub(super) async fn change(&self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, StoreError> {
+        Ok(query.execute(&mut *self.db.reader().await?).await?.rows_affected())
+    }
+
+    pub(super) async fn row(
+        &self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<Option<PgRow>, StoreError> {
+        Ok(query.fetch_optional(&mut *self.db.reader().await?).await?)
+    }
+
+    async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>, StoreError> {
+        if self.for_queues {
+            return Ok(query.fetch_all(&mut *self.db.for_queues().await?).await?);
+        }
+        Ok(query.fetch_all(&mut *self.db.reader().await?).await?)
+    }
+}
+
+#[async_trait]
+impl Directory for PgDirectory {
+    async fn create_account(
+        &self,
+        uid: Uid,
+        account: NewAccount,
+        first: Option<Session>,
+    ) -> Result<bool, StoreError> {
+        let NewAccount { name, password_hash, created_at } = account;
+        // Of several servers that take one name, all but the first wait for its commit, and then take nothing.
+        let create = sqlx::query(
+            "WITH taken AS (INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT (name_key) DO NOTHING RETURNING uid), \
+             made AS (INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
+                      SELECT $3, uid, $4, $1, $5, $6 FROM taken), \
+             opened AS (INSERT INTO sessions (token_hash, uid, created_at, expires_at) \
+                        SELECT $7, uid, $8, $9 FROM taken WHERE $7 IS NOT NULL) \
+             SELECT uid FROM taken",
+        )
+        .bind(name.to_lowercase())
+        .bind(i64::from(uid.0))
+        .bind(key_of(uid))
+        .bind(&name)
+        .bind(password_hash)
+        .bind(created_at.0)
+        .bind(first.map(|session| session.token_hash.to_vec()))
+        .bind(first.map(|session| session.created_at.0))
+        .bind(first.map(|session| session.expires_at.0));
+        let is_made = self.row(create).await?.is_some();
+        if is_made {
+            self.names.keep(uid, &name);
+        }
+        Ok(is_made)
+    }
+
+    async fn largest_uid(&self) -> Result<Option<Uid>, StoreError> {
+        let largest = sqlx::query("SELECT uid FROM accounts ORDER BY uid DESC LIMIT 1");
+        self.row(largest).await?.map(|row| uid_of(&row)).transpose()
+    }
+
+    async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
+        if !is_text(name) {
+            return Ok(None);
+        }
+        let account = sqlx::query(
+            "SELECT a.uid, a.name, a.password_hash, a.disabled FROM account_names n JOIN accounts a \
+             ON a.uid = n.uid AND a.name_key = n.name_key WHERE n.name_key = $1",
+        );
+        self.row(account.bind(name.to_lowercase())).await?.map(|row| account_of(&row)).transpose()
+    }
+
+    async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
+        let account = sqlx::query(
+            "SELECT uid, name, password_hash, disabled FROM accounts WHERE partition_key = $1 AND uid = $2",
+        );
+        let account = account.bind(key_of(uid)).bind(i64::from(uid.0));
+        self.row(account).await?.map(|row| account_of(&row)).transpose()
+    }
+
+    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+        let (mut found, missing) = self.names.look(uids);
+        for part in missing.chunks(ASKED_AT_ONCE) {
+            let keys: Vec<String> = part.iter().map(|&uid| key_of(uid)).collect();
+            let uids: Vec<i64> = part.iter().map(|uid| i64::from(uid.0)).collect();
+            let ask = sqlx::query(
+                "SELECT uid, name FROM unnest($1::text[], $2::bigint[]) AS asked (partition_key, uid) \
+                 JOIN accounts USING (partition_key, uid)",
+            );
+            for row in self.rows(ask.bind(keys).bind(uids)).await? {
+                found.add(&self.names, uid_of(&row)?, row.try_get("name")?);
+            }
+        }
+        Ok(found.in_order(uids))
+    }
+
+    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        if !is_text(prefix) {
+            return Ok(Vec::new());
+        }
+        let first = prefix.to_lowercase();
+        let beyond = format!("{first}{}", char::MAX);
+        let search = sqlx::query(
+            "SELECT uid, name FROM accounts WHERE name_key >= $1 AND name_key < $2 AND NOT disabled \
+             ORDER BY name_key LIMIT $3",
+        );
+        let rows = self.rows(search.bind(first).bind(beyond).bind(count(limit))).await?;
+        rows.iter().map(|row| Ok((uid_of(row)?, row.try_get("name")?))).collect()
+    }
+
+    async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
+        let page = sqlx::query(
+            "SELECT uid, name, password_hash, disabled FROM accounts WHERE uid > $1 ORDER BY uid LIMIT $2",
+        );
+        let rows = self.rows(page.bind(i64::from(after.0)).bind(count(limit))).await?;
+        rows.iter().map(account_of).collect()
+    }
+
+    async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        let update =
+            sqlx::query("UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2");
+        let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(password_hash.to_owned());
+        Ok(self.change(update).await? > 0)
+    }
+
+    async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
+        let update = sqlx::query("UPDATE accounts SET disabled = $3 WHERE partition_key = $1 AND uid = $2");
+        let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(disabled);
+        Ok(self.change(update).await? > 0)
+    }
+
+    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
+        let insert = sqlx::query(
+            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES ($1, $2, $3, $4)",
+        );
+        let insert = insert.bind(session.token_hash.to_vec()).bind(i64::from(session.uid.0));
+        self.change(insert.bind(session.created_at.0).bind(session.expires_at.0)).await.map(drop)
+    }
+
+    async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
+        let session = sqlx::query(
+            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s JOIN accounts a ON a.uid = s.uid \
+             WHERE s.token_hash = $1 AND s.expires_at > $2 AND NOT a.disabled",
+        );
+        let Some(row) = self.row(session.bind(token_hash.to_vec()).bind(now.0)).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Session {
+            token_hash: *token_hash,
+            uid: uid_of(&row)?,
+            created_at: Timestamp(row.try_get("created_at")?),
+            expires_at: Timestamp(row.try_get("expires_at")?),
+        }))
+    }
+
+    async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
+        let delete = sqlx::query("DELETE FROM sessions WHERE token_hash = $1");
+        Ok(self.change(delete.bind(token_hash.to_vec())).await? > 0)
+    }
+
+    async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError> {
+        let delete = sqlx::query("DELETE FROM sessions WHERE uid = $1");
+        self.change(delete.bind(i64::from(uid.0))).await.map(drop)
+    }
+
+    async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        // Servers that sweep at the same time take different ones.
+        let delete = sqlx::query(
+            "DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at <= $1 \
+             LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        );
+        self.change(delete.bind(now.0).bind(count(limit))).await
+    }
+}
+
+pub(super) fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn key_of(uid: Uid) -> String {
+    uid.partition_key().as_str().to_owned()
+}
+
+/// PostgreSQL has no text with a zero in it, so none is stored.
+fn is_text(text: &str) -> bool {
+    !text.contains('\0')
+}
+
+fn uid_of(row: &PgRow) -> Result<Uid, StoreError> {
+    let uid: i64 = row.try_get("uid")?;
+    u32::try_from(uid).map(Uid).map_err(|_| StoreError::corrupt(format!("{uid} is no uid")))
+}
+
+fn account_of(row: &PgRow) -> Result<Account, StoreError> {
+    Ok(Account {
+        uid: uid_of(row)?,
+        name: row.try_get("name")?,
+        password_hash: row.try_get("password_hash")?,
+        disabled: row.try_get("disabled")?,
+    })
+}
