@@ -8,10 +8,14 @@ use std::sync::Arc;
 use super::passwords::{Busy, PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
 use super::tickets::{Tickets, TooManyTickets};
-use super::tokens::{Token, hash_of};
+use super::tokens::{Token, TokenHash, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
+use crate::notify::{Hint, Hints};
 use crate::seq::{Ids, NumberError};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+
+/// Sessions that one statement compares with the database.
+const CONFIRMED_AT_ONCE: usize = 1_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -89,11 +93,23 @@ struct Inner {
     sessions: SessionCache,
     tickets: Tickets,
     session_days: u32,
+    /// Other servers with the same accounts, who must learn of sessions that end here.
+    others: Option<Arc<dyn Hints>>,
 }
 
 impl Accounts {
     /// Accounts over `directory`.
     pub fn new(directory: Arc<dyn Directory>, options: AccountOptions, clock: Clock) -> Accounts {
+        Accounts::beside(directory, options, clock, None)
+    }
+
+    /// The same, where other servers have the same accounts: they are told of sessions that end here.
+    pub fn beside(
+        directory: Arc<dyn Directory>,
+        options: AccountOptions,
+        clock: Clock,
+        others: Option<Arc<dyn Hints>>,
+    ) -> Accounts {
         Accounts(Arc::new(Inner {
             directory,
             clock,
@@ -101,6 +117,7 @@ impl Accounts {
             sessions: SessionCache::new(options.cached_sessions),
             tickets: Tickets::new(options.tickets),
             session_days: options.session_days,
+            others,
         }))
     }
 
@@ -180,14 +197,42 @@ impl Accounts {
     /// Ends one session; its sockets close.
     pub async fn log_out(&self, session: &LiveSession) -> Result<(), StoreError> {
         self.0.directory.end_session(&session.token_hash).await?;
-        self.0.sessions.end(&session.token_hash);
+        self.end_here(&session.token_hash);
+        self.tell(Hint::SessionEnded(session.token_hash));
         Ok(())
     }
 
     /// Ends all sessions of `uid`; their sockets close.
     pub async fn log_out_everywhere(&self, uid: Uid) -> Result<(), StoreError> {
         self.0.directory.end_sessions(uid).await?;
+        self.end_all_here(uid);
+        self.tell(Hint::SessionsEnded(uid));
+        Ok(())
+    }
+
+    /// A session has ended in the directory; its sockets here close.
+    pub(super) fn end_here(&self, session: &TokenHash) {
+        self.0.sessions.end(session);
+    }
+
+    /// All sessions of `uid` have ended in the directory; their sockets here close.
+    pub(super) fn end_all_here(&self, uid: Uid) {
         self.0.sessions.end_all(uid);
+    }
+
+    fn tell(&self, hint: Hint) {
+        if let Some(others) = &self.0.others {
+            others.tell(hint);
+        }
+    }
+
+    /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
+    pub(super) async fn confirm_sessions(&self) -> Result<(), StoreError> {
+        for some in self.0.sessions.hashes().chunks(CONFIRMED_AT_ONCE) {
+            let good = self.0.directory.are_good(some, self.0.clock.now()).await?;
+            let over = some.iter().zip(good).filter(|(_, good)| !good);
+            over.for_each(|(hash, _)| self.end_here(hash));
+        }
         Ok(())
     }
 

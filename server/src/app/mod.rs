@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod conversations;
+pub mod follow;
 pub mod groups;
 pub mod invites;
 pub mod messages;
@@ -17,6 +18,7 @@ mod tokens;
 
 pub use accounts::{AccountError, AccountOptions, Accounts, SignedIn};
 pub use conversations::Conversations;
+pub use follow::Follow;
 pub use groups::Groups;
 pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;

@@ -111,6 +111,11 @@ impl SessionCache {
         }
     }
 
+    /// The hashes of all that are known.
+    pub(super) fn hashes(&self) -> Vec<TokenHash> {
+        self.known().sessions.keys().copied().collect()
+    }
+
     /// Ends all sessions of `uid`.
     pub(super) fn end_all(&self, uid: Uid) {
         let mut known = self.known();

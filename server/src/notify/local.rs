@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::Notifier;
-use crate::domain::Uid;
+use crate::domain::{MessageId, Uid};
 
 const SHARDS: usize = 64;
 
@@ -24,6 +24,20 @@ impl Local {
         Local { shards: Arc::new((0..SHARDS).map(|_| Shard::default()).collect()) }
     }
 
+    /// Wakes the connections of `uid`.
+    pub fn wake(&self, uid: Uid) {
+        if let Some(watchers) = self.shard(uid).get(&uid) {
+            // `notify_one` keeps a permit, so a connection that is busy right now does not miss it.
+            watchers.iter().for_each(|watcher| watcher.notify_one());
+        }
+    }
+
+    /// Everybody who is watched now.
+    pub fn watched(&self) -> Vec<Uid> {
+        let shards = (0..SHARDS as u32).map(Uid);
+        shards.flat_map(|any| self.shard(any).keys().copied().collect::<Vec<_>>()).collect()
+    }
+
     fn shard(&self, uid: Uid) -> MutexGuard<'_, HashMap<Uid, Vec<Arc<Notify>>>> {
         // The table is consistent after every single operation, so a panic elsewhere leaves nothing half done.
         self.shards[uid.0 as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
@@ -31,13 +45,8 @@ impl Local {
 }
 
 impl Notifier for Local {
-    fn notify(&self, uids: &[Uid]) {
-        for &uid in uids {
-            if let Some(watchers) = self.shard(uid).get(&uid) {
-                // `notify_one` keeps a permit, so a connection that is busy right now does not miss it.
-                watchers.iter().for_each(|watcher| watcher.notify_one());
-            }
-        }
+    fn notify(&self, rows: &[(Uid, MessageId)]) {
+        rows.iter().for_each(|(uid, _)| self.wake(*uid));
     }
 
     fn subscribe(&self, uid: Uid) -> Wake {
@@ -81,7 +90,7 @@ mod tests {
     async fn a_notice_that_comes_before_the_wait_is_not_lost() {
         let local = Local::new();
         let wake = local.subscribe(Uid(1));
-        local.notify(&[Uid(1), Uid(2)]);
+        local.notify(&[(Uid(1), MessageId::MAX), (Uid(2), MessageId::MAX)]);
         wake.notified().await;
     }
 
@@ -90,7 +99,8 @@ mod tests {
         let local = Local::new();
         let (phone, laptop) = (local.subscribe(Uid(1)), local.subscribe(Uid(1)));
         drop(phone);
-        local.notify(&[Uid(1)]);
+        assert_eq!(local.watched(), [Uid(1)]);
+        local.wake(Uid(1));
         laptop.notified().await;
         drop(laptop);
         assert!(local.shards.iter().all(|shard| shard.lock().expect("unpoisoned").is_empty()));

@@ -1,18 +1,23 @@
-//! "uid U has something new": wakes connections, carries no payload, promises nothing.
+//! "uid U has something new": wakes connections, carries no rows, promises nothing.
 //!
-//! A lost or doubled notice is harmless, since rows are pulled by cursor and the next heartbeat finds what a
-//! notice missed. Called by the queues after the commit (step 3) and subscribed to by connections.
+//! A lost or doubled notice is harmless, since rows are pulled by cursor and the next heartbeat finds what a notice missed. Called by
+//! the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of this process; [`Shared`]
+//! also tells the other servers of the same database, by [`Hints`].
 
-use crate::domain::Uid;
+use crate::domain::{MessageId, Uid};
 
+pub mod hints;
 pub mod local;
+pub mod shared;
 
+pub use hints::{Heard, Hint, Hints};
 pub use local::{Local, Wake};
+pub use shared::Shared;
 
-/// Wakes whoever watches a user's line.
+/// Wakes whoever watches a user's inbox.
 pub trait Notifier: Send + Sync + 'static {
-    /// Something newer is visible for each of `uids`. Never waits.
-    fn notify(&self, uids: &[Uid]);
+    /// Rows up to these ids are visible. Never waits.
+    fn notify(&self, rows: &[(Uid, MessageId)]);
 
     /// Watches `uid` until the [`Wake`] is dropped.
     fn subscribe(&self, uid: Uid) -> Wake;

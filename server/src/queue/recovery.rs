@@ -60,8 +60,8 @@ impl Writer<'_> {
         if !self.shard.unsettled.is_empty() {
             self.shard.unsettled.sort_unstable();
             self.shard.unsettled.dedup();
-            self.parts.watermarks.reload(&self.shard.unsettled).await?;
-            self.parts.notifier.notify(&self.shard.unsettled);
+            let latest = self.parts.watermarks.reload(&self.shard.unsettled).await?;
+            self.parts.notifier.notify(&latest);
             self.shard.unsettled.clear();
         }
         if hand_on {

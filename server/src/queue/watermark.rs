@@ -3,6 +3,9 @@
 //! Owns the table of watermarks. A watermark is loaded from the store when first needed, by one load for all who wait, and
 //! after that moves only up: by the queues when a commit is durable, or by a reader that saw a newer row.
 //! An up-to-date heartbeat is one atomic read (I8).
+//!
+//! Where other servers write to the same database, too, what memory holds may be behind. Then a watermark is read again whenever somebody
+//! begins to use it, and whoever hears of newer rows raises those in use ([`Watermarks::hear`]).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -63,6 +66,8 @@ impl Lifecycle<Uid, Arc<Slot>> for KeepUsed {
 pub struct Watermarks {
     store: Arc<dyn MessageStore>,
     slots: Arc<Cache<Uid, Arc<Slot>, UnitWeighter, DefaultHashBuilder, KeepUsed>>,
+    /// Other servers write, too.
+    shared: bool,
 }
 
 impl Watermarks {
@@ -70,12 +75,22 @@ impl Watermarks {
     pub fn new(store: Arc<dyn MessageStore>, most: usize) -> Watermarks {
         let weight = u64::try_from(most).unwrap_or(u64::MAX);
         let slots = Cache::with(most, weight, UnitWeighter, DefaultHashBuilder::default(), KeepUsed);
-        Watermarks { store, slots: Arc::new(slots) }
+        Watermarks { store, slots: Arc::new(slots), shared: false }
     }
 
-    /// The watermark of `uid`, loaded. Many who ask at once share one load.
+    /// The same, of a database to which other servers write, too.
+    pub fn of_shared(store: Arc<dyn MessageStore>, most: usize) -> Watermarks {
+        Watermarks { shared: true, ..Watermarks::new(store, most) }
+    }
+
+    /// The watermark of `uid`, loaded. Many who ask at once share one load, unless other servers write, too: then each reads what is there
+    /// after the call began.
     pub async fn watermark(&self, uid: Uid) -> Result<Watermark, StoreError> {
         let watermark = Watermark { uid, slot: self.slot(uid) };
+        if self.shared {
+            watermark.raise(self.store.watermark(uid).await?);
+            return Ok(watermark);
+        }
         watermark
             .slot
             .loaded
@@ -96,11 +111,24 @@ impl Watermarks {
         let _ = slot.loaded.set(());
     }
 
-    /// Reads the latest ids of `uids` again, after a commit of unknown outcome.
-    pub async fn reload(&self, uids: &[Uid]) -> Result<(), StoreError> {
-        let latest = self.store.latest_ids(uids).await?;
-        uids.iter().zip(latest).for_each(|(uid, latest)| self.publish(*uid, latest));
-        Ok(())
+    /// Reads the latest ids of `uids` again, after a commit of unknown outcome, and tells them.
+    pub async fn reload(&self, uids: &[Uid]) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+        let latest: Vec<_> = uids.iter().copied().zip(self.store.latest_ids(uids).await?).collect();
+        latest.iter().for_each(|(uid, latest)| self.publish(*uid, *latest));
+        Ok(latest)
+    }
+
+    /// Another server says that `uid` has rows up to `id`. Whether that is news to somebody who uses the watermark; where nobody does,
+    /// nothing is kept.
+    pub fn hear(&self, uid: Uid, id: MessageId) -> bool {
+        let slot = self.slots.peek(&uid);
+        slot.is_some_and(|slot| slot.latest.fetch_max(id.get(), Ordering::AcqRel) < id.get())
+    }
+
+    /// Reads the latest ids of `uids` and says who of them has rows that nobody has told of.
+    pub async fn look(&self, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        let latest = uids.iter().copied().zip(self.store.latest_ids(uids).await?);
+        Ok(latest.filter(|(uid, latest)| self.hear(*uid, *latest)).map(|(uid, _)| uid).collect())
     }
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {

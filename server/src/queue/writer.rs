@@ -188,7 +188,7 @@ impl Writer<'_> {
         for outcome in outcomes {
             for (row, _) in outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored) {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
-                woken.push(row.receiver);
+                woken.push((row.receiver, row.message_id));
             }
             if let Outcome::Rejected(why) = outcome {
                 error!(why, "the database refuses a write for good");

@@ -87,6 +87,15 @@ pub trait Directory: Send + Sync + 'static {
     /// The session of this token hash that has not expired at `now`, unless its account is disabled.
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError>;
 
+    /// Whether each of these sessions, by the hash of its token, is good at `now`, as [`session`](Self::session) would say.
+    async fn are_good(&self, token_hashes: &[[u8; 32]], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        let mut good = Vec::with_capacity(token_hashes.len());
+        for token_hash in token_hashes {
+            good.push(self.session(token_hash, now).await?.is_some());
+        }
+        Ok(good)
+    }
+
     /// Ends one session. `false` when there was none.
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError>;
 
