@@ -63,7 +63,7 @@ impl InboxSync {
     /// Rows after `cursor`; from memory where they all lie there.
     pub async fn pull(&self, watermark: &Watermark, cursor: MessageId) -> Result<Pulled, StoreError> {
         // Read before the rows: one that commits in between must not be skipped (I2).
-        let latest = watermark.latest();
+        let (latest, hinted) = (watermark.latest(), watermark.hinted());
         let page = match self.store.tail(watermark.uid(), cursor, self.limit) {
             Some(page) => page,
             None => {
@@ -72,6 +72,9 @@ impl InboxSync {
             }
         };
         let Page { rows: entries, more } = page;
+        if !more {
+            watermark.looked_up(hinted);
+        }
         let synced = match entries.last() {
             Some(last) => {
                 // Visible means committed: a device that has this row must not be told that it is ahead.

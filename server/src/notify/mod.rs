@@ -8,6 +8,7 @@ use crate::domain::{MessageId, Uid};
 
 pub mod hints;
 pub mod local;
+pub mod postgres;
 pub mod shared;
 
 pub use hints::{Heard, Hint, Hints};

@@ -5,7 +5,8 @@
 //! An up-to-date heartbeat is one atomic read (I8).
 //!
 //! Where other servers write to the same database, too, what memory holds may be behind. Then a watermark is read again whenever somebody
-//! begins to use it, and whoever hears of newer rows raises those in use ([`Watermarks::hear`]).
+//! begins to use it. A hint of another server ([`Watermarks::hear`]) does not raise it, since a wrong one would let a device skip rows: it
+//! is kept beside the watermark until a read has shown what is true.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,9 +19,11 @@ use tokio::sync::OnceCell;
 use crate::domain::{MessageId, Uid};
 use crate::store::{MessageStore, StoreError};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Slot {
     latest: AtomicU64,
+    /// What another server says that the latest id is; 0: nothing that has not been looked up.
+    hinted: AtomicU64,
     loaded: OnceCell<()>,
 }
 
@@ -40,6 +43,24 @@ impl Watermark {
     /// The latest committed id; [`MessageId::ZERO`] in an empty inbox.
     pub fn latest(&self) -> MessageId {
         MessageId::new(self.slot.latest.load(Ordering::Acquire)).unwrap_or(MessageId::MAX)
+    }
+
+    /// Whether there are rows after `cursor`, or another server says so.
+    pub fn may_be_after(&self, cursor: MessageId) -> bool {
+        cursor < self.latest() || cursor.get() < self.hinted()
+    }
+
+    /// What another server says that the latest id is. To be read before the rows, for [`looked_up`](Self::looked_up).
+    pub(crate) fn hinted(&self) -> u64 {
+        self.slot.hinted.load(Ordering::Acquire)
+    }
+
+    /// All rows up to the newest one were read after [`hinted`](Self::hinted) had told this: the hint has served its purpose, also
+    /// if it was wrong.
+    pub(crate) fn looked_up(&self, hinted: u64) {
+        if hinted != 0 {
+            _ = self.slot.hinted.compare_exchange(hinted, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 
     /// A committed row with this id was seen.
@@ -121,19 +142,24 @@ impl Watermarks {
     /// Another server says that `uid` has rows up to `id`. Whether that is news to somebody who uses the watermark; where nobody does,
     /// nothing is kept.
     pub fn hear(&self, uid: Uid, id: MessageId) -> bool {
-        let slot = self.slots.peek(&uid);
-        slot.is_some_and(|slot| slot.latest.fetch_max(id.get(), Ordering::AcqRel) < id.get())
+        self.slots.peek(&uid).is_some_and(|slot| {
+            slot.latest.load(Ordering::Acquire) < id.get()
+                && slot.hinted.fetch_max(id.get(), Ordering::AcqRel) < id.get()
+        })
     }
 
     /// Reads the latest ids of `uids` and says who of them has rows that nobody has told of.
     pub async fn look(&self, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
         let latest = uids.iter().copied().zip(self.store.latest_ids(uids).await?);
-        Ok(latest.filter(|(uid, latest)| self.hear(*uid, *latest)).map(|(uid, _)| uid).collect())
+        let raised = |(uid, latest): &(Uid, MessageId)| {
+            let slot = self.slots.peek(uid);
+            slot.is_some_and(|slot| slot.latest.fetch_max(latest.get(), Ordering::AcqRel) < latest.get())
+        };
+        Ok(latest.filter(raised).map(|(uid, _)| uid).collect())
     }
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {
-        let new =
-            || Ok::<_, Infallible>(Arc::new(Slot { latest: AtomicU64::new(0), loaded: OnceCell::new() }));
+        let new = || Ok::<_, Infallible>(Arc::new(Slot::default()));
         let Ok(slot) = self.slots.get_or_insert_with(&uid, new);
         slot
     }

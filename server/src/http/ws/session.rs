@@ -263,7 +263,7 @@ impl Session {
             self.state.sync.note_ahead(&self.watermark, seq);
         }
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
-        if cursor < latest {
+        if self.watermark.may_be_after(cursor) {
             return self.catch_up(socket, cursor).await;
         }
         self.state.metrics.heartbeats_alive.inc();
@@ -296,7 +296,7 @@ impl Session {
     /// Sends, unasked, what is newer than the cursor.
     async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
         match self.cursor {
-            Some(cursor) if cursor < self.watermark.latest() => self.push(socket, cursor).await,
+            Some(cursor) if self.watermark.may_be_after(cursor) => self.push(socket, cursor).await,
             _ => Continue(()),
         }
     }

@@ -1,0 +1,325 @@
+//! Hints by PostgreSQL's LISTEN and NOTIFY.
+//!
+//! Owns two connections of its own: one listens, one notifies. It notifies after the commit and apart from it, since a NOTIFY in the
+//! transaction that writes would take one lock for the whole database and let all commits wait for each other. Each second it notifies
+//! itself, too. If that does not come back, the connection is dead although nobody says so, and it listens anew.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use super::hints::outbox::Outbox;
+use super::hints::text::{Server, decode, encode, sign_of_life};
+use super::{Heard, Hint, Hints};
+use crate::log_limit::LogLimit;
+
+/// Between two signs of life.
+const BEAT: Duration = Duration::from_secs(1);
+/// Without a sign of life for so long, the connection is taken for dead.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long opening a connection or a statement may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+/// What was heard and nobody has taken; beyond it, it is a gap.
+const UNHEARD: usize = 1_024;
+
+/// The hints cannot be opened; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HintsError {
+    /// The database cannot be asked.
+    #[error("the database cannot be listened to: {0}")]
+    Database(#[from] sqlx::Error),
+    /// Notifications do not come back.
+    #[error(
+        "notifications of the database do not come back, so servers could not wake each other's devices; a pooler in transaction \
+         mode swallows them: let [storage] listen_url lead to PostgreSQL itself"
+    )]
+    Deaf,
+}
+
+/// See the module.
+pub struct PgHints {
+    waiting: Arc<Waiting>,
+    heard: tokio::sync::Mutex<mpsc::Receiver<Heard>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    outbox: Mutex<Outbox>,
+    some: Notify,
+}
+
+impl Waiting {
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What both tasks know.
+struct Line {
+    pool: PgPool,
+    channel: String,
+    server: Server,
+}
+
+impl PgHints {
+    /// Listens and notifies in the schema to which `options` lead, until `closing`. `options` must lead to PostgreSQL itself.
+    ///
+    /// # Errors
+    /// When the database does not answer, or notifications do not come back.
+    pub async fn open(
+        options: PgConnectOptions,
+        closing: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Result<PgHints, HintsError> {
+        let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(PATIENCE);
+        let pool = pool.idle_timeout(None).max_lifetime(None).connect_with(options).await?;
+        // One for each schema, and within the length of a name.
+        let channel = sqlx::query_scalar("SELECT 'tidemark_' || md5(current_schema())");
+        let channel: String = channel.persistent(false).fetch_one(&pool).await?;
+        let line = Arc::new(Line { pool, channel, server: Server(rand::random()) });
+        let mut listener = line.listen().await?;
+        line.notify(&[sign_of_life(line.server)]).await?;
+        match timeout(PATIENCE, line.hear_own(&mut listener)).await {
+            Ok(heard) => heard?,
+            Err(_) => return Err(HintsError::Deaf),
+        }
+        let waiting = Arc::new(Waiting::default());
+        let (hear, heard) = mpsc::channel(UNHEARD);
+        let (speaking, listening) = (Arc::clone(&line), Arc::clone(&line));
+        let (told, closed, closing) = (Arc::clone(&waiting), closing.clone(), closing.clone());
+        tasks.spawn(async move { closed.run_until_cancelled(speaking.speak(&told)).await });
+        tasks.spawn(async move {
+            closing.run_until_cancelled(listening.stay_tuned(listener, hear)).await;
+            line.pool.close().await;
+        });
+        Ok(PgHints { waiting, heard: tokio::sync::Mutex::new(heard) })
+    }
+}
+
+#[async_trait]
+impl Hints for PgHints {
+    fn tell(&self, hint: Hint) {
+        self.waiting.outbox().put(hint);
+        self.waiting.some.notify_one();
+    }
+
+    async fn hear(&self) -> Heard {
+        match self.heard.lock().await.recv().await {
+            Some(heard) => heard,
+            // Closing: nothing comes any more.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Line {
+    async fn listen(&self) -> Result<PgListener, sqlx::Error> {
+        let mut listener = PgListener::connect_with(&self.pool).await?;
+        // Silence is noticed here, and what was lost in between is told.
+        listener.eager_reconnect(false);
+        listener.listen(&self.channel).await?;
+        Ok(listener)
+    }
+
+    async fn notify(&self, payloads: &[String]) -> Result<(), sqlx::Error> {
+        let notify = sqlx::query("SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload");
+        notify.bind(&self.channel).bind(payloads).persistent(false).execute(&self.pool).await.map(drop)
+    }
+
+    async fn hear_own(&self, listener: &mut PgListener) -> Result<(), sqlx::Error> {
+        loop {
+            let notification = listener.recv().await?;
+            if decode(notification.payload()).is_some_and(|(server, _)| server == self.server) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells the others what waits, as soon as something does, and shows each second that this is heard.
+    async fn speak(&self, waiting: &Waiting) {
+        let (mut beat, log) = (interval(BEAT), LogLimit::default());
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let mut payloads = Vec::new();
+            tokio::select! {
+                () = waiting.some.notified() => {}
+                _ = beat.tick() => payloads.push(sign_of_life(self.server)),
+            }
+            let hints = waiting.outbox().take();
+            payloads.extend(hints.iter().flat_map(|hint| encode(self.server, hint)));
+            if payloads.is_empty() {
+                continue;
+            }
+            let told = timeout(PATIENCE, self.notify(&payloads)).await;
+            let failure = match told {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+            };
+            if let Some(left_out) = log.pass() {
+                warn!(error = failure, left_out, "other servers cannot be told of new rows now; tried again");
+            }
+            hints.into_iter().for_each(|hint| waiting.outbox().put(hint));
+            sleep(PAUSE).await;
+            waiting.some.notify_one();
+        }
+    }
+
+    /// Hears the others, for as long as the connection lives, and then over another one.
+    async fn stay_tuned(&self, mut listener: PgListener, hear: mpsc::Sender<Heard>) {
+        let log = LogLimit::default();
+        loop {
+            let failure = self.hear(&mut listener, &hear).await;
+            if let Some(left_out) = log.pass() {
+                warn!(error = failure, left_out, "other servers are not heard; listening anew");
+            }
+            drop(listener);
+            listener = loop {
+                match timeout(PATIENCE, self.listen()).await {
+                    Ok(Ok(listener)) => break listener,
+                    Ok(Err(_)) | Err(_) => sleep(PAUSE).await,
+                }
+            };
+            info!("other servers are heard again");
+            if hear.send(Heard::Gap).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Why it ended.
+    async fn hear(&self, listener: &mut PgListener, hear: &mpsc::Sender<Heard>) -> String {
+        let mut alive = tokio::time::Instant::now();
+        loop {
+            let notification = match tokio::time::timeout_at(alive + SILENCE, listener.try_recv()).await {
+                Ok(Ok(Some(notification))) => notification,
+                Ok(Ok(None)) => return "the connection was closed".to_owned(),
+                Ok(Err(error)) => return error.to_string(),
+                Err(_) => return format!("no sign of life within {} s", SILENCE.as_secs()),
+            };
+            match decode(notification.payload()) {
+                Some((server, _)) if server == self.server => alive = tokio::time::Instant::now(),
+                Some((_, Some(hint))) => {
+                    // Nobody takes what is heard fast enough: they look at everything when they come.
+                    match hear.try_send(Heard::Hint(hint)) {
+                        Ok(()) => {}
+                        Err(_) => _ = hear.send(Heard::Gap).await,
+                    }
+                }
+                Some((_, None)) | None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+    use tidemark_test_support::servers::postgres;
+    use tokio::io::copy_bidirectional;
+    use tokio::net::{TcpListener, UnixStream};
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::domain::{MessageId, Uid};
+
+    /// The way to a schema that nobody else uses.
+    async fn fresh() -> PgConnectOptions {
+        let schema = postgres::fresh_schema();
+        let mut operator = PgConnection::connect(postgres::url()).await.expect("the server runs");
+        let create = AssertSqlSafe(format!("CREATE SCHEMA {schema}"));
+        sqlx::query(create).execute(&mut operator).await.expect("the name is new");
+        let options: PgConnectOptions = postgres::url().parse().expect("a URL");
+        options.options([("search_path", schema.clone())]).application_name(&schema)
+    }
+
+    async fn open(options: &PgConnectOptions, closing: &CancellationToken) -> PgHints {
+        PgHints::open(options.clone(), closing, &TaskTracker::new()).await.expect("opened")
+    }
+
+    fn rows(uid: u32, id: u64) -> Hint {
+        Hint::Rows(vec![(Uid(uid), MessageId::new(id).expect("small"))])
+    }
+
+    #[tokio::test]
+    async fn a_hint_reaches_every_other_server_and_not_its_own() {
+        let (options, closing) = (fresh().await, CancellationToken::new());
+        let one = open(&options, &closing).await;
+        let (two, three) = (open(&options, &closing).await, open(&options, &closing).await);
+        let elsewhere = open(&fresh().await, &closing).await;
+        elsewhere.tell(rows(1, 1));
+        one.tell(rows(7, 41));
+        assert_eq!(two.hear().await, Heard::Hint(rows(7, 41)));
+        assert_eq!(three.hear().await, Heard::Hint(rows(7, 41)));
+        two.tell(Hint::SessionEnded([9; 32]));
+        // Its own hint would have come before.
+        assert_eq!(one.hear().await, Heard::Hint(Hint::SessionEnded([9; 32])));
+        closing.cancel();
+    }
+
+    #[tokio::test]
+    async fn after_a_connection_that_was_cut_a_gap_is_told() {
+        let (options, closing) = (fresh().await, CancellationToken::new());
+        let (one, two) = (open(&options, &closing).await, open(&options, &closing).await);
+        let mut operator = PgConnection::connect(postgres::url()).await.expect("connected");
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+        let cut = sqlx::query(cut).bind(options.get_application_name().expect("set"));
+        cut.execute(&mut operator).await.expect("cut");
+        assert_eq!((one.hear().await, two.hear().await), (Heard::Gap, Heard::Gap));
+        one.tell(rows(1, 2));
+        assert_eq!(two.hear().await, Heard::Hint(rows(1, 2)));
+        closing.cancel();
+    }
+
+    /// A way to the database whose connections fall silent, without being closed, when `age` changes; later ones pass.
+    async fn silenced_by_age(socket: PathBuf, age: watch::Receiver<u32>) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                let (socket, mut age) = (socket.clone(), age.clone());
+                age.mark_unchanged();
+                tokio::spawn(async move {
+                    let mut far = UnixStream::connect(&socket).await.expect("the server's socket");
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut near, &mut far) => {}
+                        Ok(()) = age.changed() => std::future::pending().await,
+                    }
+                });
+            }
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn a_half_open_connection_is_noticed_by_its_silence() {
+        let (options, closing) = (fresh().await, CancellationToken::new());
+        let socket = format!(".s.PGSQL.{}", options.get_port());
+        let socket = options.get_socket().expect("a socket").join(socket);
+        let (age, aged) = watch::channel(0);
+        let port = silenced_by_age(socket, aged).await;
+        let tcp: PgConnectOptions =
+            format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable").parse().expect("a URL");
+        let schema = options.get_application_name().expect("set").to_owned();
+        let through = open(&tcp.options([("search_path", schema)]), &closing).await;
+        let direct = open(&options, &closing).await;
+
+        age.send_replace(1);
+        direct.tell(rows(1, 2));
+        assert_eq!(through.hear().await, Heard::Gap, "what was told into the silence is not heard");
+        direct.tell(rows(1, 3));
+        assert_eq!(through.hear().await, Heard::Hint(rows(1, 3)));
+        closing.cancel();
+    }
+}
