@@ -30,7 +30,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["http"]),
     ("tower_http", &["http"]),
     ("utoipa", &["http"]),
-    ("sqlx", &["store"]),
+    // Hints between servers are notifications of PostgreSQL, and nothing that is stored.
+    ("sqlx", &["store", "notify"]),
     ("rusqlite", &["store"]),
     ("seqsvr_core", &["seq", "transfer"]),
     ("seqsvr_client", &["seq"]),
