@@ -293,6 +293,10 @@ impl Alloc {
     fn carry_out(&mut self, cx: &mut Cx<'_>, before: Option<Moment>, action: Action) {
         let Some(life) = &mut self.life else { return };
         match action {
+            // Only who takes over from another waits for that one's release.
+            Action::Read { mark, wait } if life.node.waiting().is_empty() => {
+                life.quorum.read_table(cx, &mark, wait);
+            }
             Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
             Action::Claim { owner, .. } if self.ails == Some(Ailment::Refused) => {
                 cx.tick_in(MILLI..5 * MILLI, Tick::Refused(owner));

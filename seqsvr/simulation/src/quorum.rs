@@ -97,8 +97,22 @@ impl Quorum {
     }
 
     pub(crate) fn read(&mut self, cx: &mut Cx<'_>, mark: &Mark, wait: Duration) {
+        let round = self.reading(mark, wait);
+        self.start_reading(cx, round);
+    }
+
+    /// The same for who waits for no release.
+    pub(crate) fn read_table(&mut self, cx: &mut Cx<'_>, mark: &Mark, wait: Duration) {
+        let round = self.reading(mark, wait).of_the_table_only();
+        self.start_reading(cx, round);
+    }
+
+    fn reading(&self, mark: &Mark, wait: Duration) -> ReadRound {
         let wait = waiting(wait, self.access.patience);
-        let round = ReadRound::new(mark, wait, self.sizes(), self.access.flaws);
+        ReadRound::new(mark, wait, self.sizes(), self.access.flaws)
+    }
+
+    fn start_reading(&mut self, cx: &mut Cx<'_>, round: ReadRound) {
         let asked = cx.now;
         self.start(cx, round, move |outcome| Outcome::Read { asked, outcome });
     }

@@ -62,10 +62,20 @@ struct Life {
     state: State,
     /// Answers that wait for the disk: until so much is durable.
     leaving: Vec<(usize, Place, u64, Answer)>,
-    /// Readers that wait for news, and to whom they spoke.
-    held: BTreeMap<u64, (Place, u64, Option<Address>)>,
+    /// Readers that wait for news.
+    held: BTreeMap<u64, Reader>,
     next: u64,
     syncing: bool,
+}
+
+/// A reader that waits.
+struct Reader {
+    from: Place,
+    id: u64,
+    /// To whom it spoke.
+    to: Option<Address>,
+    /// Whether a release is news for it, or another table alone.
+    releases: bool,
 }
 
 impl Replica {
@@ -165,20 +175,22 @@ impl Replica {
         let Some(life) = &mut self.life else { return };
         let revision = life.state.revision();
         let decision = life.state.call(cx.now, to, question);
+        let is_table = matches!(decision.change, Some(Change::Write(_) | Change::Whole(_)));
         if let Some(change) = decision.change {
             self.disk.write(Record::Change(change));
         }
         match (decision.answer, question) {
             (Some(answer), _) => life.leaving.push((self.disk.written(), from, id, answer)),
-            (None, Question::Read { wait, .. }) => {
+            (None, &Question::Read { wait, releases, .. }) => {
                 life.next += 1;
-                life.held.insert(life.next, (from, id, to));
-                cx.tick(cx.now + *wait, Tick::Held(life.next));
+                life.held.insert(life.next, Reader { from, id, to, releases });
+                cx.tick(cx.now + wait, Tick::Held(life.next));
             }
             (None, _) => {}
         }
         if life.state.revision() != revision {
-            let held: Vec<u64> = life.held.keys().copied().collect();
+            let wakes = |(number, reader): (&u64, &Reader)| (is_table || reader.releases).then_some(*number);
+            let held: Vec<u64> = life.held.iter().filter_map(wakes).collect();
             for number in held {
                 self.let_go(cx, number);
             }
@@ -189,7 +201,7 @@ impl Replica {
     /// Answers a reader that was kept waiting.
     fn let_go(&mut self, cx: &mut Cx<'_>, number: u64) {
         let Some(life) = &mut self.life else { return };
-        let Some((from, id, to)) = life.held.remove(&number) else { return };
+        let Some(Reader { from, id, to, .. }) = life.held.remove(&number) else { return };
         let question = Question::Read { revision: 0, wait: Duration::ZERO, releases: true };
         if let Some(answer) = life.state.call(cx.now, to, &question).answer {
             life.leaving.push((self.disk.written(), from, id, answer));

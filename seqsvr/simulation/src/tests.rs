@@ -224,7 +224,11 @@ fn stores_are_replaced_nodes_leave_and_fail_callers_give_up_and_ask_for_several_
     let callers = ["Ended {", "told: Each([", "told: Bounds([", "rates: [("];
     happen(
         Mix::all(),
-        &[&["ails", "gone", "Remove(", "Leave)", "LeaveBy", "leaving: true"], &callers[..]].concat(),
+        &[
+            &["ails", "gone", "Remove(", "Leave)", "LeaveBy", "leaving: true", "releases: false"],
+            &callers[..],
+        ]
+        .concat(),
     );
     happen(
         Mix::replacements(),

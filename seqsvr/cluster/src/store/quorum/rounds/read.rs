@@ -51,7 +51,8 @@ impl ReadRound {
     }
 
     /// The same for who waits for no release.
-    pub(crate) fn of_the_table_only(self) -> Self {
+    #[must_use]
+    pub fn of_the_table_only(self) -> Self {
         Self { releases: false, ..self }
     }
 
