@@ -138,7 +138,7 @@ impl Http {
         self.read(call).await
     }
 
-    /// The caller's newest committed number; answered from memory (S2).
+    /// The caller's latest committed id; answered from memory (S2).
     pub async fn seq(&self) -> Result<Seq, Error> {
         self.read(self.call(Method::GET, "seq")).await
     }

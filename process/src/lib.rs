@@ -14,7 +14,7 @@ const BEHIND: i32 = 10;
 
 /// Why a command ended without having done what was asked.
 #[derive(Debug)]
-pub enum Fault {
+pub enum ExitError {
     /// Nothing is wrong: help or the version was asked for. Exit code 0.
     Help(Box<clap::Error>),
     /// It failed. Exit code 1.
@@ -23,7 +23,7 @@ pub enum Fault {
     Usage(String),
 }
 
-impl Fault {
+impl ExitError {
     /// It failed, and why.
     pub fn failed(why: impl Display) -> Self {
         Self::Failed(why.to_string())
@@ -50,17 +50,17 @@ impl Fault {
     }
 }
 
-impl From<clap::Error> for Fault {
+impl From<clap::Error> for ExitError {
     fn from(error: clap::Error) -> Self {
         if !error.use_stderr() {
             return Self::Help(Box::new(error));
         }
-        Self::Usage(format!("{}; `--help` shows how", said_by(&error)))
+        Self::Usage(format!("{}; `--help` shows how", complaint(&error)))
     }
 }
 
 /// What clap complains of, in one line. Its own first line ends where a list begins, and for a missing command it is the help.
-fn said_by(error: &clap::Error) -> String {
+fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     match error.kind() {
@@ -76,7 +76,7 @@ fn said_by(error: &clap::Error) -> String {
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ExitError {
     fn from(error: io::Error) -> Self {
         Self::failed(error)
     }
@@ -104,8 +104,8 @@ pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// One was told: a terminal that closes sends its SIGHUP more than once, and that is no second wish.
-    told: bool,
+    /// A stop was asked for already: a terminal that closes sends its SIGHUP more than once, and that is no second request.
+    asked: bool,
 }
 
 impl Signals {
@@ -119,7 +119,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
-            told: false,
+            asked: false,
         })
     }
 
@@ -128,8 +128,8 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv(), if !self.told => {}
+            _ = self.hangup.recv(), if !self.asked => {}
         }
-        self.told = true;
+        self.asked = true;
     }
 }

@@ -131,7 +131,7 @@ impl Storage {
         Storage::open_by(config, Rule::Strict).await
     }
 
-    /// The same after files were put back: those that only say how far numbers were given may be older, or missing.
+    /// The same after files were restored: those that only say how far numbers were given may be older, or missing.
     pub async fn open_restored(config: &Config) -> Result<Storage, BootError> {
         check_installed(config)?;
         Storage::open_by(config, Rule::Restored).await

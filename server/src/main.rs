@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
-use tidemark::cli::{Cli, Fault};
+use tidemark::cli::{Cli, ExitError};
 use tidemark::config::Config;
 use tidemark::{lifecycle, telemetry};
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => fault.report("tidemark"),
+        Err(error) => error.report("tidemark"),
     }
 }
 
-fn run() -> Result<(), Fault> {
+fn run() -> Result<(), ExitError> {
     let cli = Cli::read(std::env::args_os())?;
     let config = Config::load(&cli.flags, std::env::vars())?;
     telemetry::start(&config.log);

@@ -156,7 +156,7 @@ async fn a_message_sent_while_the_server_is_away_arrives_once() {
     assert_eq!(texts(&bobs.rows(Kind::Message, 1).await), ["while away"]);
 }
 
-/// Files put back from a copy: ids that were handed out since would come again, were it not for `restored` (I14).
+/// Files restored from a copy: ids that were handed out since would come again, were it not for `restored` (I14).
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restore_devices_start_over_and_agree_with_the_server() {
     let World { server, http, data } = World::start().await;
@@ -213,7 +213,7 @@ async fn logging_out_everywhere_stops_every_device() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_for_good_is_told_to_the_sender_alone() {
+async fn a_refusal_for_good_is_reported_to_the_sender_alone() {
     let world = World::start().await;
     let (ann, anns) = world.person("ann").await;
     let device = Device::start(&anns);

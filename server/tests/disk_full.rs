@@ -70,7 +70,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_by_ready_and_metrics_and_heals_by_itself() {
+async fn a_full_disk_is_reported_by_ready_and_metrics_and_heals_by_itself() {
     let mut server = Server::start().await;
     let http = Http::new(&server.address).expect("an address");
     let ann = http.sign_up("ann", "correct horse battery").await.expect("signed up");
@@ -104,9 +104,9 @@ async fn a_full_disk_is_told_by_ready_and_metrics_and_heals_by_itself() {
         send(&long).await.expect_err("full");
     }
     let log = fs::read_to_string(&server.log).expect("readable");
-    let told =
+    let reported =
         log.lines().filter(|line| line.contains("commit failed") || line.contains("was refused")).count();
-    assert!((1..=12).contains(&told), "{told} lines:\n{log}");
+    assert!((1..=12).contains(&reported), "{reported} lines:\n{log}");
 
     // An open file keeps its room.
     drop(fill);

@@ -9,9 +9,9 @@ pub mod chaos;
 pub mod cluster;
 pub mod server;
 
+mod connection;
 mod failure;
 mod grpc;
-mod line;
 mod users;
 
 pub use failure::{Failure, Result};

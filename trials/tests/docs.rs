@@ -233,8 +233,8 @@ async fn the_page_of_settings_names_the_keys_that_the_programs_read() {
             let mut command = Command::new(programs().join("seqsvr"));
             command.arg(role).arg("--config").arg(&file).kill_on_drop(true);
             let ended = timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts");
-            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-            let (_, keys) = said.split_once("unknown field `no_such_key`, expected").expect(&said);
+            let reported = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let (_, keys) = reported.split_once("unknown field `no_such_key`, expected").expect(&reported);
             read.append(&mut quoted(keys));
         }
         assert_eq!(named, read, "{role} {sections:?}: the page, and what the program reads");

@@ -57,7 +57,7 @@ async function over(everything) {
   location.replace(everything ? "/login" : location.pathname);
 }
 
-function told(next) {
+function notified(next) {
   state = next;
   document.body.dataset.phase = state.phase;
   banner.tell(state);
@@ -67,7 +67,7 @@ function told(next) {
 
 const hear = {
   changed: (ids) => store.load(ids),
-  state: told,
+  state: notified,
   nudge: () => sync?.nudge(),
   now: () => sync?.now(),
   hello: () => sync && tabs.tell("state", sync.state),
@@ -139,8 +139,8 @@ tabs = new Tabs(`tidemark-${uid}`, {
         store.load(ids);
         tabs?.tell("changed", ids);
       },
-      told: (next) => {
-        told(next);
+      notified: (next) => {
+        notified(next);
         tabs?.tell("state", next);
       },
     });

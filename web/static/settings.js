@@ -17,8 +17,8 @@ export function settingsDialog(state, over) {
 
   const facts = () => {
     if (!$("settings").open) return;
-    const { cursor, newest = "not connected", history = "not known yet", beats } = state();
-    for (const [name, value] of Object.entries({ cursor, newest, history })) $(`fact-${name}`).textContent = value;
+    const { cursor, latest = "not connected", history = "not known yet", beats } = state();
+    for (const [name, value] of Object.entries({ cursor, latest, history })) $(`fact-${name}`).textContent = value;
     $("fact-beats").replaceChildren(...beats.map(({ at, seq, answer }) => h("tr", {},
       h("td", {}, new Date(at).toLocaleTimeString()), h("td", {}, `${seq}`), h("td", {}, answer))));
   };

@@ -16,17 +16,17 @@ const BEATS = 6;
  *     const db = await openDb({ uid, name });            // db.js
  *     const sync = new Sync({ db, call,                  // api.js
  *       changed: (conversations) => { … read db.page(id, { limit: 50 }) … },
- *       told: ({ phase }) => { … } });
+ *       notified: ({ phase }) => { … } });
  *     await sync.start();
  *     await db.post({ client_id, conversation: "u:10002", to: { user: 10002 }, body: { text }, sent_at });
  *     sync.nudge();
  *
  * `changed(conversations | null)`: these (null: all) are different in the database now.
- * `told(state)`: {phase, retryAt, cursor, newest, history, beats}, for whoever is curious.
+ * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
  */
 export class Sync {
-  constructor({ db, call, changed, told }) {
-    Object.assign(this, { db, call, changed, told });
+  constructor({ db, call, changed, notified }) {
+    Object.assign(this, { db, call, changed, notified });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By conversation: {client_id, at} of the message that is under way.
@@ -35,7 +35,7 @@ export class Sync {
     this.tries = new Map();
     // Pauses after refusals that have not ended: until then no message goes out, so that none overtakes a refused one.
     this.pauses = 0;
-    // By conversation: the read marker that was told on this connection.
+    // By conversation: the read marker that was sent on this connection.
     this.reported = new Map();
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
@@ -65,7 +65,7 @@ export class Sync {
 
   tell(part) {
     Object.assign(this.state, part);
-    this.told(this.state);
+    this.notified(this.state);
   }
 
   /** Frames are worked one after the other; one that fails costs the connection, never the cursor. */
@@ -92,12 +92,12 @@ export class Sync {
     this.inFlight.clear();
     this.reported.clear();
     this.socket.opened(heartbeat_seconds);
-    this.tell({ newest: seq });
+    this.tell({ latest: seq });
     this.socket.heartbeat();
     await this.flush();
   }
 
-  /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the newest. */
+  /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the latest id. */
   async begin() {
     const { seq, history } = await this.call("GET", "/seq");
     await this.db.begin(seq, history, await this.call("GET", "/conversations"));
@@ -107,7 +107,7 @@ export class Sync {
 
   async alive({ seq, history }) {
     this.beat("nothing new");
-    if (history === this.state.history && seq >= this.state.cursor) return this.tell({ newest: seq });
+    if (history === this.state.history && seq >= this.state.cursor) return this.tell({ latest: seq });
     // It is another history, or one that ends before our cursor.
     await this.begin();
     this.socket.heartbeat();
@@ -116,7 +116,7 @@ export class Sync {
   async entries({ entries, after, synced }) {
     const { cursor, changed, stale } = await this.db.entries(entries, after, synced);
     this.beat(`${entries.length} up to ${synced}`);
-    this.tell({ cursor, newest: Math.max(synced, this.state.newest) });
+    this.tell({ cursor, latest: Math.max(synced, this.state.latest) });
     this.socket.heartbeat();
     this.changed(changed);
     if (!stale) return;

@@ -59,7 +59,7 @@ beforeEach(async () => {
     if (refusal) throw refusal;
     return path === "/seq" ? { seq: 40, history: "another" } : [];
   };
-  sync = new Sync({ db, call, changed: () => {}, told: () => {} });
+  sync = new Sync({ db, call, changed: () => {}, notified: () => {} });
   await sync.start();
 });
 
@@ -164,17 +164,17 @@ test("rows move the cursor, and the next heartbeat says so", async () => {
   assert.deepEqual(world.last.sent.at(-1), { type: "heartbeat", seq: 6 });
 });
 
-test("how far was read is told once a connection", async () => {
+test("how far was read is reported once a connection", async () => {
   db.conversations.push({ id: "u:1", read_to: 5, acked: 3 });
   await welcome();
   sync.nudge();
   await settled();
-  const told = () => world.last.sent.filter(({ type }) => type === "read").length;
-  assert.equal(told(), 1);
+  const reported = () => world.last.sent.filter(({ type }) => type === "read").length;
+  assert.equal(reported(), 1);
   world.last.end(1006);
   world.pass(2_000);
   await welcome();
-  assert.equal(told(), 1, "on the new connection");
+  assert.equal(reported(), 1, "on the new connection");
 });
 
 test("a connection that never opens ends only when the session is over", async () => {

@@ -70,7 +70,7 @@ pub enum Event {
     Online {
         /// Who one is.
         uid: u32,
-        /// The user's newest number on the server.
+        /// The user's latest id on the server.
         seq: u64,
     },
     /// New rows, in the store already.

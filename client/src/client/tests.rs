@@ -82,20 +82,20 @@ impl Server {
 }
 
 /// A device and the connections that it makes.
-struct Trial {
+struct Fixture {
     client: Client,
     events: Events,
     store: MemoryStore,
     connections: mpsc::UnboundedReceiver<Server>,
 }
 
-impl Trial {
-    fn start() -> Trial {
+impl Fixture {
+    fn start() -> Fixture {
         let (dialled, connections) = mpsc::unbounded_channel();
         let store = MemoryStore::new();
         let options = Options { seed: Some(1), in_flight: 2, ..Options::default() };
         let (client, events) = Client::over(MemoryDial(dialled), store.clone(), options);
-        Trial { client, events, store, connections }
+        Fixture { client, events, store, connections }
     }
 
     /// The next connection, welcomed, and the cursor of its first heartbeat.
@@ -121,31 +121,31 @@ impl Trial {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rows_are_stored_then_told_then_acknowledged() {
-    let mut trial = Trial::start();
-    let (mut server, cursor) = trial.accept().await;
+async fn rows_are_stored_then_reported_then_acknowledged() {
+    let mut fixture = Fixture::start();
+    let (mut server, cursor) = fixture.accept().await;
     assert_eq!(cursor, 0);
     server.rows(0, &[41, 10_001]).await;
     assert_eq!(server.hear_heartbeat().await, 10_001);
-    assert_eq!(trial.ids(), [41, 10_001]);
-    assert!(matches!(trial.event().await, Event::Rows(rows) if rows.len() == 2));
+    assert_eq!(fixture.ids(), [41, 10_001]);
+    assert!(matches!(fixture.event().await, Event::Rows(rows) if rows.len() == 2));
     server.alive(10_001).await;
-    assert!(matches!(trial.event().await, Event::InStep { cursor: 10_001 }));
+    assert!(matches!(fixture.event().await, Event::InStep { cursor: 10_001 }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn rows_behind_a_hole_are_asked_for_again() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     server.rows(5, &[6]).await;
     assert_eq!(server.hear_heartbeat().await, 0);
-    assert_eq!(trial.ids(), [0_u64; 0]);
+    assert_eq!(fixture.ids(), [0_u64; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_up_to_date_device_heartbeats_once_a_period() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let began = Instant::now();
     for beat in 1..=10_u32 {
         server.alive(0).await;
@@ -157,55 +157,55 @@ async fn an_up_to_date_device_heartbeats_once_a_period() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_for_three_heartbeats_makes_it_connect_again() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let began = Instant::now();
-    let (mut next, _) = trial.accept().await;
+    let (mut next, _) = fixture.accept().await;
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(90) && waited < Duration::from_secs(92), "{waited:?}");
     next.alive(0).await;
     server.0.get_mut();
-    assert!(matches!(trial.event().await, Event::Offline { error: Error::Transport(_), .. }));
+    assert!(matches!(fixture.event().await, Event::Offline { error: Error::Transport(_), .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restarting_server_is_left_alone_for_a_second_or_two() {
-    let mut trial = Trial::start();
-    let (server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (server, _) = fixture.accept().await;
     server.close(CLOSE_RESTART).await;
     let began = Instant::now();
-    trial.accept().await;
+    fixture.accept().await;
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(1) && waited <= Duration::from_millis(2_100), "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn logging_out_ends_the_client_for_good() {
-    let mut trial = Trial::start();
-    let (server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (server, _) = fixture.accept().await;
     let pending = tokio::spawn({
-        let client = trial.client.clone();
+        let client = fixture.client.clone();
         async move { client.send_text(Recipient::User(2), "x").await }
     });
     server.close(4401).await;
-    assert!(matches!(trial.event().await, Event::Stopped(Error::LoggedOut)));
-    assert!(trial.events.next().await.is_none());
+    assert!(matches!(fixture.event().await, Event::Stopped(Error::LoggedOut)));
+    assert!(fixture.events.next().await.is_none());
     assert!(matches!(pending.await.expect("no panic"), Err(Error::Stopped)));
-    assert!(matches!(trial.client.send_text(Recipient::User(2), "x").await, Err(Error::Stopped)));
+    assert!(matches!(fixture.client.send_text(Recipient::User(2), "x").await, Err(Error::Stopped)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unanswered_message_goes_out_again_under_the_same_client_id() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let draft = Draft::text(Recipient::User(2), "once");
     let sending = tokio::spawn({
-        let (client, draft) = (trial.client.clone(), draft.clone());
+        let (client, draft) = (fixture.client.clone(), draft.clone());
         async move { client.send(draft).await }
     });
     let first = server.hear().await;
     drop(server);
-    let (mut server, _) = trial.accept().await;
+    let (mut server, _) = fixture.accept().await;
     let second = server.hear().await;
     assert_eq!(first, second);
     assert_eq!(first["client_id"], draft.client_id.to_string());
@@ -215,11 +215,11 @@ async fn an_unanswered_message_goes_out_again_under_the_same_client_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_for_now_is_repeated_and_one_for_good_is_told() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+async fn a_refusal_for_now_is_repeated_and_one_for_good_is_reported() {
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let send = |text: &'static str| {
-        let client = trial.client.clone();
+        let client = fixture.client.clone();
         tokio::spawn(async move { client.send_text(Recipient::User(2), text).await })
     };
     let refusal = |frame: &Value, code, retryable| {
@@ -239,49 +239,49 @@ async fn a_refusal_for_now_is_repeated_and_one_for_good_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_that_could_not_be_answered_is_repeated_soon() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let began = Instant::now();
     server.say(json!({"type": "error", "code": "storage", "detail": "try again", "retryable": true})).await;
     server.hear_heartbeat().await;
     assert!(began.elapsed() <= Duration::from_secs(1));
-    assert!(matches!(trial.event().await, Event::Refused(problem) if problem.code == "storage"));
+    assert!(matches!(fixture.event().await, Event::Refused(problem) if problem.code == "storage"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn waits_grow_while_the_server_stays_away_and_can_be_cut_short() {
-    let mut trial = Trial::start();
+    let mut fixture = Fixture::start();
     let mut waits = Vec::new();
     for _ in 0..8 {
         let began = Instant::now();
-        drop(trial.connections.recv().await.expect("the client connects"));
+        drop(fixture.connections.recv().await.expect("the client connects"));
         waits.push(began.elapsed());
     }
     assert!(waits[7] > Duration::from_secs(14), "{waits:?}");
     assert!(waits.iter().all(|wait| *wait <= Duration::from_secs(31)), "{waits:?}");
     let began = Instant::now();
-    trial.client.reconnect_now().await.expect("running");
-    trial.accept().await;
+    fixture.client.reconnect_now().await.expect("running");
+    fixture.accept().await;
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_history_drops_what_was_stored() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     server.rows(0, &[41]).await;
     assert_eq!(server.hear_heartbeat().await, 41);
     drop(server);
-    let mut server = trial.connections.recv().await.expect("the client connects");
+    let mut server = fixture.connections.recv().await.expect("the client connects");
     server.welcome("restored").await;
     assert_eq!(server.hear_heartbeat().await, 0);
-    assert_eq!(trial.ids(), [0_u64; 0]);
+    assert_eq!(fixture.ids(), [0_u64; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_that_nobody_reads_stop_the_rows_but_not_the_heartbeats() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
     let began = Instant::now();
     let mut cursor = 0;
     while began.elapsed() < Duration::from_secs(300) {
@@ -289,19 +289,19 @@ async fn events_that_nobody_reads_stop_the_rows_but_not_the_heartbeats() {
         cursor = server.hear_heartbeat().await;
     }
     assert!((60..70).contains(&cursor), "about as many as events may wait: {cursor}");
-    let mut told = 0;
-    while told < cursor {
-        if let Event::Rows(rows) = trial.event().await {
-            told += rows.len() as u64;
+    let mut reported = 0;
+    while reported < cursor {
+        if let Event::Rows(rows) = fixture.event().await {
+            reported += rows.len() as u64;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_every_handle_ends_the_device() {
-    let mut trial = Trial::start();
-    let (mut server, _) = trial.accept().await;
-    drop(trial.client);
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
+    drop(fixture.client);
     assert!(server.0.next().await.is_none_or(|frame| frame.is_err()));
-    while trial.events.next().await.is_some() {}
+    while fixture.events.next().await.is_some() {}
 }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn damage_in_the_middle_is_told_and_nothing_is_cut() {
+    async fn damage_in_the_middle_is_reported_and_nothing_is_cut() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ann");
         let mut store = FileStore::open(&path).expect("opens");

@@ -60,7 +60,7 @@ fn a_gap_moves_the_cursor_all_the_same() {
 }
 
 #[test]
-fn a_smaller_newest_number_is_believed_when_alive_says_it() {
+fn a_smaller_latest_id_is_believed_when_alive_says_it() {
     assert_eq!(at(50).on_alive(41, "h"), Change::Lower { cursor: 41 });
     assert_eq!(at(50).on_alive(50, "h"), Change::None);
     assert_eq!(at(50).on_alive(60, "h"), Change::None);
@@ -140,7 +140,7 @@ struct World {
 }
 
 impl World {
-    fn newest(&self) -> u64 {
+    fn latest(&self) -> u64 {
         self.rows.last().copied().unwrap_or(0)
     }
 
@@ -152,16 +152,16 @@ impl World {
     }
 
     async fn beat(&mut self, limit: usize, store_fails: bool) {
-        let (cursor, newest) = (self.device.position().cursor, self.newest());
-        let connection = cursor.min(newest);
+        let (cursor, latest) = (self.device.position().cursor, self.latest());
+        let connection = cursor.min(latest);
         let ids: Vec<u64> = self.rows.range(connection + 1..).take(limit).copied().collect();
         let change = match ids.last() {
-            Some(synced) if cursor <= newest => {
+            Some(synced) if cursor <= latest => {
                 let frame = entries(connection, &ids, *synced);
                 self.frames.push(frame.clone());
                 self.device.on_entries(frame).expect("in order")
             }
-            _ => self.device.on_alive(newest, &self.life.to_string()),
+            _ => self.device.on_alive(latest, &self.life.to_string()),
         };
         self.apply(change, store_fails).await;
     }
@@ -169,7 +169,7 @@ impl World {
     async fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Commit { gap } => {
-                self.rows.insert(self.newest() + gap);
+                self.rows.insert(self.latest() + gap);
             }
             Happening::Beat { limit, store_fails } => self.beat(limit, store_fails).await,
             Happening::Repeat { store_fails } => {
@@ -191,7 +191,7 @@ impl World {
                 }
                 // Connections do not survive it, so neither do frames; the device hears of it before anything else.
                 self.frames.clear();
-                let change = self.device.on_alive(self.newest(), &self.life.to_string());
+                let change = self.device.on_alive(self.latest(), &self.life.to_string());
                 self.apply(change, false).await;
             }
             Happening::Restore => {
@@ -230,7 +230,7 @@ proptest! {
             for _ in 0..=world.rows.len() + 1 {
                 world.beat(1, false).await;
             }
-            assert_eq!(world.device.position().cursor, world.newest());
+            assert_eq!(world.device.position().cursor, world.latest());
         });
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Problem};
 pub enum ClientFrame<'a> {
     /// "I have everything up to `seq`" (0 = nothing): acknowledges entries and sets the connection's cursor.
     Heartbeat {
-        /// The newest number that the client has stored.
+        /// The latest id that the client has stored.
         seq: u64,
     },
     /// Sends a message; the answer is [`ServerFrame::Sent`] or an error with the same `client_id`.
@@ -80,7 +80,7 @@ pub enum ServerFrame {
     Welcome {
         /// Who one is logged in as.
         uid: u32,
-        /// The user's newest number.
+        /// The user's latest id.
         seq: u64,
         /// The name of this life of the data (I14).
         history: String,
@@ -89,7 +89,7 @@ pub enum ServerFrame {
     },
     /// Nothing newer than the heartbeat said.
     Alive {
-        /// The user's newest number.
+        /// The user's latest id.
         seq: u64,
         /// The name of this life of the data (I14).
         history: String,

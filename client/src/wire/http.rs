@@ -31,7 +31,7 @@ pub struct Me {
     pub uid: u32,
     /// The user's name.
     pub name: String,
-    /// The user's newest number.
+    /// The user's latest id.
     pub seq: u64,
     /// The name of this life of the data (I14).
     pub history: String,
@@ -46,10 +46,10 @@ pub struct Person {
     pub name: String,
 }
 
-/// The newest committed number.
+/// The latest committed id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seq {
-    /// The caller's newest number.
+    /// The caller's latest id.
     pub seq: u64,
     /// The name of this life of the data (I14).
     pub history: String,

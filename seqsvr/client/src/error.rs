@@ -119,7 +119,7 @@ pub enum AttemptError {
 
 impl AttemptError {
     /// With who could not answer, for people.
-    pub(super) fn told_by(self, addr: &str) -> Self {
+    pub(super) fn answered_by(self, addr: &str) -> Self {
         match self {
             Self::Unavailable { reason, after } => {
                 Self::Unavailable { reason: format!("{addr} did not serve: {reason}"), after }

@@ -123,7 +123,7 @@ impl Client {
                         return Err(CallError::Refused(format!("{addr}: {}", unanswered(addr, &status))));
                     }
                     Ok(Ok(Err(status))) => why = format!("{addr}: {}", unanswered(addr, &status)),
-                    Ok(Err(said)) => why = format!("{addr}: {said}"),
+                    Ok(Err(reported)) => why = format!("{addr}: {reported}"),
                     Err(_) if why.is_empty() => why = format!("{addr}: no answer"),
                     // The last attempt was cut off; what was said before tells more.
                     Err(_) => {}

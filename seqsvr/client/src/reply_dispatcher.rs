@@ -167,7 +167,7 @@ impl ReplyDispatcher {
         tracing::error!(
             uid, got, known, addr = %self.addr,
             "REGRESSION: the cluster answered a number that is not larger than an earlier one; it was not used. \
-             Stop the cluster and look for a store that was put back or two processes under one name"
+             Stop the cluster and look for a store that was restored or two processes under one name"
         );
         AttemptError::Regression { uid: Uid::new(uid), got, known }
     }

@@ -235,7 +235,7 @@ impl SetClient {
             }
             // Numbers for one uid share their frame with others.
             let fault = if ask.is_single() { fault.of_somebody() } else { fault };
-            self.note(&[uid], fault.told_by(peer.addr()));
+            self.note(&[uid], fault.answered_by(peer.addr()));
         }
     }
 
@@ -275,13 +275,13 @@ impl SetClient {
                     let newer = self.around.routes.changes() != changes;
                     let mut pace = locked(&gate.pace);
                     pace.attempt += 1;
-                    pace.failed(Instant::now(), fault.told_by(peer.addr()), newer, rand::random());
+                    pace.failed(Instant::now(), fault.answered_by(peer.addr()), newer, rand::random());
                 }
                 Err(_) => {
                     let mut pace = locked(&gate.pace);
                     let why = match pace.why() {
                         AttemptError::NotOwner => format!("no answer came for uid {uid}"),
-                        said => said.to_string(),
+                        reported => reported.to_string(),
                     };
                     // Whoever asks next keeps to the pause.
                     pace.attempt += 1;

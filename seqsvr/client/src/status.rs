@@ -82,14 +82,14 @@ pub struct Unserved {
 
 impl AllocatorStatus {
     /// In a word or two: `serving`, `idle` (answers, and is given nothing), `drained`, `waiting` (does not serve all that it is given),
-    /// `no lease`, `leaving`, `restarted`, `unreachable`.
+    /// `no lease`, `draining`, `restarted`, `unreachable`.
     pub fn state(&self) -> &'static str {
         match &self.answer {
             Err(_) if self.drained && self.sections == 0 => "drained, unreachable",
             Err(_) => "unreachable",
             Ok(_) if self.drained && self.sections == 0 => "drained",
             Ok(reply) if reply.lapsed => "no lease",
-            Ok(reply) if reply.leaving => "leaving",
+            Ok(reply) if reply.draining => "draining",
             Ok(_) if self.sections == 0 => "idle",
             Ok(reply) if reply.served + reply.unserved == 0 => "restarted",
             Ok(reply) if reply.unserved > 0 => "waiting",
@@ -319,20 +319,23 @@ mod tests {
         }
     }
 
-    fn said(b: AllocatorStatus) -> Vec<(u32, u32, String)> {
+    fn reported(b: AllocatorStatus) -> Vec<(u32, u32, String)> {
         let unserved = judge(&table(), &[answering("a", ProbeReply::default()), b]);
-        let said = |one: Unserved| (one.sections.start().get(), one.sections.end().get(), one.why);
-        unserved.into_iter().map(said).collect()
+        let reported = |one: Unserved| (one.sections.start().get(), one.sections.end().get(), one.why);
+        unserved.into_iter().map(reported).collect()
     }
 
     #[test]
     fn sections_of_nobody_are_unserved() {
         let nobody = "no AllocSvr has been given them: none was live".to_owned();
-        assert_eq!(said(answering("b", ProbeReply::default())), [(40, 49, nobody.clone()), (90, 99, nobody)]);
+        assert_eq!(
+            reported(answering("b", ProbeReply::default())),
+            [(40, 49, nobody.clone()), (90, 99, nobody)]
+        );
     }
 
     #[test]
-    fn each_reason_of_an_owner_is_told() {
+    fn each_reason_of_an_owner_is_reported() {
         let killed =
             AllocatorStatus { answer: Err("refused".to_owned()), ..answering("b", ProbeReply::default()) };
         assert_eq!(killed.state(), "unreachable");
@@ -349,12 +352,12 @@ mod tests {
             (restarted, "b was restarted; the arbiter has not given them to its new life yet"),
             (old, "b has not read the table that gives them to it"),
         ] {
-            assert_eq!(said(b)[1], (50, 89, why.to_owned()));
+            assert_eq!(reported(b)[1], (50, 89, why.to_owned()));
         }
     }
 
     #[test]
-    fn what_waits_is_told_section_by_section() {
+    fn what_waits_is_reported_section_by_section() {
         let run = |first, last| v1::UnservedSections {
             sections: Some(v1::SectionRange { first, last }),
             given_ms_ago: 300,
@@ -365,6 +368,6 @@ mod tests {
         let waiting = answering("b", reply);
         assert_eq!(waiting.state(), "waiting");
         let why = "the claim is on its way".to_owned();
-        assert_eq!(said(waiting)[1..3], [(50, 52, why.clone()), (60, 65, why)]);
+        assert_eq!(reported(waiting)[1..3], [(50, 52, why.clone()), (60, 65, why)]);
     }
 }

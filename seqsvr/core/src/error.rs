@@ -44,7 +44,7 @@ pub struct Unavailable {
 /// A refusal that repeating the call does not change.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
-    /// The line of this uid has no such numbers left: the largest that may be handed out is `limit`.
+    /// The sequence of this uid has no such numbers left: the largest that may be handed out is `limit`.
     #[error("numbers end at {limit}, and this request would pass it")]
     Exhausted {
         /// The largest number that may be handed out.

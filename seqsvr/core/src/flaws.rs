@@ -32,7 +32,7 @@ pub enum Flaw {
     /// W is half of N, so that two quorums need not meet.
     SmallQuorum,
     /// A replica that lost its state copies the others at once, without waiting until nobody counts on what it had answered.
-    NoSettle,
+    NoRejoinWait,
     /// It copies one replica fewer than it takes to find everything that was confirmed.
     RejoinOnTooFew,
     /// It lets nobody promise a higher term, although its copies hold a promise of which no table was written.
@@ -94,7 +94,7 @@ impl Flaw {
         Self::LooseRelease,
         Self::ReleaseWhileServing,
         Self::SmallQuorum,
-        Self::NoSettle,
+        Self::NoRejoinWait,
         Self::RejoinOnTooFew,
         Self::RejoinUnderPromise,
         Self::CountLate,

@@ -1,9 +1,9 @@
-//! The small values that the whole crate speaks of: whose number line, which numbers, under which
+//! The small values that the whole crate speaks of: whose sequence, which numbers, under which
 //! assignment, which section. Plain data, valid once constructed; no state, no I/O.
 
 use std::fmt;
 
-/// Whose number line it is: any of 2^32 users (S1).
+/// Whose sequence it is: any of 2^32 users (S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(u32);
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::error::{NextError, TryNextError};
 use crate::ids::{Granted, Uid};
 
-/// A source of growing numbers, one independent line for each uid (S1).
+/// A source of growing numbers, one independent sequence for each uid (S1).
 ///
 /// Rules that every implementation keeps:
 ///

@@ -235,7 +235,7 @@ impl Members {
 fn reason(address: &str, status: &Status) -> String {
     // Who expects TLS, or another certificate, ends the connection without a word; without one it is unavailable.
     let ended = status.source().is_some() && status.code() != Code::Unavailable;
-    let said = match (ended, status.source()) {
+    let reported = match (ended, status.source()) {
         (true, _) => "it ended the connection".to_owned(),
         (false, Some(cause)) => text(cause),
         (false, None) => status.message().to_owned(),
@@ -245,12 +245,12 @@ fn reason(address: &str, status: &Status) -> String {
             "; if it asks for a certificate, set certificate and key to one that its authority signed"
         }
         (true, false) => "; if it speaks TLS, write https:// and set authority",
-        _ if said.contains("invalid peer certificate") => {
+        _ if reported.contains("invalid peer certificate") => {
             "; set authority to who signed the members' certificates"
         }
         _ => "",
     };
-    format!("{said}{advice}")
+    format!("{reported}{advice}")
 }
 
 impl From<EtcdError> for StoreError {

@@ -81,7 +81,7 @@ async fn with_refuse_the_remaining_segments_serve_and_then_calls_are_refused_cle
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
+async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_notified_once() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let database = Arc::new(FaultyRepository::default());
@@ -93,9 +93,9 @@ async fn with_extend_ranges_taken_ahead_serve_and_the_database_is_told_once() {
     database.shut(false);
     until("the database is told", async || !database.behind.extensions(&tag()).await.unwrap().is_empty())
         .await;
-    let told: Vec<Range> =
+    let reported: Vec<Range> =
         database.behind.extensions(&tag()).await.unwrap().iter().map(|extension| extension.range).collect();
-    assert_eq!(told, [Range { first: 11, last: 20 }, Range { first: 21, last: 30 }]);
+    assert_eq!(reported, [Range { first: 11, last: 20 }, Range { first: 21, last: 30 }]);
     until("numbers come again", async || one(&strategy).await.is_ok_and(|number| number > 30)).await;
 }
 

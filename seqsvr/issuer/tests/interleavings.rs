@@ -1,9 +1,9 @@
 //! Every interleaving of a few threads on the numbers of a tag: the switch from one segment to the next. The very sources
 //! of the crate are compiled here against a model checker's types.
 
-#[path = "../src/segment/line.rs"]
+#[path = "../src/segment/buffer.rs"]
 #[allow(dead_code, unreachable_pub, reason = "compiled for the interleavings alone")]
-mod line;
+mod buffer;
 #[path = "../src/range.rs"]
 #[allow(dead_code, unreachable_pub, reason = "compiled for the interleavings alone")]
 mod range;
@@ -18,37 +18,40 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::thread;
 
-use line::{Line, Take};
+use buffer::{SegmentBuffer, Take};
 use range::Range;
 
-/// A line whose segments are these; the next is asked for when half of one is used.
-fn line(segments: &[(u64, u64)]) -> Arc<Line> {
-    let line = Line::new(50, Duration::ZERO);
+/// A buffer whose segments are these; the next is asked for when half of one is used.
+fn buffer(segments: &[(u64, u64)]) -> Arc<SegmentBuffer> {
+    let buffer = SegmentBuffer::new(50, Duration::ZERO);
     for &(first, last) in segments {
-        assert!(line.put(Range { first, last }, Duration::ZERO));
+        assert!(buffer.put(Range { first, last }, Duration::ZERO));
     }
-    Arc::new(line)
+    Arc::new(buffer)
 }
 
 /// Takes one number with care alone.
-fn one(line: &Line) -> Option<u64> {
-    match line.take(1, Duration::ZERO) {
+fn one(buffer: &SegmentBuffer) -> Option<u64> {
+    match buffer.take(1, Duration::ZERO) {
         Take::Taken(ranges) => Some(ranges[0].first),
         Take::Need(_) => None,
     }
 }
 
 /// As the strategy does it: what was drawn in vain may still be good.
-fn drawn(line: &Line) -> Option<u64> {
-    match line.take_one() {
+fn drawn(buffer: &SegmentBuffer) -> Option<u64> {
+    match buffer.take_one() {
         Ok(number) => Some(number),
-        Err(drawn) => line.resolve(drawn, Duration::ZERO),
+        Err(drawn) => buffer.resolve(drawn, Duration::ZERO),
     }
 }
 
-fn spawn<T: 'static>(line: &Arc<Line>, work: impl FnOnce(&Line) -> T + 'static) -> thread::JoinHandle<T> {
-    let line = Arc::clone(line);
-    thread::spawn(move || work(&line))
+fn spawn<T: 'static>(
+    buffer: &Arc<SegmentBuffer>,
+    work: impl FnOnce(&SegmentBuffer) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let buffer = Arc::clone(buffer);
+    thread::spawn(move || work(&buffer))
 }
 
 /// All interleavings with up to `preemptions` switches that no thread asked for.
@@ -81,9 +84,9 @@ const ADJACENT: &[(u64, u64)] = &[(1, 2), (3, 6)];
 fn two_takers_over_a_switch_get_different_and_growing_numbers() {
     for segments in [APART, ADJACENT] {
         bounded(3, move || {
-            let line = line(segments);
-            let other = spawn(&line, |line| [drawn(line), drawn(line)]);
-            let mine = [drawn(&line), drawn(&line)];
+            let buffer = buffer(segments);
+            let other = spawn(&buffer, |buffer| [drawn(buffer), drawn(buffer)]);
+            let mine = [drawn(&buffer), drawn(&buffer)];
             let theirs = other.join().unwrap();
             let numbers = |taken: [Option<u64>; 2]| taken.into_iter().flatten().collect::<Vec<_>>();
             assert_eq!(
@@ -100,9 +103,9 @@ fn two_takers_over_a_switch_get_different_and_growing_numbers() {
 fn three_takers_at_the_end_of_a_segment_share_no_number() {
     for segments in [APART, ADJACENT] {
         bounded(2, move || {
-            let line = line(segments);
-            let others = [0, 1].map(|_| spawn(&line, drawn));
-            let mut taken = vec![vec![drawn(&line).unwrap()]];
+            let buffer = buffer(segments);
+            let others = [0, 1].map(|_| spawn(&buffer, drawn));
+            let mut taken = vec![vec![drawn(&buffer).unwrap()]];
             taken.extend(others.map(|other| vec![other.join().unwrap().unwrap()]));
             check(segments, &taken);
         });
@@ -113,11 +116,11 @@ fn three_takers_at_the_end_of_a_segment_share_no_number() {
 fn a_segment_that_arrives_while_others_take_is_used_from_its_start_on() {
     for (second, first) in [(Range { first: 2, last: 4 }, 2), (Range { first: 8, last: 9 }, 8)] {
         bounded(3, move || {
-            let line = line(&[(1, 1)]);
-            let taker = spawn(&line, |line| [drawn(line), drawn(line)]);
-            assert!(line.put(second, Duration::ZERO));
+            let buffer = buffer(&[(1, 1)]);
+            let taker = spawn(&buffer, |buffer| [drawn(buffer), drawn(buffer)]);
+            assert!(buffer.put(second, Duration::ZERO));
             let taken = taker.join().unwrap();
-            let last = drawn(&line).expect("two numbers at least were left");
+            let last = drawn(&buffer).expect("two numbers at least were left");
             let taken: Vec<u64> = taken.into_iter().flatten().chain([last]).collect();
             check(&[(1, 1), (first, second.last)], &[taken]);
         });
@@ -128,9 +131,9 @@ fn a_segment_that_arrives_while_others_take_is_used_from_its_start_on() {
 fn a_batch_over_a_switch_shares_nothing_with_a_taker() {
     for segments in [APART, ADJACENT] {
         bounded(3, move || {
-            let line = line(segments);
-            let taker = spawn(&line, |line| [one(line), drawn(line)]);
-            let batch = match line.take(3, Duration::ZERO) {
+            let buffer = buffer(segments);
+            let taker = spawn(&buffer, |buffer| [one(buffer), drawn(buffer)]);
+            let batch = match buffer.take(3, Duration::ZERO) {
                 Take::Taken(ranges) => ranges.iter().flat_map(|range| range.first..=range.last).collect(),
                 Take::Need(_) => vec![],
             };
@@ -144,15 +147,15 @@ fn a_batch_over_a_switch_shares_nothing_with_a_taker() {
 #[test]
 fn a_number_taken_after_another_was_seen_is_larger() {
     bounded(3, || {
-        let line = line(APART);
+        let buffer = buffer(APART);
         let seen = Arc::new(loom::sync::atomic::AtomicU64::new(0));
-        let (told, taker) = (Arc::clone(&seen), Arc::clone(&line));
+        let (reported, taker) = (Arc::clone(&seen), Arc::clone(&buffer));
         let other = thread::spawn(move || {
             let number = drawn(&taker).unwrap();
-            told.store(number, loom::sync::atomic::Ordering::Release);
+            reported.store(number, loom::sync::atomic::Ordering::Release);
         });
         let before = seen.load(loom::sync::atomic::Ordering::Acquire);
-        let mine = drawn(&line).unwrap();
+        let mine = drawn(&buffer).unwrap();
         assert!(mine > before, "{mine} after {before}");
         other.join().unwrap();
     });

@@ -142,7 +142,7 @@ async fn with_redis_down_and_refuse_calls_are_refused_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_told_later() {
+async fn with_both_down_ranges_taken_ahead_serve_and_the_database_is_notified_later() {
     let folder = tempfile::tempdir().unwrap();
     let (mut redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let mut options = options(vec![redis.url()]);

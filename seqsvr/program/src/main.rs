@@ -5,16 +5,16 @@ mod cli;
 use std::process::ExitCode;
 
 use cli::Cli;
-use tidemark_process::Fault;
+use tidemark_process::ExitError;
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => fault.report("seqsvr"),
+        Err(error) => error.report("seqsvr"),
     }
 }
 
-fn run() -> Result<(), Fault> {
+fn run() -> Result<(), ExitError> {
     let cli = Cli::read(std::env::args_os())?;
     cli.start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -82,7 +82,7 @@ fn processes_under_sigkill_on_one_database_give_no_number_twice() {
 fn a_wrong_configuration_is_one_line_and_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("issuer.toml");
-    for (text, told) in [
+    for (text, reported) in [
         ("listen = \"0.0.0.0:0\"\n[issuer.tags.order]", "set certificate, key and token_file in [security]"),
         ("listen = \"127.0.0.1:0\"\n[issuer]", "no tags are configured; add a section [issuer.tags.NAME]"),
         ("listen = \"127.0.0.1:0\"\n[issuer.tags.order]\ncolour = 1", "line 3: unknown field `colour`"),
@@ -100,7 +100,7 @@ fn a_wrong_configuration_is_one_line_and_exit_code_2() {
         let output = command.args(["issuer", "--config"]).arg(&config).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(told) && error.lines().count() == 1, "{error}");
+        assert!(error.contains(reported) && error.lines().count() == 1, "{error}");
     }
 }
 
@@ -108,14 +108,14 @@ fn a_wrong_configuration_is_one_line_and_exit_code_2() {
 fn health_and_readiness_are_true_and_unknown_paths_are_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(&configured(folder.path()));
-    for (path, expected, told) in [
+    for (path, expected, reported) in [
         ("/health", 200, "up"),
         ("/ready", 200, "ready"),
         ("/healthz", 404, "not_found"),
         ("/", 404, "not_found"),
     ] {
         let (status, text) = get(&process.addr, path).unwrap();
-        assert!(status == expected && text.contains(told), "{path}: {status} {text}");
+        assert!(status == expected && text.contains(reported), "{path}: {status} {text}");
     }
     drop(process);
     // Nothing listens on port 1: no number can come.

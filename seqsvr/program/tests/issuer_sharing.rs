@@ -39,12 +39,12 @@ async fn open_with(database: &Arc<FaultyRepository>, options: RedisOptions) -> R
 
 /// What all callers together know: each number is larger than any that was answered before it was asked for.
 #[derive(Default)]
-struct Line {
+struct Seen {
     newest: AtomicU64,
     count: AtomicU64,
 }
 
-impl Line {
+impl Seen {
     fn before(&self) -> u64 {
         self.newest.load(Ordering::SeqCst)
     }
@@ -74,14 +74,14 @@ async fn durable(database: &FaultyRepository) -> (u64, u64) {
 }
 
 /// Every issuer takes `calls` numbers, one at a time, all at once.
-async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<Line> {
-    let line = Arc::new(Line::default());
+async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<Seen> {
+    let seen = Arc::new(Seen::default());
     let task = |issuer: RedisStrategy| {
-        let line = Arc::clone(&line);
+        let seen = Arc::clone(&seen);
         tokio::spawn(async move {
             for _ in 0..calls {
-                let before = line.before();
-                line.after(before, issuer.issue(1).await.unwrap().numbers());
+                let before = seen.before();
+                seen.after(before, issuer.issue(1).await.unwrap().numbers());
             }
             issuer
         })
@@ -89,7 +89,7 @@ async fn race(issuers: Vec<RedisStrategy>, calls: usize) -> Arc<Line> {
     for done in issuers.into_iter().map(task).collect::<Vec<_>>() {
         done.await.unwrap();
     }
-    line
+    seen
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,10 +100,10 @@ async fn fifty_issuers_on_one_tag_share_its_segments() {
     for _ in 0..50 {
         issuers.push(open(&database, &redis.url()).await);
     }
-    let line = race(issuers, 100).await;
+    let seen = race(issuers, 100).await;
     let (max, step) = durable(&database).await;
     // The one in use and the one that follows are not lost; twice as many for a machine on which a claim ran out.
-    line.lost_at_most(4, step, max);
+    seen.lost_at_most(4, step, max);
     assert!(step >= 2_000, "the step follows the rate of all: {step}");
 }
 
@@ -118,9 +118,9 @@ async fn issuers_with_and_without_scripts_share_its_segments() {
         issuers.push(open(&database, &plain).await);
         issuers.push(open(&database, &redis.url()).await);
     }
-    let line = race(issuers, 150).await;
+    let seen = race(issuers, 150).await;
     let (max, step) = durable(&database).await;
-    line.lost_at_most(6, step, max);
+    seen.lost_at_most(6, step, max);
 }
 
 #[tokio::test]
@@ -145,8 +145,8 @@ async fn a_database_slower_than_a_claim_still_serves_all() {
         issuers.push(open_with(&database, options).await);
     }
     database.slow(Duration::from_millis(300));
-    let line = race(issuers, 30).await;
-    assert_eq!(line.count.load(Ordering::SeqCst), 4 * 30);
+    let seen = race(issuers, 30).await;
+    assert_eq!(seen.count.load(Ordering::SeqCst), 4 * 30);
 }
 
 #[tokio::test]
@@ -197,14 +197,14 @@ async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
     redis.run();
     until("all are back", async || issuers.iter().all(|one| one.status().trouble.is_none())).await;
     stop.cancel();
-    let (line, mut all) = (Line::default(), vec![]);
+    let (seen, mut all) = (Seen::default(), vec![]);
     for caller in callers {
         all.extend(caller.await.unwrap());
     }
     for issuer in issuers.iter().chain(&issuers) {
-        let before = line.before();
+        let before = seen.before();
         let number = issuer.issue(1).await.unwrap().first();
-        line.after(before, [number]);
+        seen.after(before, [number]);
         all.push(number);
     }
     let count = all.len();
@@ -214,7 +214,7 @@ async fn a_redis_killed_and_started_among_issuers_gives_no_number_twice() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_told_by_each_issuer() {
+async fn a_database_that_is_away_is_reported_by_each_issuer() {
     let (redis, database) = (Redis::start(), Arc::new(FaultyRepository::default()));
     let (a, b) = (open(&database, &redis.url()).await, open(&database, &redis.url()).await);
     database.shut(true);
@@ -255,22 +255,22 @@ fn configured(folder: &Path, redis: &Redis) -> std::path::PathBuf {
 fn processes_under_sigkill_share_a_tag_that_increases_across_them() {
     let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
     let config = configured(folder.path(), &redis);
-    let line = Arc::new(Line::default());
+    let seen = Arc::new(Seen::default());
     let workers: Vec<_> = (0..4)
         .map(|_| {
-            let (config, line) = (config.clone(), Arc::clone(&line));
+            let (config, seen) = (config.clone(), Arc::clone(&seen));
             std::thread::spawn(move || {
                 for _ in 0..2 {
                     let mut process = Process::start(&config);
                     for call in 0..25 {
-                        let before = line.before();
-                        line.after(before, take(&process.addr, 1 + call * 3).expect("it runs"));
+                        let before = seen.before();
+                        seen.after(before, take(&process.addr, 1 + call * 3).expect("it runs"));
                     }
                     // Killed while a call is under way, and perhaps a segment.
-                    let (addr, before) = (process.addr.clone(), line.before());
+                    let (addr, before) = (process.addr.clone(), seen.before());
                     let last = std::thread::spawn(move || take(&addr, 700));
                     process.kill();
-                    line.after(before, last.join().unwrap().unwrap_or_default());
+                    seen.after(before, last.join().unwrap().unwrap_or_default());
                 }
             })
         })
@@ -280,5 +280,5 @@ fn processes_under_sigkill_share_a_tag_that_increases_across_them() {
         SqliteRepository::new(folder.path().join("issuer.db")).get(&order()).await.unwrap().unwrap()
     });
     // Each of the eight processes that were killed may have lost a call and a segment.
-    line.lost_at_most(8 + 2, row.values.step, row.values.max);
+    seen.lost_at_most(8 + 2, row.values.step, row.values.max);
 }

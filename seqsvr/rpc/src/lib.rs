@@ -42,10 +42,10 @@ pub fn text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
-        let said = next.to_string();
+        let reported = next.to_string();
         // Some errors say themselves what their causes say.
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
+        if !text.ends_with(&reported) {
+            text = format!("{text}: {reported}");
         }
         cause = next.source();
     }

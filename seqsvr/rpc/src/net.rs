@@ -22,7 +22,7 @@ impl Arrival {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_told(&self) -> bool {
+    fn has_arrived(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -127,7 +127,7 @@ impl<S, H> Attended<S, H> {
 
     /// Until when a first request is awaited, while it is.
     fn awaited(&mut self) -> Option<Instant> {
-        if self.awaited.as_ref().is_some_and(|(_, arrival)| arrival.is_told()) {
+        if self.awaited.as_ref().is_some_and(|(_, arrival)| arrival.has_arrived()) {
             self.awaited = None;
         }
         self.awaited.as_ref().map(|(until, _)| *until)

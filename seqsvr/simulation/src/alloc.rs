@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::chance::Chance;
 use super::cx::Cx;
 use super::memory::Memory;
-use super::message::{Input, Packet, Tick, Told};
+use super::message::{Input, Packet, Reply, Tick};
 use super::quorum::{Access, Outcome, Quorum};
 use super::request::{Rates, Request};
 use super::{MICRO, MILLI};
@@ -37,7 +37,7 @@ pub(crate) struct AllocSetup {
     pub(crate) poll: Duration,
     pub(crate) retry: Duration,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
-    pub(crate) leave_wait: Duration,
+    pub(crate) drain_wait: Duration,
     /// How long a request waits for a raise.
     pub(crate) raise_wait: Duration,
     /// The first and the longest pause after a failed raise.
@@ -82,7 +82,7 @@ struct Life {
     /// Since the core asked to be told.
     drain_asked: bool,
     /// It was told to stop, and whether it stops by now.
-    leaving_on: Option<bool>,
+    draining_on: Option<bool>,
     rates: Rates,
     hears: Hears,
 }
@@ -90,7 +90,7 @@ struct Life {
 #[derive(Clone, Debug)]
 struct Leaving {
     request: Request,
-    told: Told,
+    reply: Reply,
     /// For unloaded sections: the lease that they were served under.
     until: Option<Option<Moment>>,
 }
@@ -130,8 +130,8 @@ impl Alloc {
                     life.waiting.retain(|_, request| (request.from, request.stream) != (from, stream));
                 }
             }
-            Input::Packet(_, Packet::Leave) => self.leave_all(cx),
-            Input::Tick(Tick::LeaveBy) => self.stop(cx),
+            Input::Packet(_, Packet::Leave) => self.drain_all(cx),
+            Input::Tick(Tick::DrainBy) => self.stop(cx),
             Input::Packet(from, Packet::Probe { id }) => self.probe(cx, from, id),
             Input::Tick(Tick::Wake) => {
                 let now = cx.now;
@@ -157,7 +157,7 @@ impl Alloc {
             Input::Tick(Tick::Leave(number)) => self.leave(cx, number),
             Input::Tick(Tick::GiveUp(number)) => {
                 if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
-                    self.tell(cx, &request, Told::Unavailable);
+                    self.tell(cx, &request, Reply::Unavailable);
                 }
             }
             Input::Tick(Tick::Raise(owner)) => {
@@ -197,7 +197,7 @@ impl Alloc {
             hears: Hears::since(cx.now),
             unreleased: Vec::new(),
             drain_asked: false,
-            leaving_on: None,
+            draining_on: None,
             rates: Rates::since(cx.now),
         });
         self.feed(cx, Event::Start);
@@ -252,20 +252,20 @@ impl Alloc {
     }
 
     /// It is told to stop: it says so to whoever probes it, and serves on until its sections have moved.
-    fn leave_all(&mut self, cx: &mut Cx<'_>) {
+    fn drain_all(&mut self, cx: &mut Cx<'_>) {
         let Some(life) = &mut self.life else { return };
-        if life.leaving_on.is_some() {
+        if life.draining_on.is_some() {
             return;
         }
-        life.leaving_on = Some(false);
-        cx.tick(cx.now + self.setup.leave_wait, Tick::LeaveBy);
+        life.draining_on = Some(false);
+        cx.tick(cx.now + self.setup.drain_wait, Tick::DrainBy);
         self.left(cx);
     }
 
     /// Nothing is served any more, or has been given to it: it stops, and ends once that is told.
     fn left(&mut self, cx: &mut Cx<'_>) {
         let Some(life) = &self.life else { return };
-        match life.leaving_on {
+        match life.draining_on {
             Some(false) if life.memory.is_empty() => self.stop(cx),
             Some(true) if life.node.is_stopped() => self.life = None,
             _ => {}
@@ -274,8 +274,8 @@ impl Alloc {
 
     fn stop(&mut self, cx: &mut Cx<'_>) {
         let Some(life) = &mut self.life else { return };
-        if life.leaving_on == Some(false) {
-            life.leaving_on = Some(true);
+        if life.draining_on == Some(false) {
+            life.draining_on = Some(true);
             self.feed(cx, Event::Stop);
         }
     }
@@ -294,10 +294,10 @@ impl Alloc {
         let Some(life) = &mut self.life else { return };
         match action {
             // Only who takes over from another waits for that one's release.
-            Action::Read { mark, wait } if life.node.waiting().is_empty() => {
-                life.quorum.read_table(cx, &mark, wait);
+            Action::Read { revisions, wait } if life.node.waiting().is_empty() => {
+                life.quorum.read_table(cx, &revisions, wait);
             }
-            Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
+            Action::Read { revisions, wait } => life.quorum.read(cx, &revisions, wait),
             Action::Claim { owner, .. } if self.ails == Some(Ailment::Refused) => {
                 cx.tick_in(MILLI..5 * MILLI, Tick::Refused(owner));
             }
@@ -348,7 +348,7 @@ impl Alloc {
         let refused: Vec<u64> = waits.map(|(number, _)| *number).collect();
         for number in refused {
             if let Some(request) = self.life.as_mut().and_then(|life| life.waiting.remove(&number)) {
-                self.tell(cx, &request, Told::NotOwner);
+                self.tell(cx, &request, Reply::NotOwner);
             }
         }
     }
@@ -372,20 +372,20 @@ impl Alloc {
 
     fn ask(&mut self, cx: &mut Cx<'_>, mut request: Request) {
         if !self.has_lease(cx.now) {
-            self.tell(cx, &request, Told::Unavailable);
+            self.tell(cx, &request, Reply::Unavailable);
             return;
         }
         let Some(life) = &mut self.life else { return };
-        let Some(told) = request.take(&mut life.memory) else {
+        let Some(reply) = request.take(&mut life.memory) else {
             life.next += 1;
             life.waiting.insert(life.next, request);
             cx.tick(cx.now + self.setup.raise_wait, Tick::GiveUp(life.next));
             self.raise(cx);
             return;
         };
-        life.rates.count(self.setup.access.layout.section_size, &request, &told);
+        life.rates.count(self.setup.access.layout.section_size, &request, &reply);
         life.next += 1;
-        life.leaving.insert(life.next, Leaving { request, told, until: None });
+        life.leaving.insert(life.next, Leaving { request, reply, until: None });
         let takes = if cx.chance.permille(30) { 20 * MILLI } else { 200 * MICRO };
         cx.tick_in(0..takes, Tick::Leave(life.next));
         self.raise(cx);
@@ -395,7 +395,7 @@ impl Alloc {
     fn leave(&mut self, cx: &mut Cx<'_>, number: u64) {
         let has_lease = self.has_lease(cx.now);
         let Some(life) = &mut self.life else { return };
-        let Some(Leaving { request, told, until }) = life.leaving.remove(&number) else { return };
+        let Some(Leaving { request, reply, until }) = life.leaving.remove(&number) else { return };
         let allowed = match until {
             Some(until) if !self.setup.access.flaws.has(Flaw::NoDeadlineCheck) => {
                 until.is_some_and(|until| cx.now < until)
@@ -403,15 +403,15 @@ impl Alloc {
             _ => has_lease,
         };
         life.draining.remove(&number);
-        self.tell(cx, &request, if allowed { told } else { Told::Unavailable });
+        self.tell(cx, &request, if allowed { reply } else { Reply::Unavailable });
         self.drained(cx);
     }
 
-    fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, told: Told) {
+    fn tell(&mut self, cx: &mut Cx<'_>, request: &Request, reply: Reply) {
         let Some(life) = &self.life else { return };
         let table = life.table.clone().filter(|table| request.known < table.version);
         let Request { from, stream, id, .. } = *request;
-        cx.send(from, Packet::Told { stream, id, told, table });
+        cx.send(from, Packet::Reply { stream, id, reply, table });
     }
 }
 

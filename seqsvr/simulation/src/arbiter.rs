@@ -94,7 +94,7 @@ impl Arbiter {
         let Some(life) = &mut self.life else { return };
         for action in life.core.on(cx.now, event) {
             match action {
-                Action::Read { mark, wait } => life.quorum.read(cx, &mark, wait),
+                Action::Read { revisions, wait } => life.quorum.read(cx, &revisions, wait),
                 Action::Promise { term } => life.quorum.promise(cx, term),
                 Action::Write(table) => life.quorum.write(cx, table),
                 Action::Acting { term } => life.quorum.acting(cx, term),

@@ -74,16 +74,16 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The number lines as callers have seen them.
+/// The sequences as callers have seen them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checker {
-    lines: BTreeMap<u32, Line>,
+    sequences: BTreeMap<u32, Sequence>,
     broken: Option<Broken>,
     answers: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct Sequence {
     floor: Floor,
     /// Everything answered, by its first number.
     given: BTreeMap<u64, Granted>,
@@ -92,14 +92,14 @@ struct Line {
 impl Checker {
     /// A caller asks for `uid` now.
     pub(crate) fn asks(&self, uid: u32) -> Floor {
-        self.lines.get(&uid).map(|line| line.floor).unwrap_or_default()
+        self.sequences.get(&uid).map(|sequence| sequence.floor).unwrap_or_default()
     }
 
     /// A caller that asked at `floor` got its answer.
     pub(crate) fn granted(&mut self, at: At, uid: u32, floor: Floor, granted: Granted) {
         self.answers += 1;
-        let line = self.lines.entry(uid).or_default();
-        let before = line.given.range(..=granted.last).next_back().map(|(_, before)| *before);
+        let sequence = self.sequences.entry(uid).or_default();
+        let before = sequence.given.range(..=granted.last).next_back().map(|(_, before)| *before);
         let broken = match before {
             Some(before) if before.last >= granted.first => Some(Broken::Twice { at, uid, granted, before }),
             _ if granted.first <= floor.number => {
@@ -109,9 +109,9 @@ impl Checker {
             _ => None,
         };
         self.broken = self.broken.take().or(broken);
-        line.given.insert(granted.first, granted);
-        line.floor.number = line.floor.number.max(granted.last);
-        line.floor.epoch = line.floor.epoch.max(granted.epoch);
+        sequence.given.insert(granted.first, granted);
+        sequence.floor.number = sequence.floor.number.max(granted.last);
+        sequence.floor.epoch = sequence.floor.epoch.max(granted.epoch);
     }
 
     /// The same, where no epoch reaches the caller.

@@ -14,9 +14,9 @@ use seqsvr_client::outbox::{Answered, CallRequest, TICKS};
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::ids::Uid;
 
-mod line;
+mod connection;
 
-use line::{Line, Shared, Waits};
+use connection::{Connection, Shared, Waits};
 
 /// How a caller is set up.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct ClientSetup {
 pub(crate) struct Client {
     setup: ClientSetup,
     shared: Shared,
-    lines: BTreeMap<Place, Line>,
+    connections: BTreeMap<Place, Connection>,
     /// Streams so far, in all lives.
     streams: u64,
     next: u64,
@@ -65,8 +65,8 @@ struct Attempt {
 impl Client {
     pub(crate) fn new(setup: ClientSetup) -> Self {
         let shared = Shared::new(setup.uids, setup.flaws);
-        let (lines, attempts, owed) = Default::default();
-        Self { setup, shared, lines, streams: 0, next: 0, attempts, owed, asking: true }
+        let (connections, attempts, owed) = Default::default();
+        Self { setup, shared, connections, streams: 0, next: 0, attempts, owed, asking: true }
     }
 
     /// Asks for these, until it is served; for nothing else any more.
@@ -82,7 +82,7 @@ impl Client {
 
     pub(crate) fn crash(&mut self) {
         self.shared = Shared::new(self.setup.uids, self.setup.flaws);
-        self.lines.clear();
+        self.connections.clear();
         self.attempts.clear();
     }
 
@@ -94,20 +94,22 @@ impl Client {
             }
             Input::Tick(Tick::Next) => self.work(cx),
             Input::Tick(Tick::Write(place)) => {
-                if let Some(line) = self.lines.get_mut(&place) {
-                    line.write(cx);
+                if let Some(connection) = self.connections.get_mut(&place) {
+                    connection.write(cx);
                 }
             }
-            Input::Packet(_, Packet::Told { stream, id, told, table }) => {
-                if let Some(line) = self.lines.values_mut().find(|line| line.has(stream)) {
-                    line.told(stream, id, told, table);
+            Input::Packet(_, Packet::Reply { stream, id, reply, table }) => {
+                if let Some(connection) =
+                    self.connections.values_mut().find(|connection| connection.has(stream))
+                {
+                    connection.on_reply(stream, id, reply, table);
                 }
                 self.look(cx);
             }
             Input::Tick(Tick::Age) => {
                 cx.tick(cx.now + self.setup.answer / TICKS, Tick::Age);
-                for line in self.lines.values_mut() {
-                    line.age();
+                for connection in self.connections.values_mut() {
+                    connection.age();
                 }
                 self.look(cx);
             }
@@ -161,16 +163,16 @@ impl Client {
         };
         let places = self.places(cx, uids[0]);
         let to = *cx.chance.pick(&places);
-        let line = match self.lines.entry(to) {
-            Entry::Occupied(line) => line.into_mut(),
+        let connection = match self.connections.entry(to) {
+            Entry::Occupied(connection) => connection.into_mut(),
             Entry::Vacant(free) => {
                 self.streams += 1;
-                free.insert(Line::open(cx, to, self.streams, &self.shared))
+                free.insert(Connection::open(cx, to, self.streams, &self.shared))
             }
         };
         let floors = uids.iter().map(|&uid| cx.checker.asks(uid)).collect();
         // Too many are under way there: the next wish may go elsewhere.
-        let Ok(waits) = line.ask(cx, ask.clone()) else { return };
+        let Ok(waits) = connection.ask(cx, ask.clone()) else { return };
         self.next += 1;
         self.attempts.insert(self.next, Attempt { ask, uids, floors, to, waits, left, open: true });
         cx.tick_in(200 * MILLI..800 * MILLI, Tick::Late(self.next));
@@ -201,8 +203,8 @@ impl Client {
         }
         if cx.chance.permille(100) {
             self.streams += 1;
-            if let Some(line) = self.lines.get_mut(&to) {
-                line.redial(cx, self.streams);
+            if let Some(connection) = self.connections.get_mut(&to) {
+                connection.redial(cx, self.streams);
             }
             self.look(cx);
         }
@@ -218,17 +220,17 @@ impl Client {
     /// Takes what has been answered.
     fn look(&mut self, cx: &mut Cx<'_>) {
         let attempts = self.attempts.iter_mut();
-        let told: Vec<_> = attempts.filter_map(|(&id, one)| Some((id, one.waits.look()?))).collect();
-        for (id, told) in told {
+        let answer: Vec<_> = attempts.filter_map(|(&id, one)| Some((id, one.waits.look()?))).collect();
+        for (id, answer) in answer {
             if let Some(attempt) = self.attempts.remove(&id) {
-                self.told(cx, attempt, told);
+                self.on_answer(cx, attempt, answer);
             }
         }
     }
 
-    fn told(&mut self, cx: &mut Cx<'_>, attempt: Attempt, told: Result<Answered, AttemptError>) {
+    fn on_answer(&mut self, cx: &mut Cx<'_>, attempt: Attempt, answer: Result<Answered, AttemptError>) {
         let asked = attempt.uids.iter().zip(&attempt.floors);
-        match (told, &attempt.ask) {
+        match (answer, &attempt.ask) {
             (Ok(Answered::Granted(granted)), _) => {
                 cx.checker.granted(cx.at, attempt.uids[0], attempt.floors[0], granted);
                 self.owed.retain(|owed| *owed != attempt.uids[0]);

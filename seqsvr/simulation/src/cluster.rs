@@ -24,7 +24,7 @@ use seqsvr_cluster::arbiter::core::{ArbiterRules, Seed};
 use seqsvr_cluster::arbiter::health::HealthRules;
 use seqsvr_cluster::arbiter::plan::{Balance, Policy};
 use seqsvr_cluster::replica::config::PeersConfig;
-use seqsvr_cluster::store::quorum::rounds::settled;
+use seqsvr_cluster::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::alloc::section::Rules;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
@@ -62,7 +62,7 @@ pub(crate) struct Shape {
     /// How long a question to a replica may take.
     pub(crate) patience: Duration,
     /// How long a replica that lost its disk waits.
-    pub(crate) settle: Duration,
+    pub(crate) rejoin_wait: Duration,
     /// The most numbers in one request.
     pub(crate) count: u32,
     /// New replicas that may take the place of others; none where no configuration is stored.
@@ -111,7 +111,7 @@ impl Shape {
             lease,
             policy,
             patience: if quick { lease / 3 } else { Duration::from_millis(patience) },
-            settle: Duration::ZERO,
+            rejoin_wait: Duration::ZERO,
             count: 0,
             spares: if other.permille(750) && !flaws.has(Flaw::SmallQuorum) { 2 } else { 0 },
             clocks: Shows::Boot,
@@ -120,8 +120,8 @@ impl Shape {
         shape.count = shape.step * 2;
         // What ships is enough for every patience, and most of a run.
         let whole = !quick && other.permille(500);
-        let shipped = Duration::from_millis(PeersConfig::shipped().settle_ms);
-        shape.settle = if whole { shipped } else { settled(shape.patience) };
+        let shipped = Duration::from_millis(PeersConfig::shipped().rejoin_wait_ms);
+        shape.rejoin_wait = if whole { shipped } else { rejoin_wait(shape.patience) };
         shape
     }
 }
@@ -264,7 +264,7 @@ impl Cluster {
                 first: Configured { current, joining, ..Configured::default() },
                 others: (0..n).filter(|other| *other != place).collect(),
                 sizes: self.shape.sizes,
-                settle: self.shape.settle,
+                rejoin_wait: self.shape.rejoin_wait,
                 patience: self.shape.patience,
                 flaws: self.shape.flaws,
             };
@@ -341,7 +341,7 @@ impl Cluster {
             lease: self.shape.lease,
             poll: shipped.rules.poll / speed,
             retry: shipped.rules.retry / speed,
-            leave_wait: shipped.leave_wait / speed,
+            drain_wait: shipped.drain_wait / speed,
             raise_wait: shipped.options.raise_wait / speed,
             pauses: (shipped.options.retry_first / speed, shipped.options.retry_longest / speed),
             rules: Rules { step: u64::from(self.shape.step), limit: shipped.options.limit },

@@ -44,7 +44,7 @@ impl<T> Disk<T> {
         self.synced = self.records.len();
     }
 
-    /// People put back an older copy of it: only the first records are there.
+    /// People restored an older copy of it: only the first records are there.
     pub(crate) fn put_back(&mut self, left: usize) {
         self.records.truncate(left);
         self.synced = self.records.len();

@@ -104,7 +104,7 @@ pub fn explorations() -> Vec<Exploration> {
         breaks(REPLACED, Flaw::VoteWhileSealed, |flaws| replaced(sizes(3, 2), &[0], flaws)),
         breaks(REPLACED, Flaw::InstallWithoutState, |flaws| replaced(sizes(3, 2), &[0, 2], flaws)),
         breaks(FENCE, Flaw::FenceFromRead, |flaws| fence(sizes(3, 2), flaws)),
-        breaks(LOSS, Flaw::NoSettle, |flaws| loss(sizes(3, 2), flaws)),
+        breaks(LOSS, Flaw::NoRejoinWait, |flaws| loss(sizes(3, 2), flaws)),
         breaks(LOSS, Flaw::CountLate, |flaws| loss(sizes(3, 2), flaws)),
         breaks(LOSS, Flaw::RejoinOnTooFew, |flaws| loss(sizes(3, 2), flaws)),
         breaks(HALF, Flaw::TableOnOne, half),

@@ -191,14 +191,14 @@ impl Protocol {
 
     fn path(&self, seen: &Seen, last: u64) -> Vec<String> {
         let mut world = self.start();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for index in Self::steps(seen, last) {
             let one = self.moves(&world)[usize::from(index)];
             let after = self.after(&world, one).expect("it was possible before");
-            told.push(tell(&world, one, &after));
+            reported.push(tell(&world, one, &after));
             world = after;
         }
-        told
+        reported
     }
 
     fn start(&self) -> World {

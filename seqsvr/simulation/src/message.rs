@@ -35,7 +35,7 @@ pub(crate) enum Packet {
     /// From people to an AllocSvr: stop in good order.
     Leave,
     /// From an AllocSvr to a caller, with the table when the caller's is older.
-    Told { stream: u64, id: u64, told: Told, table: Option<Arc<Table>> },
+    Reply { stream: u64, id: u64, reply: Reply, table: Option<Arc<Table>> },
     /// From an arbiter to an AllocSvr.
     Probe { id: u64 },
     /// From an AllocSvr to an arbiter.
@@ -46,7 +46,7 @@ pub(crate) enum Packet {
 
 /// What a caller is told.
 #[derive(Clone, Debug, Hash)]
-pub(crate) enum Told {
+pub(crate) enum Reply {
     /// Numbers.
     Granted { first: u64, last: u64, epoch: Epoch },
     /// One number for each uid, in the order of the question.
@@ -59,7 +59,7 @@ pub(crate) enum Told {
     Unavailable,
 }
 
-impl Told {
+impl Reply {
     /// The numbers in it, by uid of the question.
     pub(crate) fn granted(&self) -> Vec<Granted> {
         match self {
@@ -70,7 +70,7 @@ impl Told {
     }
 }
 
-impl From<Granted> for Told {
+impl From<Granted> for Reply {
     fn from(Granted { first, last, epoch }: Granted) -> Self {
         Self::Granted { first, last, epoch }
     }
@@ -98,7 +98,7 @@ pub(crate) enum Tick {
     /// An AllocSvr: raise again what was not confirmed.
     Raise(Owner),
     /// An AllocSvr that was told to stop: nobody took its sections in time.
-    LeaveBy,
+    DrainBy,
     /// An AllocSvr: the timer that a flawed one relies on.
     LeaseOver,
     /// A caller: ask for something.

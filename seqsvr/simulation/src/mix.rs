@@ -16,7 +16,7 @@ pub(crate) struct Mix {
     pub(crate) leave: u64,
     /// An AllocSvr answers and cannot serve, or not record what it serves, until people mend and restart it.
     pub(crate) ail: u64,
-    /// A replica's disk is lost, or put back from an older copy; it rejoins.
+    /// A replica's disk is lost, or restored from an older copy; it rejoins.
     pub(crate) lose: u64,
     /// A replica, dead or alive, is replaced by a new one, and who does that may end in the middle.
     pub(crate) replace: u64,

@@ -12,7 +12,7 @@ use seqsvr_core::ids::SectionId;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::tables::Mark;
+use seqsvr_core::store::tables::Revisions;
 use seqsvr_core::store::{Ceiling, Claimed, Layout, Owner};
 
 /// The one section that changes hands.
@@ -157,7 +157,7 @@ impl Owning {
         let started = match lane {
             Lane::Read(_) => {
                 take(&mut self.is.reads)?;
-                let mut round = ReadRound::new(&Mark::default(), Duration::ZERO, sizes, flaws);
+                let mut round = ReadRound::new(&Revisions::default(), Duration::ZERO, sizes, flaws);
                 let asks = round.open();
                 (Call::Read(tick, round), asks)
             }

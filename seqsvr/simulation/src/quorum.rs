@@ -22,7 +22,7 @@ use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::message::{Copy, Description};
-use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 use seqsvr_core::store::{
     Address, Ceiling, Claimed, Configuration, Layout, Member, Owner, RaiseError, StoreError,
 };
@@ -96,20 +96,20 @@ impl Quorum {
         Self { access, next: first, configuration: None, learned: None, claims, calls, out }
     }
 
-    pub(crate) fn read(&mut self, cx: &mut Cx<'_>, mark: &Mark, wait: Duration) {
-        let round = self.reading(mark, wait);
+    pub(crate) fn read(&mut self, cx: &mut Cx<'_>, revisions: &Revisions, wait: Duration) {
+        let round = self.reading(revisions, wait);
         self.start_reading(cx, round);
     }
 
     /// The same for who waits for no release.
-    pub(crate) fn read_table(&mut self, cx: &mut Cx<'_>, mark: &Mark, wait: Duration) {
-        let round = self.reading(mark, wait).of_the_table_only();
+    pub(crate) fn read_table(&mut self, cx: &mut Cx<'_>, revisions: &Revisions, wait: Duration) {
+        let round = self.reading(revisions, wait).of_the_table_only();
         self.start_reading(cx, round);
     }
 
-    fn reading(&self, mark: &Mark, wait: Duration) -> ReadRound {
+    fn reading(&self, revisions: &Revisions, wait: Duration) -> ReadRound {
         let wait = waiting(wait, self.access.patience);
-        ReadRound::new(mark, wait, self.sizes(), self.access.flaws)
+        ReadRound::new(revisions, wait, self.sizes(), self.access.flaws)
     }
 
     fn start_reading(&mut self, cx: &mut Cx<'_>, round: ReadRound) {

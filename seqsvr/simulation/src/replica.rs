@@ -41,7 +41,7 @@ pub(crate) struct ReplicaSetup {
     pub(crate) others: Vec<Place>,
     pub(crate) sizes: Sizes,
     /// How long it waits after it lost its disk.
-    pub(crate) settle: Duration,
+    pub(crate) rejoin_wait: Duration,
     /// How long one of the others may take to answer it.
     pub(crate) patience: Duration,
     pub(crate) flaws: Flaws,
@@ -51,7 +51,7 @@ pub(crate) struct ReplicaSetup {
 pub(crate) struct Replica {
     setup: ReplicaSetup,
     disk: Disk<Record>,
-    /// What is on the disk must not be voted by: it was lost or put back.
+    /// What is on the disk must not be voted by: it was lost or restored.
     lost: bool,
     returning: Option<Returning>,
     life: Option<Life>,
@@ -91,7 +91,7 @@ impl Replica {
         self.disk.crash(chance);
     }
 
-    /// Nothing is left of the disk, or an older copy of it was put back. The next start is a rejoin, and each until one has
+    /// Nothing is left of the disk, or an older copy of it was restored. The next start is a rejoin, and each until one has
     /// come to its end.
     pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
         let records = self.disk.read().len();
@@ -130,7 +130,7 @@ impl Replica {
         }
     }
 
-    /// What can be read of a disk that was put back.
+    /// What can be read of a disk that was restored.
     fn kept(&self) -> Option<Copy> {
         (!self.disk.read().is_empty()).then(|| self.stored().copy())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Place;
 use super::memory::{Memory, Take};
-use super::message::Told;
+use super::message::Reply;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, Granted, SectionId};
 use seqsvr_rpc::v1;
@@ -53,30 +53,30 @@ impl Request {
     }
 
     /// Takes what it wants, as far as that goes without a raise. A call for several uids that are not all served takes nothing.
-    pub(super) fn take(&mut self, memory: &mut Memory) -> Option<Told> {
+    pub(super) fn take(&mut self, memory: &mut Memory) -> Option<Reply> {
         let first = self.uids[0];
         Some(match self.want {
             Want::Current => {
                 let bounds = self.uids.iter().map(|&uid| Some(memory.bound(uid)?.1));
-                bounds.collect::<Option<_>>().map_or(Told::NotOwner, Told::Bounds)
+                bounds.collect::<Option<_>>().map_or(Reply::NotOwner, Reply::Bounds)
             }
             Want::Next(count) => match memory.take(first, count) {
                 Take::Granted(granted) => granted.into(),
-                Take::NotServed => Told::NotOwner,
+                Take::NotServed => Reply::NotOwner,
                 Take::Raise(_) => return None,
             },
             Want::Each => {
                 if self.uids.iter().any(|&uid| memory.bound(uid).is_none()) {
-                    return Some(Told::NotOwner);
+                    return Some(Reply::NotOwner);
                 }
                 while let Some(&uid) = self.uids.get(self.taken.len()) {
                     match memory.take(uid, 1) {
                         Take::Granted(granted) => self.taken.push(granted),
-                        Take::NotServed => return Some(Told::NotOwner),
+                        Take::NotServed => return Some(Reply::NotOwner),
                         Take::Raise(_) => return None,
                     }
                 }
-                Told::Each(std::mem::take(&mut self.taken))
+                Reply::Each(std::mem::take(&mut self.taken))
             }
         })
     }
@@ -96,8 +96,8 @@ impl Rates {
     }
 
     /// Counts what is about to be answered.
-    pub(super) fn count(&mut self, section_size: u32, request: &Request, told: &Told) {
-        for (uid, granted) in request.uids.iter().zip(told.granted()) {
+    pub(super) fn count(&mut self, section_size: u32, request: &Request, reply: &Reply) {
+        for (uid, granted) in request.uids.iter().zip(reply.granted()) {
             let count = self.counts.entry(SectionId::new(uid / section_size)).or_default();
             *count += granted.last - granted.first + 1;
         }

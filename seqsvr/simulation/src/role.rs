@@ -33,7 +33,7 @@ impl Role {
         }
     }
 
-    /// It has ended, and its disk is lost; or an older copy of it was put back. True of replicas only.
+    /// It has ended, and its disk is lost; or an older copy of it was restored. True of replicas only.
     pub(crate) fn lose_disk(&mut self, chance: &mut Chance) {
         if let Self::Replica(role) = self {
             role.lose_disk(chance);

@@ -17,7 +17,7 @@ use seqsvr_cluster::arbiter::health::HealthRules;
 use seqsvr_cluster::arbiter::plan::{Balance, Policy};
 use seqsvr_cluster::replica::config::PeersConfig;
 use seqsvr_cluster::store::config::LONGEST_PATIENCE;
-use seqsvr_cluster::store::quorum::rounds::settled;
+use seqsvr_cluster::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::routing::Order;
 use seqsvr_core::store::Sizes;
@@ -36,7 +36,7 @@ fn quick(shape: Shape) -> Shape {
     let lease = Duration::from_secs(1);
     let policy = Policy::Spread(Balance { every: Duration::ZERO, ..Balance::default() });
     let patience = lease / 3;
-    Shape { lease, patience, settle: settled(patience), policy, ..shape }
+    Shape { lease, patience, rejoin_wait: rejoin_wait(patience), policy, ..shape }
 }
 
 /// Sections move several times a second, and their ceilings are raised by so much at a time.
@@ -71,14 +71,14 @@ fn changing(shape: Shape) -> Shape {
 }
 
 /// Sections move only because somebody leaves, dies or is drained, and everybody asks for them.
-fn leaving(shape: Shape) -> Shape {
+fn draining(shape: Shape) -> Shape {
     let real = Shape { arbiters: Arbiters::Real, sections: 3, allocs: 2, callers: 6, ..shape };
     Shape { step: 40, count: 4, ..quick(real) }
 }
 
 /// The lease can be changed, and an owner that nobody tells serves on for long.
 fn shortened(shape: Shape) -> Shape {
-    Shape { spares: 2, step: 1_000, ..leaving(shape) }
+    Shape { spares: 2, step: 1_000, ..draining(shape) }
 }
 
 /// Hardly anything but leases that change.
@@ -89,7 +89,7 @@ fn shorter() -> Mix {
 /// Answers of replicas are counted for longer than a lease lasts.
 fn patient(shape: Shape) -> Shape {
     let patience = Duration::from_secs(2);
-    Shape { patience, settle: settled(patience), ..quick(shape) }
+    Shape { patience, rejoin_wait: rejoin_wait(patience), ..quick(shape) }
 }
 
 fn assert_holds(trial: &Trial, seeds: std::ops::Range<u64>) -> u64 {
@@ -137,18 +137,18 @@ fn each_broken_rule_is_noticed() {
 /// Each rule that seeds show, where, and within how many of them.
 fn shown_by_seeds() -> [(Flaw, Where, u64); 17] {
     [
-        (Flaw::NoSettle, (Mix::losses(), few), 40),
-        (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, leaving), 60),
+        (Flaw::NoRejoinWait, (Mix::losses(), few), 40),
+        (Flaw::FenceFromRead, (Mix { crash: 6, ..Mix::late() }, draining), 60),
         (Flaw::EpochOfNode, (Mix::pauses(), quick), 20),
         (Flaw::NoTakeoverWait, (Mix::cuts(), quick), 20),
         (Flaw::LeaseFromAnswer, (Mix::pauses(), patient), 60),
         (Flaw::NoDeadlineCheck, (Mix::pauses(), quick), 40),
         (Flaw::AnswerBeforeConfirm, (Mix::late(), quick), 20),
-        (Flaw::LooseRelease, (Mix::leaves(), leaving), 20),
+        (Flaw::LooseRelease, (Mix::leaves(), draining), 20),
         (Flaw::SmallQuorum, (Mix::late(), quick), 60),
         (Flaw::TableOnOne, (Mix::halves(), roomy), 20),
         (Flaw::RejoinOnTooFew, (Mix::losses(), busy), 20),
-        (Flaw::ReleaseWhileServing, (Mix::leaves(), leaving), 40),
+        (Flaw::ReleaseWhileServing, (Mix::leaves(), draining), 40),
         (Flaw::AnyNumber, (Mix { gap: 300_000_000, ..Mix::replacements() }, changing), 150),
         (Flaw::ShorterAtOnce, (shorter(), shortened), 20),
         (Flaw::UnknownCounts, (Mix { callers: 6, ..Mix::cuts() }, tight), 40),
@@ -186,18 +186,18 @@ fn clusters_are_drawn_as_shipped_and_faster_under_every_policy() {
 /// Compared with what a configuration comes to that says nothing, so that what ships is what is simulated, also when it changes.
 #[test]
 fn a_cluster_at_full_speed_goes_by_what_ships() {
-    let (config, settle) = (AllocConfig::shipped(), PeersConfig::shipped().settle_ms);
+    let (config, shipped_wait) = (AllocConfig::shipped(), PeersConfig::shipped().rejoin_wait_ms);
     let alloc = config.settings(1).expect("as shipped").swap_remove(0);
     let arbiter = ArbiterConfig::shipped().rules().expect("as shipped");
     let ms = Duration::from_millis;
     let mut shapes = (0..200).map(|seed| Shape::drawn(&mut Chance::new(seed), Flaws::default()));
-    let whole = |shape: &Shape| shape.lease == alloc.rules.lease && shape.settle == ms(settle);
+    let whole = |shape: &Shape| shape.lease == alloc.rules.lease && shape.rejoin_wait == ms(shipped_wait);
     let shape = shapes.find(whole).expect("some are as shipped");
     let cluster = Cluster::new(shape, Chance::new(0), History::new(0));
-    let AllocSetup { lease, poll, retry, leave_wait, raise_wait, pauses, rules, access, .. } =
+    let AllocSetup { lease, poll, retry, drain_wait, raise_wait, pauses, rules, access, .. } =
         cluster.alloc_setup("a0".to_owned());
     assert_eq!((lease, poll, retry), (alloc.rules.lease, alloc.rules.poll, alloc.rules.retry));
-    assert_eq!((leave_wait, raise_wait), (alloc.leave_wait, alloc.options.raise_wait));
+    assert_eq!((drain_wait, raise_wait), (alloc.drain_wait, alloc.options.raise_wait));
     assert_eq!(pauses, (alloc.options.retry_first, alloc.options.retry_longest));
     assert_eq!((rules.limit, access.patience), (alloc.options.limit, ms(config.sets[0].stores.patience_ms)));
     let simulated = cluster.rules(0, &[]);
@@ -207,7 +207,7 @@ fn a_cluster_at_full_speed_goes_by_what_ships() {
     );
     // Only what counts as calm is shorter, as a run is.
     assert_eq!(HealthRules { calm: arbiter.health.calm, ..simulated.health }, arbiter.health);
-    assert_eq!(ms(settle), settled(LONGEST_PATIENCE), "enough for every patience that is accepted");
+    assert_eq!(ms(shipped_wait), rejoin_wait(LONGEST_PATIENCE), "enough for every patience that is accepted");
 }
 
 #[test]
@@ -221,11 +221,11 @@ fn stores_are_replaced_nodes_leave_and_fail_callers_give_up_and_ask_for_several_
         }
         assert_eq!(left, [""; 0], "these never happen");
     };
-    let callers = ["Ended {", "told: Each([", "told: Bounds([", "rates: [("];
+    let callers = ["Ended {", "reply: Each([", "reply: Bounds([", "rates: [("];
     happen(
         Mix::all(),
         &[
-            &["ails", "gone", "Remove(", "Leave)", "LeaveBy", "leaving: true", "releases: false"],
+            &["ails", "gone", "Remove(", "Leave)", "DrainBy", "draining: true", "releases: false"],
             &callers[..],
         ]
         .concat(),

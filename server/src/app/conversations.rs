@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::domain::{Conversation, MessageId, Uid};
 use crate::store::{Directory, MessageStore, Page, StoreError, Summary};
 
-/// A line of the list, with the name that people know it by.
+/// A conversation of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct NamedConversation {
     /// Newest row, unread count, read marker.
     pub summary: Summary,
     /// The other person's or the group's name.
@@ -29,20 +29,20 @@ impl Conversations {
     }
 
     /// The caller's conversations, newest first.
-    pub async fn list(&self, who: Uid) -> Result<Vec<Line>, StoreError> {
+    pub async fn list(&self, who: Uid) -> Result<Vec<NamedConversation>, StoreError> {
         let summaries = self.store.conversations(who, self.most).await?;
         let people: Vec<Uid> = summaries.iter().filter_map(|summary| person(summary.conversation)).collect();
         let mut names = self.directory.names(&people).await?.into_iter();
-        let mut lines = Vec::with_capacity(summaries.len());
+        let mut named = Vec::with_capacity(summaries.len());
         for summary in summaries {
             let title = match summary.conversation {
                 Conversation::User(_) => names.next().flatten(),
                 Conversation::Group(gid) => self.store.group(gid).await?.map(|group| group.name.clone()),
             };
             let title = title.unwrap_or_else(|| summary.conversation.to_string());
-            lines.push(Line { summary, title });
+            named.push(NamedConversation { summary, title });
         }
-        Ok(lines)
+        Ok(named)
     }
 
     /// Rows of one conversation, newest first, with ids below `before`.

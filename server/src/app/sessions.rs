@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_session_is_unknown_and_its_holders_are_told() {
+    fn an_ended_session_is_unknown_and_its_holders_are_notified() {
         let cache = SessionCache::new(10);
         let (one, other) = (keep(&cache, 1), keep(&cache, 11));
         cache.end(&[1; 32]);

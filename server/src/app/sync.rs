@@ -86,13 +86,13 @@ impl InboxSync {
         Ok(Pulled { entries, synced, more })
     }
 
-    /// A device says that it has rows beyond the newest one: proof that older files were put back without `tidemark restored`, unless the
+    /// A device says that it has rows beyond the newest one: proof that older files were restored without `tidemark restored`, unless the
     /// device is wrong. Logged once a minute at most, whoever says it.
     pub fn note_ahead(&self, watermark: &Watermark, cursor: u64) {
         let Some(left_out) = self.log.pass() else { return };
         warn!(
-            uid = %watermark.uid(), cursor, newest = %watermark.latest(), left_out,
-            "a device has rows that are not here; if older files were put back, stop and run `tidemark restored`"
+            uid = %watermark.uid(), cursor, latest = %watermark.latest(), left_out,
+            "a device has rows that are not here; if older files were restored, stop and run `tidemark restored`"
         );
     }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{BootError, directory_of, issued};
 use crate::config::{Config, SequenceSource};
-use crate::store::sqlite::stamp::{self, Found, Mark, Opened, Stamp};
+use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
 use crate::store::sqlite::{Db, Identity, private};
 
 const JOURNAL: &str = "journal";
@@ -25,7 +25,7 @@ const KEY: &str = "key";
 pub(super) enum Rule {
     /// They must belong together.
     Strict,
-    /// Files were put back: what only says how far numbers were given may be older or missing.
+    /// Files were restored: what only says how far numbers were given may be older or missing.
     Restored,
 }
 
@@ -41,28 +41,28 @@ pub struct BadFile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Wrong {
     #[error(
-        "is missing; put it back as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
+        "is missing; restore it as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
     )]
     Missing,
     #[error(
-        "is empty; put it back as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
+        "is empty; restore it as it was, or, if it is lost, run `tidemark restored` to go on without what only it held"
     )]
     Empty,
     #[error(
-        "is older than the database; put back files of one moment, or run `tidemark restored` to go on with these"
+        "is older than the database; restore files of one moment, or run `tidemark restored` to go on with these"
     )]
     Older,
     #[error(
-        "is newer than the database; put back files of one moment, or run `tidemark restored` to go on with these"
+        "is newer than the database; restore files of one moment, or run `tidemark restored` to go on with these"
     )]
     Newer,
     #[error(
-        "is of another moment than the database; put back files of one moment, or move it away and run `tidemark restored` to go on \
+        "is of another moment than the database; restore files of one moment, or move it away and run `tidemark restored` to go on \
          without what only it holds"
     )]
     OtherMoment,
     #[error(
-        "belongs to another installation; put back the right one, or move it away and run `tidemark restored` to go on without it"
+        "belongs to another installation; restore the right one, or move it away and run `tidemark restored` to go on without it"
     )]
     Foreign,
     #[error("is the file `{0}` of an installation, under a wrong name; give each file its name back")]
@@ -74,14 +74,14 @@ enum Wrong {
     #[error("cannot be used now ({0}); see to that and start again")]
     Unusable(String),
     #[error(
-        "is damaged ({0}); put back a good copy, or move it away and run `tidemark restored` to go on without what only it held"
+        "is damaged ({0}); restore a good copy, or move it away and run `tidemark restored` to go on without what only it held"
     )]
     Damaged(String),
-    #[error("is {how}, but {} is there; put back the database that belongs to it, or choose an empty data directory", beside.display())]
+    #[error("is {how}, but {} is there; restore the database that belongs to it, or choose an empty data directory", beside.display())]
     NoDatabase { how: &'static str, beside: PathBuf },
-    #[error("is damaged ({0}); put back all files of one moment, and run `tidemark restored`")]
+    #[error("is damaged ({0}); restore all files of one moment, and run `tidemark restored`")]
     DamagedDatabase(String),
-    #[error("was put back, and `tidemark restored` was interrupted; run it again")]
+    #[error("was restored, and `tidemark restored` was interrupted; run it again")]
     NotRestored,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn make_private(config: &Config) -> Result<(), BootError> {
     Ok(())
 }
 
-/// Checks the files and gives all of them the mark of this start; those that may be missing are made.
+/// Checks the files and gives all of them the stamp of this start; those that may be missing are made.
 pub(super) async fn check_and_stamp(
     config: &Config,
     db: &Db,
@@ -197,14 +197,14 @@ pub(super) async fn check_and_stamp(
         allow(rule, KEY, &key, wrong)?;
     }
 
-    let last = known.current.map_or(0, |mark| mark.start);
+    let last = known.current.map_or(0, |start| start.number);
     let installation = known.installation.unwrap_or(new_installation);
-    // A start that did not come to its end has marked some files already, and is gone on with.
-    let mark = known.next.unwrap_or(Mark { start: last + 1, token });
-    Identity::begin(db, installation, mark, rule == Rule::Restored).await?;
+    // A start that did not come to its end has stamped some files already, and is continued.
+    let start = known.next.unwrap_or(Start { number: last + 1, token });
+    Identity::begin(db, installation, start, rule == Rule::Restored).await?;
     let write = |(Beside { role, .. }, file): (&Beside, Opened)| {
         let page_size = (*role == JOURNAL).then_some(config.storage.journal_page_size);
-        let stamp = Stamp { role: (*role).to_owned(), installation, mark };
+        let stamp = Stamp { role: (*role).to_owned(), installation, start };
         tokio::task::spawn_blocking(move || file.stamp(&stamp, page_size))
     };
     let writes: Vec<_> = files.iter().zip(opened).map(write).collect();
@@ -219,7 +219,7 @@ pub(super) async fn check_and_stamp(
     let io = |why| BootError::File { path: directory_of(&key).to_owned(), why };
     fs::File::open(directory_of(&key)).and_then(|opened| opened.sync_all()).map_err(io)?;
     let roles: Vec<&str> = files.iter().map(|file| file.role).collect();
-    Ok(Identity::finish(db, mark, &roles, &fingerprint(&secret)).await?)
+    Ok(Identity::finish(db, start, &roles, &fingerprint(&secret)).await?)
 }
 
 /// What identifies a secret without telling it.
@@ -261,14 +261,14 @@ fn judge(known: &Identity, role: &str, found: &Found) -> Result<(), Wrong> {
         Some(_) => {}
     }
     // Not in use since another source of numbers was configured: the comparison with the rows sees to it.
-    if !required || [known.current, known.next].contains(&Some(stamp.mark)) {
+    if !required || [known.current, known.next].contains(&Some(stamp.start)) {
         return Ok(());
     }
-    let current = known.current.map_or(0, |mark| mark.start);
-    Err(other(role, if stamp.mark.start < current { Wrong::Older } else { Wrong::Newer }))
+    let current = known.current.map_or(0, |start| start.number);
+    Err(other(role, if stamp.start.number < current { Wrong::Older } else { Wrong::Newer }))
 }
 
-/// A journal of another moment cannot be gone on with.
+/// A journal of another moment cannot be continued.
 fn other(role: &str, wrong: Wrong) -> Wrong {
     if role == JOURNAL { Wrong::OtherMoment } else { wrong }
 }

@@ -14,7 +14,7 @@ use crate::config::{Config, SequenceSource};
 use crate::domain::MessageId;
 use crate::seq::{Numbers, Sequences};
 use crate::store::{MessageStore, StoreError};
-use crate::transfer::{Look, newest_rows, overtake_rows};
+use crate::transfer::{Look, latest_ids, overtake_rows};
 
 /// The sequences of the installation.
 pub async fn sequencer(config: &Config) -> Result<Sequences, BootError> {
@@ -50,11 +50,11 @@ pub(super) async fn compared_sequencer(
     let adjacent = config.sequence.section_size;
     let (rows, accounts) = (Arc::clone(messages), Arc::clone(&storage.directory));
     // Read while the ceilings are loaded, which takes as long.
-    let newest = async move { newest_rows(&*rows, &*accounts, adjacent, Look::Sample).await };
-    let newest = AbortOnDropHandle::new(tokio::spawn(newest));
+    let latest = async move { latest_ids(&*rows, &*accounts, adjacent, Look::Sample).await };
+    let latest = AbortOnDropHandle::new(tokio::spawn(latest));
     let mut sequences = sequencer(config).await?;
-    let behind = match newest.await {
-        Ok(Ok(newest)) => overtake_rows(&*sequences, &newest).await,
+    let behind = match latest.await {
+        Ok(Ok(latest)) => overtake_rows(&*sequences, &latest).await,
         Ok(Err(unread)) => Err(unread),
         Err(died) => Err(StoreError::unavailable(died).into()),
     };

@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
-use super::Fault;
+use super::ExitError;
 use crate::config::Config;
 
-pub(super) fn run(config: &Config) -> Result<(), Fault> {
-    std::io::stdout().write_all(config.to_toml().as_bytes()).map_err(Fault::failed)
+pub(super) fn run(config: &Config) -> Result<(), ExitError> {
+    std::io::stdout().write_all(config.to_toml().as_bytes()).map_err(ExitError::failed)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::{Fault, progress};
+use super::{ExitError, progress};
 use crate::boot;
 use crate::config::Config;
 use crate::domain::Clock;
@@ -22,16 +22,16 @@ pub(super) struct Export {
     resume: bool,
 }
 
-pub(super) async fn run(what: Export, config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> {
     boot::check_installed(config)?;
     boot::check_journal(config)?;
     let database = config.storage.file()?;
     let mut snapshot =
-        SqliteExportSnapshot::take(&database, &config.storage.sqlite()).await.map_err(Fault::failed)?;
+        SqliteExportSnapshot::take(&database, &config.storage.sqlite()).await.map_err(ExitError::failed)?;
     let begin = if what.resume { Begin::Resume } else { Begin::New };
     let bar: ProgressBar = progress::bar();
     let done = transfer::export(&mut snapshot, &what.file, begin, Clock::system().now(), &bar).await;
     bar.finish_and_clear();
-    println!("{} records in {}", done.map_err(Fault::failed)?, what.file.display());
+    println!("{} records in {}", done.map_err(ExitError::failed)?, what.file.display());
     Ok(())
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use seqsvr_core::Sequencer;
 
-use super::{Fault, progress};
+use super::{ExitError, progress};
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
 use crate::domain::{HistoryId, Uid};
@@ -32,7 +32,7 @@ pub(super) struct Import {
     ahead: u32,
 }
 
-pub(super) async fn run(what: Import, config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(what: Import, config: &Config) -> Result<(), ExitError> {
     let (storage, done) = match (&what.user, what.into) {
         (Some(user), Some(into)) => {
             let storage = Storage::open_existing(config).await?;
@@ -64,7 +64,7 @@ async fn whole(
     storage: &Storage,
     config: &Config,
     bar: &ProgressBar,
-) -> Result<String, Fault> {
+) -> Result<String, ExitError> {
     let mut restore = SqliteRestore::new(Arc::clone(storage.db()), config.storage.sqlite());
     let numbers = boot::sequencer(config).await?;
     let done = fill(what, checked, &mut restore, &*numbers, (storage, config), bar).await;
@@ -82,14 +82,14 @@ async fn fill(
     numbers: &dyn Sequencer,
     (storage, config): (&Storage, &Config),
     bar: &ProgressBar,
-) -> Result<(u64, HistoryId), Fault> {
-    transfer::begin(restore, checked).await.map_err(Fault::failed)?;
+) -> Result<(u64, HistoryId), ExitError> {
+    transfer::begin(restore, checked).await.map_err(ExitError::failed)?;
     let (uid, gid) = checked.largest();
     let known = Stored { uid: uid.0, gid: gid.0, invite: 0 };
     boot::renew_numbers(config, storage, known, what.ahead).await?;
     let history = boot::new_history();
     let stored = transfer::import(restore, numbers, &what.file, checked, history, bar).await;
-    Ok((stored.map_err(Fault::failed)?, history))
+    Ok((stored.map_err(ExitError::failed)?, history))
 }
 
 async fn one(
@@ -98,14 +98,16 @@ async fn one(
     into: Uid,
     storage: &Storage,
     config: &Config,
-) -> Result<String, Fault> {
+) -> Result<String, ExitError> {
     if storage.directory.account(into).await.map_err(BootError::from)?.is_none() {
-        return Err(Fault::failed(format!("there is no account {into}; `tidemark user list` shows them")));
+        return Err(ExitError::failed(format!(
+            "there is no account {into}; `tidemark user list` shows them"
+        )));
     }
     let bar = progress::bar();
     let checked = check(file, config, &bar)?;
-    let from = transfer::find_user(file, user).map_err(Fault::failed)?;
-    let from = from.ok_or_else(|| Fault::failed(format!("{} holds no user {user:?}", file.display())))?;
+    let from = transfer::find_user(file, user).map_err(ExitError::failed)?;
+    let from = from.ok_or_else(|| ExitError::failed(format!("{} holds no user {user:?}", file.display())))?;
     let append = SqliteInboxImport::open(Arc::clone(storage.db()), &config.storage.sqlite()).await;
     let mut append = append.map_err(BootError::from)?;
     let messages = storage.messages(config).await?;
@@ -117,13 +119,13 @@ async fn one(
     numbers.shutdown().await;
     crate::store::MessageStore::close(&messages).await;
     bar.finish_and_clear();
-    let done = done.map_err(Fault::failed)?;
+    let done = done.map_err(ExitError::failed)?;
     Ok(format!(
         "{} rows of user {from} appended to {into}; {} were there already, {} left out (unknown people or groups)",
         done.stored, done.already, done.left_out
     ))
 }
 
-fn check(file: &Path, config: &Config, bar: &ProgressBar) -> Result<Checked, Fault> {
-    transfer::check(file, config.sequence.section_size, bar).map_err(Fault::failed)
+fn check(file: &Path, config: &Config, bar: &ProgressBar) -> Result<Checked, ExitError> {
+    transfer::check(file, config.sequence.section_size, bar).map_err(ExitError::failed)
 }

@@ -1,10 +1,10 @@
 //! `tidemark migrate`: brings the files up to date and does nothing else.
 
-use super::Fault;
+use super::ExitError;
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
 
-pub(super) async fn run(config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open(config).await?;
     boot::sequencer(config).await?.shutdown().await;
     storage.close().await.map_err(BootError::from)?;

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::config::{Config, Flags};
 
 mod check_config;
+mod exit_error;
 mod export;
-mod fault;
 mod import;
 mod migrate;
 mod progress;
@@ -16,7 +16,7 @@ mod restored;
 mod serve;
 mod user;
 
-pub use fault::Fault;
+pub use exit_error::ExitError;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ enum Command {
     Export(export::Export),
     /// Fill an empty data directory from an export, or append one user's rows
     Import(import::Import),
-    /// Give the data a new history and numbers beyond all that were given, after files were put back from a backup
+    /// Give the data a new history and numbers beyond all that were given, after files were restored from a backup
     Restored(restored::Restored),
     /// Look after accounts while the server is stopped
     #[command(subcommand)]
@@ -64,12 +64,12 @@ enum Command {
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
-    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Fault> {
-        Cli::try_parse_from(args).map_err(Fault::from)
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitError> {
+        Cli::try_parse_from(args).map_err(ExitError::from)
     }
 
     /// Does what was asked.
-    pub async fn run(self, config: Config) -> Result<(), Fault> {
+    pub async fn run(self, config: Config) -> Result<(), ExitError> {
         match self.command {
             None | Some(Command::Serve) => serve::run(&config).await,
             Some(Command::Migrate) => migrate::run(&config).await,
@@ -94,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn wrong_use_is_said_in_one_line() {
-        let fault = Cli::read(["tidemark".into(), "--lisen".into()]).expect_err("unknown");
-        let Fault::Usage(line) = fault else { panic!("{fault:?}") };
+    fn wrong_use_is_reported_in_one_line() {
+        let error = Cli::read(["tidemark".into(), "--lisen".into()]).expect_err("unknown");
+        let ExitError::Usage(line) = error else { panic!("{error:?}") };
         assert!(line.contains("--lisen") && line.contains("--help") && !line.contains('\n'), "{line}");
     }
 }

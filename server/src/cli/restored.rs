@@ -1,9 +1,9 @@
-//! `tidemark restored`: to be run after files or a database were put back, before serving.
+//! `tidemark restored`: to be run after files or a database were restored, before serving.
 
 use clap::Args;
 use seqsvr_core::Sequencer;
 
-use super::Fault;
+use super::ExitError;
 use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
 use crate::store::MessageStore;
@@ -19,7 +19,7 @@ pub(super) struct Restored {
     ahead: u32,
 }
 
-pub(super) async fn run(what: Restored, config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_restored(config).await?;
     let done = renew(&storage, config, what.ahead).await;
     storage.close().await.map_err(BootError::from)?;
@@ -28,12 +28,12 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), Fault> {
 }
 
 /// Numbers first: the new history says that everything is in order.
-async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, Fault> {
+async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, ExitError> {
     let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;
     let raised = raise(storage, config, &messages, &*numbers).await;
     numbers.shutdown().await;
-    let raised = raised.map_err(Fault::failed)?;
+    let raised = raised.map_err(ExitError::failed)?;
     boot::renew_stored_numbers(config, storage, &messages, ahead).await?;
     let history = boot::new_history();
     rename_history(storage.db(), history).await.map_err(BootError::from)?;
@@ -45,7 +45,7 @@ async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String,
     ))
 }
 
-/// The margin counts from the newest rows, should the sequence be behind them.
+/// The margin counts from the latest ids, should the sequence be behind them.
 async fn raise(
     storage: &Storage,
     config: &Config,
@@ -53,7 +53,7 @@ async fn raise(
     numbers: &dyn Sequencer,
 ) -> Result<usize, transfer::TransferError> {
     let adjacent = config.sequence.section_size;
-    let newest = transfer::newest_rows(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
-    transfer::overtake_rows(numbers, &newest).await?;
+    let latest = transfer::latest_ids(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+    transfer::overtake_rows(numbers, &latest).await?;
     transfer::raise_all(numbers, adjacent).await
 }

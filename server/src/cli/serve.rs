@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Fault;
+use super::ExitError;
 use crate::config::Config;
 use crate::domain::Clock;
 use crate::{boot, lifecycle};
@@ -12,11 +12,11 @@ const OWN_FILES: u64 = 160;
 
 /// The connections that are served when the system allows `files` open files: a connection too many must not take the file that a
 /// read of the database needs.
-fn connections(wanted: usize, files: Option<u64>) -> Result<usize, Fault> {
+fn connections(wanted: usize, files: Option<u64>) -> Result<usize, ExitError> {
     let Some(files) = files else { return Ok(wanted) };
     let most = usize::try_from(files.saturating_sub(OWN_FILES)).unwrap_or(usize::MAX);
     match most {
-        0 => Err(Fault::failed(format!(
+        0 => Err(ExitError::failed(format!(
             "the system allows {files} open files, and the server needs {OWN_FILES} beside its connections; allow \
              more with `ulimit -n` or LimitNOFILE="
         ))),
@@ -24,7 +24,7 @@ fn connections(wanted: usize, files: Option<u64>) -> Result<usize, Fault> {
     }
 }
 
-pub(super) async fn run(config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     let mut signals = lifecycle::Signals::listen()?;
     let mut config = config.clone();
     let (wanted, files) = (config.limits.connections, lifecycle::allow_many_files());
@@ -42,7 +42,7 @@ pub(super) async fn run(config: &Config) -> Result<(), Fault> {
     signals.next().await;
     let limit = Duration::from_secs(config.server.shutdown_seconds.into());
     tokio::select! {
-        stopped = running.stop(limit) => stopped.map_err(Fault::failed),
-        () = signals.next() => Err(Fault::failed("stopped at once by a second signal; what was accepted is stored")),
+        stopped = running.stop(limit) => stopped.map_err(ExitError::failed),
+        () = signals.next() => Err(ExitError::failed("stopped at once by a second signal; what was accepted is stored")),
     }
 }

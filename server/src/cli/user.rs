@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Subcommand;
 
-use super::Fault;
+use super::ExitError;
 use crate::app::Accounts;
 use crate::boot::{BootError, Storage};
 use crate::config::Config;
@@ -35,7 +35,7 @@ pub(super) enum User {
     },
 }
 
-pub(super) async fn run(what: User, config: &Config) -> Result<(), Fault> {
+pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_existing(config).await?;
     let accounts = storage.accounts(config, Clock::system());
     let done = carry_out(what, &accounts).await;
@@ -43,32 +43,32 @@ pub(super) async fn run(what: User, config: &Config) -> Result<(), Fault> {
     done
 }
 
-async fn carry_out(what: User, accounts: &Accounts) -> Result<(), Fault> {
+async fn carry_out(what: User, accounts: &Accounts) -> Result<(), ExitError> {
     match what {
         User::List => list(accounts).await,
         User::ResetPassword { name } => {
-            let password = accounts.reset_password(&name).await.map_err(Fault::failed)?;
+            let password = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
             println!("{password}");
             Ok(())
         }
         User::Disable { name } => {
-            let uid = accounts.disable(&name).await.map_err(Fault::failed)?;
+            let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             println!("{uid} is disabled");
             Ok(())
         }
         User::Enable { name } => {
-            let uid = accounts.enable(&name).await.map_err(Fault::failed)?;
+            let uid = accounts.enable(&name).await.map_err(ExitError::failed)?;
             println!("{uid} is enabled");
             Ok(())
         }
     }
 }
 
-async fn list(accounts: &Accounts) -> Result<(), Fault> {
+async fn list(accounts: &Accounts) -> Result<(), ExitError> {
     let mut out = std::io::stdout().lock();
     let mut after = Uid(0);
     loop {
-        let page = accounts.list(after, PAGE).await.map_err(Fault::failed)?;
+        let page = accounts.list(after, PAGE).await.map_err(ExitError::failed)?;
         for account in &page {
             let state = if account.disabled { "\tdisabled" } else { "" };
             writeln!(out, "{}\t{}{state}", account.uid, account.name)?;

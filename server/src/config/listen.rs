@@ -80,8 +80,8 @@ mod tests {
             assert!(good.parse::<Listen>().is_ok(), "{good}");
         }
         for bad in ["nowhere", "127.0.0.1", ":8080", "localhost:", "localhost:99999", "http://localhost:80"] {
-            let said = bad.parse::<Listen>().expect_err(bad);
-            assert!(said.contains("localhost:8080"), "{said}");
+            let reported = bad.parse::<Listen>().expect_err(bad);
+            assert!(reported.contains("localhost:8080"), "{reported}");
         }
         let bound = "localhost:0".parse::<Listen>().expect("good").bind().await.expect("this machine");
         assert!(bound.local_addr().expect("bound").ip().is_loopback());

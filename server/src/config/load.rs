@@ -244,10 +244,10 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line() {
         let file = file("[limits]\ntext_characters = 5\ntext_charakters = 5\n");
         let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
-        let said = Config::load(&flags, Vec::new()).expect_err("unknown").to_string();
+        let reported = Config::load(&flags, Vec::new()).expect_err("unknown").to_string();
         assert!(
-            said.ends_with("line 3: unknown field `text_charakters`; did you mean `text_characters`?"),
-            "{said}"
+            reported.ends_with("line 3: unknown field `text_charakters`; did you mean `text_characters`?"),
+            "{reported}"
         );
     }
 
@@ -259,8 +259,11 @@ mod tests {
             ("TIDEMARK_LIMIT__TEXT_CHARACTERS", "did you mean `TIDEMARK_LIMITS__TEXT_CHARACTERS`?"),
             ("TIDEMARK_FROBNICATION", "`tidemark check-config` lists all keys"),
         ] {
-            let said = Config::load(&Flags::default(), env(name, "5")).expect_err(name).to_string();
-            assert!(said.starts_with(name) && said.contains(meant) && !said.contains('\n'), "{said}");
+            let reported = Config::load(&Flags::default(), env(name, "5")).expect_err(name).to_string();
+            assert!(
+                reported.starts_with(name) && reported.contains(meant) && !reported.contains('\n'),
+                "{reported}"
+            );
         }
     }
 
@@ -281,15 +284,15 @@ mod tests {
             ("TIDEMARK_LIMITS__TEXT_CHARACTERS", "-1"),
             ("TIDEMARK_SERVER__TRUSTED_PROXIES", "10.0.0.0/40"),
         ] {
-            let said = Config::load(&Flags::default(), env(name, text)).expect_err(text).to_string();
-            assert!(said.starts_with(name), "{said}");
+            let reported = Config::load(&Flags::default(), env(name, text)).expect_err(text).to_string();
+            assert!(reported.starts_with(name), "{reported}");
         }
     }
 
     #[test]
     fn a_postgres_address_is_refused_with_what_to_do() {
         let flags = Flags { database_url: Some("postgres://db/tidemark".into()), ..Flags::default() };
-        let said = Config::load(&flags, Vec::new()).expect_err("postgres").to_string();
-        assert!(said.contains("sqlite:"), "{said}");
+        let reported = Config::load(&flags, Vec::new()).expect_err("postgres").to_string();
+        assert!(reported.contains("sqlite:"), "{reported}");
     }
 }

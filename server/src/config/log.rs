@@ -160,9 +160,9 @@ mod tests {
             ("tidemark=debgu", "did you mean `debug`?"),
             ("frobnicate", "neither a level nor a part of the program"),
         ] {
-            let said = check(bad).expect_err(bad);
-            assert!(said.starts_with("[log] filter: ") && said.contains(part), "{bad}: {said}");
-            assert!(!said.contains('\n'), "{said}");
+            let reported = check(bad).expect_err(bad);
+            assert!(reported.starts_with("[log] filter: ") && reported.contains(part), "{bad}: {reported}");
+            assert!(!reported.contains('\n'), "{reported}");
         }
     }
 

@@ -156,8 +156,8 @@ mod tests {
     fn a_cluster_needs_a_client_configuration_and_nothing_else_does() {
         let mut config = Config::default();
         config.sequence.source = SequenceSource::Cluster;
-        let said = config.check().expect_err("no file").to_string();
-        assert!(said.starts_with("[sequence] client_config: is empty"), "{said}");
+        let reported = config.check().expect_err("no file").to_string();
+        assert!(reported.starts_with("[sequence] client_config: is empty"), "{reported}");
         config.sequence.client_config = "client.toml".into();
         config.check().expect("good");
         config.sequence.source = SequenceSource::Embedded;
@@ -168,7 +168,7 @@ mod tests {
     fn a_value_out_of_range_is_refused_by_name() {
         let mut config = Config::default();
         config.limits.batch_messages = 0;
-        let said = config.check().expect_err("zero").to_string();
-        assert_eq!(said, "[limits] batch_messages: is 0; choose 1 to 200");
+        let reported = config.check().expect_err("zero").to_string();
+        assert_eq!(reported, "[limits] batch_messages: is 0; choose 1 to 200");
     }
 }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_told_if_one_is_near() {
+    fn the_nearest_name_is_reported_if_one_is_near() {
         let known = ["info", "debug", "text_characters"];
         assert_eq!(nearest("inof", known), Some("info"));
         assert_eq!(nearest("TEXT_CHARAKTERS", known), Some("text_characters"));

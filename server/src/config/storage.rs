@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_database_lies_in_the_data_directory_unless_told_otherwise() {
+    fn the_database_lies_in_the_data_directory_unless_configured_otherwise() {
         let file =
             |url: &str| StorageSection { database_url: url.into(), ..StorageSection::default() }.file();
         assert_eq!(file("").expect("default"), PathBuf::from("data/tidemark.db"));

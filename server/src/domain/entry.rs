@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn each_side_files_a_message_under_the_other_person() {
         let (ann, bob) = (Uid(1), Uid(2));
-        let said = |target| Content {
+        let content_to = |target| Content {
             kind: Kind::Message,
             sender: ann,
             target,
@@ -127,11 +127,11 @@ mod tests {
             body: Body::text("hi", 10).expect("short"),
             sent_at: Timestamp(0),
         };
-        let to_bob = said(Conversation::User(bob));
+        let to_bob = content_to(Conversation::User(bob));
         assert_eq!(to_bob.conversation(ann), Conversation::User(bob));
         assert_eq!(to_bob.conversation(bob), Conversation::User(ann));
-        let to_all = said(Conversation::Group(GroupId(5)));
-        for content in [to_bob, to_all, said(Conversation::User(ann))] {
+        let to_all = content_to(Conversation::Group(GroupId(5)));
+        for content in [to_bob, to_all, content_to(Conversation::User(ann))] {
             for receiver in [ann, bob] {
                 let seen = content.conversation(receiver);
                 if content.target == Conversation::User(ann) && receiver == bob {

@@ -121,20 +121,20 @@ fn cut(text: &str) -> String {
 
 /// What serde complains of, in the words of JSON and without those of Rust; what it repeats of the caller's words is cut.
 fn plain(complaint: &str) -> String {
-    let (said, place) = match complaint.rfind(" at line ") {
+    let (reported, place) = match complaint.rfind(" at line ") {
         Some(at) => complaint.split_at(at),
         None => (complaint, ""),
     };
     let quoted = |rest: &str| rest.split('`').next().unwrap_or_default().to_owned();
-    if let Some(field) = said.strip_prefix("missing field `") {
+    if let Some(field) = reported.strip_prefix("missing field `") {
         return format!("the field `{}` is missing", quoted(field));
     }
-    if let Some(field) = said.strip_prefix("duplicate field `") {
+    if let Some(field) = reported.strip_prefix("duplicate field `") {
         return format!("the field `{}` stands there twice{place}", quoted(field));
     }
-    let kinds = said.strip_prefix("invalid type: ").or_else(|| said.strip_prefix("invalid value: "));
+    let kinds = reported.strip_prefix("invalid type: ").or_else(|| reported.strip_prefix("invalid value: "));
     let Some((found, expected)) = kinds.and_then(|kinds| kinds.rsplit_once(", expected ")) else {
-        return cut(said) + place;
+        return cut(reported) + place;
     };
     let found = match found {
         "sequence" => "an array".to_owned(),
@@ -325,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_said_in_the_words_of_json() {
+    fn what_is_wrong_with_a_body_is_reported_in_the_words_of_json() {
         #[derive(Debug, serde::Deserialize)]
         struct Example {
             #[expect(dead_code, reason = "only its absence is looked at")]
             uid: u32,
         }
-        for (text, said) in [
+        for (text, reported) in [
             ("{}", "the field `uid` is missing"),
             ("null", "null stands where an object belongs at line 1 column 4"),
             ("[7]", "an array stands where an object belongs at line 1 column 0"),
@@ -346,12 +346,12 @@ mod tests {
             (r#"{"uid":1,"uid":2}"#, "the field `uid` stands there twice at line 1 column 14"),
         ] {
             let error = crate::http::object::from_text::<Example>(text).expect_err(text);
-            assert_eq!(Problem::from_json(&error).detail, said);
+            assert_eq!(Problem::from_json(&error).detail, reported);
         }
     }
 
     #[test]
-    fn malformed_json_and_a_wrong_type_are_told_apart() {
+    fn malformed_json_and_a_wrong_type_are_distinguished() {
         let fault = |text| Problem::from_json(&serde_json::from_str::<[u8; 1]>(text).expect_err("bad"));
         assert_eq!(fault("[1").code, "malformed_json");
         assert_eq!(fault("[\"x\"]").code, "invalid_body");

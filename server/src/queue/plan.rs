@@ -177,9 +177,9 @@ impl Planner {
         let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
 
         // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
-        let told = if change.step.ends().is_some() { before.as_ref() } else { Some(&after) };
-        let told = told.ok_or(SendError::UnknownGroup)?;
-        let recipients = members(told, who)?;
+        let notified = if change.step.ends().is_some() { before.as_ref() } else { Some(&after) };
+        let notified = notified.ok_or(SendError::UnknownGroup)?;
+        let recipients = members(notified, who)?;
         let body =
             Body::membership(gid, &after.name, &change.step, &self.person(concerned)?, &self.person(who)?);
         let target = Conversation::Group(gid);

@@ -78,7 +78,7 @@ impl Ids {
         Ok(Ids(Arc::new(Inner { issuer, users, groups, invites, codes })))
     }
 
-    /// Lets every number go on `ahead` (1 and up) beyond what `file` and `stored` say was given: for data that were put back from a
+    /// Lets every number go on `ahead` (1 and up) beyond what `file` and `stored` say was given: for data that were restored from a
     /// copy, which does not say what was given since it was made. While nobody else uses `file`.
     ///
     /// # Errors

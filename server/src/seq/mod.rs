@@ -89,22 +89,22 @@ impl Numbers {
 }
 
 impl Numbers {
-    /// Lets these sequences go on above the newest rows of their inboxes: for a sequence that is behind them, because its file was lost or
+    /// Lets these sequences go on above the latest ids of their inboxes: for a sequence that is behind them, because its file was lost or
     /// is older, or another one is the source now.
     ///
     /// # Errors
     /// When a ceiling cannot be raised now; other sequences may have been advanced.
-    pub async fn overtake(&self, newest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
+    pub async fn overtake(&self, latest: &[(Uid, MessageId)]) -> Result<(), NumberError> {
         let Some(sequencer) = &self.sequencer else { return Ok(()) };
         let advance =
             |&(uid, id): &(Uid, MessageId)| sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get());
-        for some in newest.chunks(AT_ONCE) {
+        for some in latest.chunks(AT_ONCE) {
             try_join_all(some.iter().map(advance)).await?;
             self.note_overtaken(some.len());
         }
-        if let Some((uid, id)) = newest.first() {
+        if let Some((uid, id)) = latest.first() {
             warn!(
-                inboxes = newest.len(), %uid, newest = %id,
+                inboxes = latest.len(), %uid, latest = %id,
                 "the sequence was behind the rows of inboxes, one of them this; it goes on above them"
             );
         }

@@ -22,7 +22,7 @@ pub struct Metrics {
     pub heartbeats_alive: Counter,
     /// `tidemark_heartbeats_total{result="entries"}`: heartbeats answered with rows.
     pub heartbeats_entries: Counter,
-    /// `tidemark_cursors_ahead_total`: heartbeats beyond the newest row of their inbox.
+    /// `tidemark_cursors_ahead_total`: heartbeats beyond the latest id of their inbox.
     pub cursors_ahead: Counter,
     /// `tidemark_reading_pauses_total{reason="control_frames"}`: a WebSocket was not read for a while: too many pings or pongs.
     pub pauses_control_frames: Counter,
@@ -52,7 +52,8 @@ impl Metrics {
         registry.register("tidemark_messages", "Messages accepted", messages.clone());
         registry.register("tidemark_heartbeats", "Heartbeats answered", heartbeats.clone());
         let cursors_ahead = Counter::default();
-        let help = "Heartbeats beyond the newest row of their inbox: older files were put back, or a client is wrong";
+        let help =
+            "Heartbeats beyond the latest id of their inbox: older files were restored, or a client is wrong";
         registry.register("tidemark_cursors_ahead", help, cursors_ahead.clone());
         let pauses = Family::<Labels, Counter>::default();
         let help = "WebSockets that were not read for a while, because of too many control frames or sends";

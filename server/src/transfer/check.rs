@@ -214,7 +214,7 @@ mod tests {
     }
 
     const GOOD: &str = concat!(
-        r#"{"type":"header","format":"tidemark-export","version":1,"history":"00000000-0000-0000-0000-000000000000","exported_at":"2026-11-21T11:43:58Z","accepted":1,"totals":{"account":2,"group":0,"stay":0,"row":2,"sent":0,"pending":0}}"#,
+        r#"{"type":"header","format":"tidemark-export","version":2,"history":"00000000-0000-0000-0000-000000000000","exported_at":"2026-11-21T11:43:58Z","accepted":1,"totals":{"account":2,"group":0,"ended_epoch":0,"row":2,"sent":0,"pending":0}}"#,
         "\n",
         r#"{"type":"account","uid":10001,"name":"ann","password_hash":"","disabled":false,"created_at":"2026-11-21T11:43:58Z"}"#,
         "\n",
@@ -241,13 +241,13 @@ mod tests {
             ("\"uid\":10001", "\"uid\":7", "uid 7 is reserved"),
             ("\"uid\":10002", "\"uid\":10003", "there is no account with uid 10002 in this file"),
             ("\"name\":\"bob\"", "\"name\":\"ANN\"", "the name \"ANN\" is there twice"),
-            ("\"type\":\"header\"", "\"type\":\"stay\"", "unknown field"),
+            ("\"type\":\"header\"", "\"type\":\"ended_epoch\"", "unknown field"),
         ] {
-            let said = lines(&GOOD.replacen(part, instead, 1)).err().unwrap_or_default();
-            assert!(said.contains(why), "{instead}: {said}");
+            let reported = lines(&GOOD.replacen(part, instead, 1)).err().unwrap_or_default();
+            assert!(reported.contains(why), "{instead}: {reported}");
         }
-        let said = lines(GOOD.split_once('\n').expect("lines").1).err();
-        assert_eq!(said.as_deref(), Some("the header must come first"));
+        let reported = lines(GOOD.split_once('\n').expect("lines").1).err();
+        assert_eq!(reported.as_deref(), Some("the header must come first"));
     }
 
     #[test]

@@ -31,23 +31,23 @@ pub enum Look {
     All,
 }
 
-/// The newest row of each section of `adjacent` users that has any, as far as `look` goes.
+/// The latest id of each section of `adjacent` users that has any, as far as `look` goes.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn newest_rows(
+pub async fn latest_ids(
     store: &dyn MessageStore,
     directory: &dyn Directory,
     adjacent: u32,
     look: Look,
 ) -> Result<Vec<(Uid, MessageId)>, TransferError> {
     match look {
-        Look::Sample => newest_of_samples(store, directory, adjacent.max(1)).await,
-        Look::All => newest_of_all(store, directory, adjacent.max(1)).await,
+        Look::Sample => latest_of_samples(store, directory, adjacent.max(1)).await,
+        Look::All => latest_of_all(store, directory, adjacent.max(1)).await,
     }
 }
 
-async fn newest_of_samples(
+async fn latest_of_samples(
     store: &dyn MessageStore,
     directory: &dyn Directory,
     adjacent: u32,
@@ -66,7 +66,7 @@ async fn newest_of_samples(
     Ok(largest.into_iter().flatten().collect())
 }
 
-async fn newest_of_all(
+async fn latest_of_all(
     store: &dyn MessageStore,
     directory: &dyn Directory,
     adjacent: u32,
@@ -106,30 +106,30 @@ fn last_of(section: u32, adjacent: u32) -> Option<Uid> {
     u32::try_from(next - 1).ok().map(Uid)
 }
 
-/// Compares the [`newest_rows`] with the sequence, and lets it go on above them where it is behind. Says in how many sections it was.
+/// Compares the [`latest_ids`] with the sequence, and lets it go on above them where it is behind. Says in how many sections it was.
 ///
 /// # Errors
 /// When the sequence does not answer.
 pub async fn overtake_rows(
     sequencer: &dyn Sequencer,
-    newest: &[(Uid, MessageId)],
+    latest: &[(Uid, MessageId)],
 ) -> Result<usize, TransferError> {
     let mut behind = 0;
-    for &(uid, newest) in newest {
-        behind += usize::from(overtake(sequencer, uid, newest).await?);
+    for &(uid, latest) in latest {
+        behind += usize::from(overtake(sequencer, uid, latest).await?);
     }
     Ok(behind)
 }
 
 /// Whether it had to be done.
-async fn overtake(sequencer: &dyn Sequencer, uid: Uid, newest: MessageId) -> Result<bool, TransferError> {
+async fn overtake(sequencer: &dyn Sequencer, uid: Uid, latest: MessageId) -> Result<bool, TransferError> {
     let uid = seqsvr_core::Uid::new(uid.0);
     let last = sequencer.current(uid).await?;
-    if last >= newest.get() {
+    if last >= latest.get() {
         return Ok(false);
     }
-    warn!(%uid, %newest, last, "the sequence is behind the rows of its section; it goes on above them");
-    sequencer.advance(uid, newest.get()).await?;
+    warn!(%uid, %latest, last, "the sequence is behind the rows of its section; it goes on above them");
+    sequencer.advance(uid, latest.get()).await?;
     Ok(true)
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::domain::Timestamp;
     use crate::store::NewAccount;
-    use crate::store::conformance::told;
+    use crate::store::conformance::send_text;
     use crate::store::memory::{MemoryDirectory, MemoryStore};
 
     const ADJACENT: u32 = 10_000;
@@ -156,7 +156,7 @@ mod tests {
             let account =
                 NewAccount { name: n.to_string(), password_hash: String::new(), created_at: Timestamp(0) };
             assert!(directory.create_account(Uid(n), account, None).await.expect("memory"));
-            told(&store, (Uid(n), n.into()), (Uid(7), n.into()), n.into()).await;
+            send_text(&store, (Uid(n), n.into()), (Uid(7), n.into()), n.into()).await;
         }
         (store, directory)
     }
@@ -168,18 +168,18 @@ mod tests {
         let options = Options { section_size: ADJACENT, ..Options::default() };
         for (look, sections) in [(Look::All, 3), (Look::Sample, 0), (Look::All, 0)] {
             let sequences = Embedded::open(ceilings.clone(), options.clone()).await.expect("opens");
-            let newest = newest_rows(&store, &directory, ADJACENT, look).await.expect("read");
-            let behind = overtake_rows(&sequences, &newest).await.expect("compared");
+            let latest = latest_ids(&store, &directory, ADJACENT, look).await.expect("read");
+            let behind = overtake_rows(&sequences, &latest).await.expect("compared");
             assert_eq!(behind, sections, "{look:?}");
             sequences.shutdown().await;
         }
         let sequences = Embedded::open(ceilings, options.clone()).await.expect("opens");
-        for (uid, newest) in [(19_950, 19_999), (19_999, 19_999), (20_050, 21_099), (50_000, 50_000)] {
+        for (uid, latest) in [(19_950, 19_999), (19_999, 19_999), (20_050, 21_099), (50_000, 50_000)] {
             let next = sequences.next(seqsvr_core::Uid::new(uid), 1).await.expect("granted").last;
-            assert!(next > newest && next < newest + 20_000, "user {uid} got {next}");
+            assert!(next > latest && next < latest + 20_000, "user {uid} got {next}");
         }
         let fresh = Embedded::open(Arc::new(Memory::new()), options).await.expect("opens");
-        let newest = newest_rows(&store, &directory, ADJACENT, Look::Sample).await.expect("read");
-        assert_eq!(overtake_rows(&fresh, &newest).await.expect("compared"), 3);
+        let latest = latest_ids(&store, &directory, ADJACENT, Look::Sample).await.expect("read");
+        assert_eq!(overtake_rows(&fresh, &latest).await.expect("compared"), 3);
     }
 }

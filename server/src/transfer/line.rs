@@ -12,8 +12,8 @@ use crate::store::archive::{About, Record};
 
 /// The name of the format, in the header.
 const FORMAT: &str = "tidemark-export";
-/// The only version so far.
-const VERSION: u32 = 1;
+/// What is written. Version 1 is read as well: there a membership epoch was called `generation`, and an ended one `stay`.
+const VERSION: u32 = 2;
 
 /// A line of an archive.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Header {
     version: u32,
     pub(super) history: Uuid,
     pub(super) exported_at: String,
-    /// The newest acceptance; tells apart two moments of one history.
+    /// The latest acceptance; tells apart two moments of one history.
     pub(super) accepted: u64,
     pub(super) totals: Totals,
 }
@@ -55,7 +55,8 @@ pub(super) struct Footer {
 pub(super) struct Totals {
     account: u64,
     group: u64,
-    stay: u64,
+    #[serde(alias = "stay")]
+    ended_epoch: u64,
     row: u64,
     sent: u64,
     pending: u64,
@@ -81,9 +82,10 @@ impl Header {
         }
     }
 
-    /// Whether it is of the same moment of the same history.
+    /// Whether it is of the same moment of the same history, in the form that is written now.
     pub(super) fn is_of(&self, about: &About) -> bool {
-        HistoryId(self.history) == about.history
+        self.version == VERSION
+            && HistoryId(self.history) == about.history
             && self.accepted == about.accepted
             && self.totals == Totals::of(about.totals)
     }
@@ -97,8 +99,8 @@ impl Footer {
 
 impl Totals {
     /// Totals in the order of `Section::ALL`.
-    pub(super) fn of([account, group, stay, row, sent, pending]: [u64; 6]) -> Totals {
-        Totals { account, group, stay, row, sent, pending }
+    pub(super) fn of([account, group, ended_epoch, row, sent, pending]: [u64; 6]) -> Totals {
+        Totals { account, group, ended_epoch, row, sent, pending }
     }
 
     /// Counts one more record.
@@ -106,7 +108,7 @@ impl Totals {
         *match record {
             Record::Account(..) => &mut self.account,
             Record::Group(..) => &mut self.group,
-            Record::EndedEpoch(..) => &mut self.stay,
+            Record::EndedEpoch(..) => &mut self.ended_epoch,
             Record::Row(..) => &mut self.row,
             Record::Sent(..) => &mut self.sent,
             Record::Pending(..) => &mut self.pending,
@@ -120,7 +122,7 @@ impl Totals {
 
     /// Records of all types; saturates, since a file may claim anything.
     pub(super) fn all(&self) -> u64 {
-        [self.account, self.group, self.stay, self.row, self.sent, self.pending]
+        [self.account, self.group, self.ended_epoch, self.row, self.sent, self.pending]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -133,10 +135,10 @@ impl Line {
         Ok(match tag.as_str() {
             "header" => {
                 let header: Header = parse(text)?;
-                if header.format != FORMAT || header.version != VERSION {
+                if header.format != FORMAT || !(1..=VERSION).contains(&header.version) {
                     let (format, version) = (&header.format, header.version);
                     return Err(format!(
-                        "this is {format} version {version}; this server reads {FORMAT} version {VERSION}"
+                        "this is {format} version {version}; this server reads {FORMAT} versions 1 to {VERSION}"
                     ));
                 }
                 Line::Header(header)
@@ -176,11 +178,11 @@ mod tests {
     /// A line of each type.
     const LINES: [&str; 6] = [
         r#"{"type":"account","uid":7,"name":"Ann","password_hash":"x","disabled":false,"created_at":"2026-01-01T00:00:00Z"}"#,
-        r#"{"type":"group","gid":3,"name":"walkers","version":2,"members":[{"uid":7,"generation":1,"active":true}]}"#,
-        r#"{"type":"stay","gid":3,"uid":7,"generation":1}"#,
+        r#"{"type":"group","gid":3,"name":"walkers","version":2,"members":[{"uid":7,"epoch":1,"active":true}]}"#,
+        r#"{"type":"ended_epoch","gid":3,"uid":7,"epoch":1}"#,
         r#"{"type":"row","receiver":7,"message_id":1,"kind":"message","conversation":"u:8","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","body":{"text":"hi"},"sent_at":"2026-01-01T00:00:00Z"}"#,
         r#"{"type":"sent","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","message_id":1,"sent_at":"2026-01-01T00:00:00Z","digest":"00112233445566778899aabbccddeeff"}"#,
-        r#"{"type":"footer","totals":{"account":1,"group":1,"stay":1,"row":1,"sent":1,"pending":0},"sha256":"00"}"#,
+        r#"{"type":"footer","totals":{"account":1,"group":1,"ended_epoch":1,"row":1,"sent":1,"pending":0},"sha256":"00"}"#,
     ];
 
     proptest! {
@@ -214,6 +216,20 @@ mod tests {
         }
     }
 
+    /// Files of version 1 exist, so its words must be read for good.
+    #[test]
+    fn the_words_of_version_1_are_read_as_those_of_version_2() {
+        let old = |line: &str| {
+            let line = line.replace("\"ended_epoch\"", "\"stay\"");
+            line.replace("\"epoch\"", "\"generation\"")
+        };
+        assert_eq!(LINES.iter().filter(|line| old(line) != **line).count(), 3);
+        for line in LINES {
+            let read = Line::read(&old(line)).expect("version 1");
+            assert_eq!(read.write().expect("plain").trim_end(), line);
+        }
+    }
+
     #[test]
     fn another_format_is_refused_by_its_name() {
         let about = About { history: HistoryId(Uuid::nil()), accepted: 3, totals: [1, 2, 3, 4, 5, 6] };
@@ -221,9 +237,12 @@ mod tests {
         let Ok(Line::Header(read)) = Line::read(header.trim_end()) else { panic!("{header}") };
         assert!(read.is_of(&about));
         assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
-        let later = header.replace("\"version\":1", "\"version\":2");
-        let said = Line::read(later.trim_end()).expect_err("unknown version");
-        assert_eq!(said, "this is tidemark-export version 2; this server reads tidemark-export version 1");
+        let later = header.replace("\"version\":2", "\"version\":3");
+        let reported = Line::read(later.trim_end()).expect_err("unknown version");
+        assert_eq!(
+            reported,
+            "this is tidemark-export version 3; this server reads tidemark-export versions 1 to 2"
+        );
     }
 
     #[test]

@@ -44,7 +44,8 @@ struct GroupLine {
 #[serde(deny_unknown_fields)]
 struct MemberPart {
     uid: u32,
-    generation: u32,
+    #[serde(alias = "generation")]
+    epoch: u32,
     active: bool,
 }
 
@@ -55,7 +56,8 @@ struct EndedEpochLine {
     tag: String,
     gid: u64,
     uid: u32,
-    generation: u32,
+    #[serde(alias = "generation")]
+    epoch: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,7 +112,8 @@ struct PendingLine {
 #[serde(deny_unknown_fields)]
 struct EpochPart {
     uid: u32,
-    generation: u32,
+    #[serde(alias = "generation")]
+    epoch: u32,
 }
 
 /// Reads the record of type `tag` that `text` holds.
@@ -118,9 +121,9 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
     match tag {
         "account" => parse::<AccountLine>(text)?.read(),
         "group" => Ok(parse::<GroupLine>(text)?.read()),
-        "stay" => {
-            let EndedEpochLine { gid, uid, generation, .. } = parse(text)?;
-            Ok(Record::EndedEpoch(GroupId(gid), Uid(uid), MembershipEpoch(generation)))
+        "ended_epoch" | "stay" => {
+            let EndedEpochLine { gid, uid, epoch, .. } = parse(text)?;
+            Ok(Record::EndedEpoch(GroupId(gid), Uid(uid), MembershipEpoch(epoch)))
         }
         "row" => parse::<RowLine>(text)?.read(),
         "sent" => parse::<SentLine>(text)?.read(),
@@ -148,10 +151,10 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             members: group.members.iter().map(MemberPart::of).collect(),
         }),
         Record::EndedEpoch(gid, uid, epoch) => serde_json::to_string(&EndedEpochLine {
-            tag: "stay".into(),
+            tag: "ended_epoch".into(),
             gid: gid.0,
             uid: uid.0,
-            generation: epoch.0,
+            epoch: epoch.0,
         }),
         Record::Row(entry) => serde_json::to_string(&RowLine {
             tag: "row".into(),
@@ -255,21 +258,21 @@ impl PendingLine {
 
 impl MemberPart {
     fn of(member: &Member) -> MemberPart {
-        MemberPart { uid: member.uid.0, generation: member.epoch.0, active: member.active }
+        MemberPart { uid: member.uid.0, epoch: member.epoch.0, active: member.active }
     }
 
     fn read(&self) -> Member {
-        Member { uid: Uid(self.uid), epoch: MembershipEpoch(self.generation), active: self.active }
+        Member { uid: Uid(self.uid), epoch: MembershipEpoch(self.epoch), active: self.active }
     }
 }
 
 impl EpochPart {
     fn of(uid: Uid, epoch: MembershipEpoch) -> EpochPart {
-        EpochPart { uid: uid.0, generation: epoch.0 }
+        EpochPart { uid: uid.0, epoch: epoch.0 }
     }
 
     fn read(&self) -> (Uid, MembershipEpoch) {
-        (Uid(self.uid), MembershipEpoch(self.generation))
+        (Uid(self.uid), MembershipEpoch(self.epoch))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What has to be done after files or a database were put back: a new history, and numbers beyond any that the lost
+//! What has to be done after files or a database were restored: a new history, and numbers beyond any that the lost
 //! time can have used (I14).
 
 use futures_util::future::try_join_all;
@@ -6,7 +6,7 @@ use seqsvr_core::Sequencer;
 
 use super::error::TransferError;
 
-/// By how much every ceiling is raised. The files that were put back do not say how many numbers were handed out since
+/// By how much every ceiling is raised. The files that were restored do not say how many numbers were handed out since
 /// they were saved; nobody receives ten million rows in a backup's age (a hundred a second for a day), and the line
 /// has room for 900 million such raises.
 pub const MARGIN: u64 = 10_000_000;

@@ -53,12 +53,12 @@ async fn a_wrong_password_and_an_unknown_name_look_the_same() {
     let (wrong, unknown) = (log_in("ann", "incorrect horse").await, log_in("nobody", "correct horse").await);
     assert_eq!(wrong.refused(401), "wrong_credentials");
     // But for the names of the two requests.
-    let told = |answer: &Answer| {
-        let mut told = answer.json();
-        told["trace_id"] = json!(null);
-        told
+    let reported = |answer: &Answer| {
+        let mut reported = answer.json();
+        reported["trace_id"] = json!(null);
+        reported
     };
-    assert_eq!(told(&wrong), told(&unknown));
+    assert_eq!(reported(&wrong), reported(&unknown));
     log_in(" ANN ", "correct horse").await.ok(201);
 }
 

@@ -16,7 +16,7 @@ struct World {
     bob: Person,
     gid: u64,
     code: String,
-    said: u128,
+    sent: u128,
     /// Calls and statuses that were seen.
     seen: BTreeSet<(String, String)>,
 }
@@ -35,18 +35,18 @@ impl World {
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, said: 0, seen: BTreeSet::new() }
+        World { app, document, bob, gid, code, sent: 0, seen: BTreeSet::new() }
     }
 
     /// A body with which the call succeeds.
     fn body(&mut self, operation: &str) -> Value {
-        self.said += 1;
-        let (said, to) = (self.said, json!({"user": self.bob.uid}));
+        self.sent += 1;
+        let (sent, to) = (self.sent, json!({"user": self.bob.uid}));
         match operation {
-            "signUp" => json!({"name": format!("somebody {said}"), "password": "correct horse"}),
+            "signUp" => json!({"name": format!("somebody {sent}"), "password": "correct horse"}),
             "logIn" => json!({"name": "ann", "password": "correct horse"}),
-            "send" => message(said, to, "hi"),
-            "sendBatch" => json!({"messages": [message(said, to, "hi"), {"client_id": client_id(1)}]}),
+            "send" => message(sent, to, "hi"),
+            "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),
             "createGroup" => json!({"name": "more", "members": [self.bob.uid]}),
             "markRead" => json!({"message_id": 1}),

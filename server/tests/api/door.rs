@@ -106,7 +106,7 @@ async fn behind_https_the_cookie_is_secure_and_the_public_origin_alone_counts() 
 }
 
 #[tokio::test]
-async fn without_https_browsers_are_not_told_to_insist_on_it() {
+async fn without_https_browsers_are_not_asked_to_insist_on_it() {
     let app = TestApp::start().await;
     let answer = app.send(app.request(Method::GET, "/login")).await;
     assert_eq!(answer.header("strict-transport-security"), "");

@@ -53,8 +53,8 @@ async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
                 let file = rusqlite::Connection::open(data.join(name)).expect("opened");
                 file.execute_batch(UNMARKABLE).expect("prepared");
                 drop(file);
-                let said = no_start(&data).await;
-                assert!(said.contains(&format!("{name} cannot be used now (not now)")), "{said}");
+                let reported = no_start(&data).await;
+                assert!(reported.contains(&format!("{name} cannot be used now (not now)")), "{reported}");
                 let file = rusqlite::Connection::open(data.join(name)).expect("opened");
                 file.execute_batch("DROP TRIGGER refuse").expect("mended");
             }
@@ -71,12 +71,12 @@ async fn after_an_interrupted_restored_nothing_starts_until_it_is_run_again() {
     stopped(&data).await;
     let ids = data.join("ids.db");
     rusqlite::Connection::open(&ids).expect("opened").execute_batch(UNMARKABLE).expect("prepared");
-    let said = refused(&data, &["restored"]).await;
-    assert!(said.contains("ids.db cannot be used now"), "{said}");
+    let reported = refused(&data, &["restored"]).await;
+    assert!(reported.contains("ids.db cannot be used now"), "{reported}");
     rusqlite::Connection::open(&ids).expect("opened").execute_batch("DROP TRIGGER refuse").expect("mended");
 
-    let said = no_start(&data).await;
-    assert!(said.contains("tidemark.db was put back") && said.contains("run it again"), "{said}");
+    let reported = no_start(&data).await;
+    assert!(reported.contains("tidemark.db was restored") && reported.contains("run it again"), "{reported}");
     done(&data, &["restored"]).await;
     let app = over(&data).await;
     assert!(app.sign_up("cat").await.uid > 100_000);
@@ -104,8 +104,11 @@ async fn a_file_that_an_earlier_version_had_is_missed() {
     let data = place.path().join("without");
     lay_out(UNMARKED, &data);
     fs::remove_file(data.join(FILES[1])).expect("removed");
-    let said = no_start(&data).await;
-    assert!(said.contains("tidemark.journal.db is missing") && said.contains("tidemark restored"), "{said}");
+    let reported = no_start(&data).await;
+    assert!(
+        reported.contains("tidemark.journal.db is missing") && reported.contains("tidemark restored"),
+        "{reported}"
+    );
     assert!(!data.join(FILES[1]).exists(), "it was made");
 }
 
@@ -119,9 +122,11 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         copy(&good, &data);
         change(&data.join(name));
         let before = fs::read(data.join(name)).ok();
-        let said = no_start(&data).await;
-        assert!(said.contains(name), "{name}: {said}");
-        parts.iter().for_each(|part| assert!(said.contains(part), "{name}: {part} is not in: {said}"));
+        let reported = no_start(&data).await;
+        assert!(reported.contains(name), "{name}: {reported}");
+        parts
+            .iter()
+            .for_each(|part| assert!(reported.contains(part), "{name}: {part} is not in: {reported}"));
         assert_eq!(fs::read(data.join(name)).ok(), before, "{name} was changed");
         fs::remove_dir_all(&data).expect("removed");
     };
@@ -130,7 +135,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         fs::write(path, &bytes[..bytes.len() - 4096]).expect("cut");
     };
     for name in &FILES[1..] {
-        let restored = ["put it back", "run `tidemark restored`"];
+        let restored = ["restore it", "run `tidemark restored`"];
         check(
             &|path| fs::remove_file(path).expect("removed"),
             name,
@@ -157,7 +162,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
         .await;
         check(&cut, name, &["it is cut off", "good copy"]).await;
     }
-    let all = "put back all files of one moment";
+    let all = "restore all files of one moment";
     check(
         &|path| fs::write(path, "x".repeat(9_000)).expect("garbage"),
         FILES[0],
@@ -165,7 +170,7 @@ async fn a_missing_or_damaged_file_is_named_with_what_helps() {
     )
     .await;
     check(&cut, FILES[0], &["it is cut off", all]).await;
-    let belongs = ["tidemark.journal.db is there", "put back the database that belongs to it"];
+    let belongs = ["tidemark.journal.db is there", "restore the database that belongs to it"];
     check(&|path| fs::remove_file(path).expect("removed"), FILES[0], &["is missing", belongs[0], belongs[1]])
         .await;
     check(&|path| fs::write(path, "").expect("emptied"), FILES[0], &["is empty", belongs[0]]).await;
@@ -194,18 +199,17 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
             }
             copy(&late, &data);
             fs::copy(from.join(name), data.join(name)).expect("replaced");
-            let said = no_start(&data).await;
-            assert!(said.contains(name) && said.contains(part), "{name}: {said}");
+            let reported = no_start(&data).await;
+            assert!(reported.contains(name) && reported.contains(part), "{name}: {reported}");
             fs::remove_dir_all(&data).expect("removed");
         }
     }
-    for (from, part) in
-        [(&early, "put back files of one moment"), (&other, "belongs to another installation")]
+    for (from, part) in [(&early, "restore files of one moment"), (&other, "belongs to another installation")]
     {
         copy(&late, &data);
         fs::copy(from.join("tidemark.db"), data.join("tidemark.db")).expect("replaced");
-        let said = no_start(&data).await;
-        assert!(said.contains(part), "{said}");
+        let reported = no_start(&data).await;
+        assert!(reported.contains(part), "{reported}");
         fs::remove_dir_all(&data).expect("removed");
     }
 
@@ -213,10 +217,10 @@ async fn a_file_of_another_moment_or_installation_is_refused() {
     copy(&late, &data);
     fs::copy(early.join("ids.db"), data.join("ids.db")).expect("replaced");
     fs::copy(early.join("tidemark.journal.db"), data.join("tidemark.journal.db")).expect("replaced");
-    let said = refused(&data, &["restored"]).await;
+    let reported = refused(&data, &["restored"]).await;
     assert!(
-        said.contains("tidemark.journal.db is of another moment") && said.contains("move it away"),
-        "{said}"
+        reported.contains("tidemark.journal.db is of another moment") && reported.contains("move it away"),
+        "{reported}"
     );
     fs::rename(data.join("tidemark.journal.db"), place.path().join("away.db")).expect("moved");
     fs::remove_file(data.join("sequence.db")).expect("removed");

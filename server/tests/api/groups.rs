@@ -22,7 +22,7 @@ async fn changes(app: &TestApp, who: &Person) -> Vec<(String, u64)> {
 }
 
 #[tokio::test]
-async fn everyone_in_a_group_learns_of_it_by_rows_and_hears_what_is_said() {
+async fn everyone_in_a_group_learns_of_it_by_rows_and_hears_what_is_reported() {
     let app = TestApp::start_with(|config| config.queues.count = 4).await;
     let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
     let gid = group_of(&app, &ann, &[&bob]).await;
@@ -67,8 +67,8 @@ async fn one_who_left_or_was_put_out_hears_and_says_no_more() {
     app.delete(&ann, &format!("/api/v1/groups/{gid}/members/{}", eve.uid)).await.ok(204);
     app.post(&ann, "/api/v1/messages", message(1, json!({"group": gid}), "alone")).await.ok(201);
     for gone in [&bob, &eve] {
-        let said = app.post(gone, "/api/v1/messages", message(1, json!({"group": gid}), "hello?")).await;
-        assert_eq!(said.refused(404), "unknown_group");
+        let reported = app.post(gone, "/api/v1/messages", message(1, json!({"group": gid}), "hello?")).await;
+        assert_eq!(reported.refused(404), "unknown_group");
         assert_eq!(app.get(gone, &format!("/api/v1/groups/{gid}")).await.refused(404), "unknown_group");
         assert_eq!(texts(&app.rows(gone).await), Vec::<&str>::new());
     }

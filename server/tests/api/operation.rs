@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::support::{PATIENCE, TestApp, texts};
 
 #[tokio::test]
-async fn health_readiness_and_metrics_are_told() {
+async fn health_readiness_and_metrics_are_reported() {
     let app = TestApp::start().await;
     let ann = app.sign_up("ann").await;
     app.say(&ann, &ann, 1, "hi").await;
@@ -175,9 +175,9 @@ async fn with_few_files_fewer_connections_are_served_and_reads_go_on() {
         command
     };
     let output = timeout(PATIENCE, limited(100).output()).await.expect("in time").expect("run");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("allows 100 open files") && said.contains("ulimit -n"), "{said}");
+    let reported = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.contains("allows 100 open files") && reported.contains("ulimit -n"), "{reported}");
 
     let mut child = limited(200).spawn().expect("started");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -255,10 +255,10 @@ async fn a_second_process_on_the_same_database_is_refused() {
     let place = tempfile::tempdir().expect("a directory");
     let (child, _) = serve(place.path()).await;
     for args in [&["--listen", "127.0.0.1:0"][..], &["user", "list"], &["migrate"]] {
-        let (code, _, said) = run(place.path(), args).await;
-        let line = said.lines().last().unwrap_or_default();
-        assert_eq!(code, 1, "{args:?}: {said}");
-        assert!(line.contains("in use by another process; stop that one"), "{args:?}: {said}");
+        let (code, _, reported) = run(place.path(), args).await;
+        let line = reported.lines().last().unwrap_or_default();
+        assert_eq!(code, 1, "{args:?}: {reported}");
+        assert!(line.contains("in use by another process; stop that one"), "{args:?}: {reported}");
     }
     assert_eq!(terminate(child).await, 0);
 }
@@ -285,8 +285,8 @@ async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
     assert_eq!(run(place.path(), &["user", "disable", "ann"]).await.0, 0);
     let (_, out, _) = run(place.path(), &["user", "list"]).await;
     assert_eq!(out, "10001\tAnn\tdisabled\n");
-    let (code, _, said) = run(place.path(), &["user", "disable", "nobody"]).await;
-    assert!(code == 1 && said.contains("nobody has the name nobody"), "{said}");
+    let (code, _, reported) = run(place.path(), &["user", "disable", "nobody"]).await;
+    assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
 
     let (child, address) = serve(place.path()).await;
     assert_eq!(log_in(&address, "sessions", &password).await, 401, "disabled");
@@ -320,10 +320,10 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
         (&["check-config", "--config", "bad.toml"], 2, "bad.toml line 2: unknown field `text_charakters`"),
         (&["serve", "--data-dir", "/dev/null/x", "--listen", "127.0.0.1:0"], 1, "/dev/null"),
     ] {
-        let (exit, out, said) = run(place.path(), args).await;
-        assert_eq!(exit, code, "{args:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
-        assert!(said.starts_with("tidemark: ") && said.contains(part), "{args:?}: {said}");
+        let (exit, out, reported) = run(place.path(), args).await;
+        assert_eq!(exit, code, "{args:?}: {reported}");
+        assert_eq!(reported.lines().count(), 1, "{args:?}: {reported}");
+        assert!(reported.starts_with("tidemark: ") && reported.contains(part), "{args:?}: {reported}");
         assert_eq!(out, "");
     }
 }
@@ -343,10 +343,10 @@ async fn without_an_installation_nothing_is_done_and_nothing_is_made() {
         (&["import", "/nonexistent"], "/nonexistent: No such file"),
         (&["import", "bad.jsonl"], "bad.jsonl line 1"),
     ] {
-        let (code, out, said) = run(place.path(), args).await;
-        assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
-        assert!(said.contains(part), "{args:?}: {said}");
+        let (code, out, reported) = run(place.path(), args).await;
+        assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {reported}");
+        assert_eq!(reported.lines().count(), 1, "{args:?}: {reported}");
+        assert!(reported.contains(part), "{args:?}: {reported}");
         let there: Vec<_> = std::fs::read_dir(place.path()).expect("readable").collect();
         assert_eq!(there.len(), 1, "{args:?}: {there:?}");
     }

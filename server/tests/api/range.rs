@@ -118,7 +118,7 @@ async fn nobody_reads_the_rows_of_others() {
 }
 
 #[tokio::test]
-async fn seq_is_the_newest_committed_id_also_after_a_restart() {
+async fn seq_is_the_latest_committed_id_also_after_a_restart() {
     let mut app = TestApp::start().await;
     let ann = app.sign_up("ann").await;
     let before = app.get(&ann, "/api/v1/seq").await.ok(200);

@@ -90,15 +90,15 @@ async fn a_cursor_goes_down_where_the_client_says_so() {
 }
 
 #[tokio::test]
-async fn a_cursor_beyond_the_newest_is_told_the_true_one() {
+async fn a_cursor_beyond_the_latest_id_is_answered_with_the_true_one() {
     let app = TestApp::start().await;
     let (ann, bob) = two(&app).await;
-    let newest = app.say(&ann, &bob, 1, "hi").await;
+    let latest = app.say(&ann, &bob, 1, "hi").await;
     let mut socket = app.socket(&bob).await;
     socket.expect("welcome").await;
-    for beyond in [newest + 1, 9_007_199_254_740_991, u64::MAX] {
+    for beyond in [latest + 1, 9_007_199_254_740_991, u64::MAX] {
         let alive = socket.only_answer_to(beyond).await;
-        assert_eq!((&alive["type"], &alive["seq"]), (&json!("alive"), &json!(newest)), "{beyond}");
+        assert_eq!((&alive["type"], &alive["seq"]), (&json!("alive"), &json!(latest)), "{beyond}");
     }
     let metrics = app.send(app.request(reqwest::Method::GET, "/metrics")).await.text;
     assert!(metrics.contains("tidemark_cursors_ahead_total 3\n"), "each is counted: {metrics}");
@@ -106,7 +106,7 @@ async fn a_cursor_beyond_the_newest_is_told_the_true_one() {
     let frame = socket.expect("entries").await;
     assert_eq!(
         (&frame["after"], &frame["synced"]),
-        (&json!(newest), &json!(id)),
+        (&json!(latest), &json!(id)),
         "the cursor is the true one"
     );
 }

@@ -16,7 +16,7 @@ mod pipeline;
 mod random;
 mod world;
 
-use world::{PEOPLE, World, ids, name, options, person, said, to};
+use world::{PEOPLE, World, client_ids_of, ids, name, options, person, to};
 
 #[tokio::test(start_paused = true)]
 async fn a_stalled_commit_holds_back_what_comes_after_it() {
@@ -34,7 +34,7 @@ async fn a_stalled_commit_holds_back_what_comes_after_it() {
         process.store.release();
         assert!(first.await.expect("runs").is_ok() && second.await.expect("runs").is_ok());
         process.queues.stop().await;
-        assert_eq!(said(&world.inbox(bob).await), [name(1), name(2)]);
+        assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1), name(2)]);
     }
 }
 
@@ -50,7 +50,7 @@ async fn resend_returns_the_first_id() {
     let other = process.messages.submit(ann, to(bob, 1, "ho")).await;
     assert_eq!(other, Err(SendError::ClientIdReused));
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(bob).await), [name(1)]);
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,9 +67,9 @@ async fn a_lost_answer_and_a_lost_write_both_end_in_one_row() {
         assert!(first < process.insist(ann, to(bob, 2, "two")).await);
         process.queues.stop().await;
         let inbox = world.inbox(bob).await;
-        assert_eq!(said(&inbox), [name(1), name(2)], "{fault:?} with {queues} queues");
+        assert_eq!(client_ids_of(&inbox), [name(1), name(2)], "{fault:?} with {queues} queues");
         assert_eq!(device.await.expect("runs"), ids(&inbox));
-        assert_eq!(said(&world.inbox(ann).await), [name(1), name(2)]);
+        assert_eq!(client_ids_of(&world.inbox(ann).await), [name(1), name(2)]);
     }
 }
 
@@ -88,7 +88,7 @@ async fn copies_owed_at_a_crash_are_written_at_the_next_start_before_anything_ne
     after.insist(ann, to(bob, 2, "after the crash")).await;
     after.queues.stop().await;
     let inbox = world.inbox(bob).await;
-    assert_eq!(said(&inbox), [name(1), name(2)]);
+    assert_eq!(client_ids_of(&inbox), [name(1), name(2)]);
     let lines: BTreeSet<_> = ids(&inbox).into_iter().collect();
     assert_eq!(lines.len(), 2);
 }
@@ -120,9 +120,12 @@ async fn a_sequence_behind_the_rows_is_overtaken_without_a_refusal() {
         after.messages.submit(bob, to(ann, 30, "back")).await.expect("accepted");
         after.queues.stop().await;
         let names = |of: Vec<u128>| of.into_iter().map(name).collect::<Vec<_>>();
-        assert_eq!(said(&world.inbox(ann).await), names((1..=20).chain([30]).collect()));
-        assert_eq!(said(&world.inbox(bob).await), names((1..=10).chain([11, 13, 15, 17, 19, 30]).collect()));
-        assert_eq!(said(&world.inbox(cat).await), names(vec![12, 14, 16, 18, 20]));
+        assert_eq!(client_ids_of(&world.inbox(ann).await), names((1..=20).chain([30]).collect()));
+        assert_eq!(
+            client_ids_of(&world.inbox(bob).await),
+            names((1..=10).chain([11, 13, 15, 17, 19, 30]).collect())
+        );
+        assert_eq!(client_ids_of(&world.inbox(cat).await), names(vec![12, 14, 16, 18, 20]));
         assert!(after.overtaken() >= 2, "{}", after.overtaken());
     }
 }
@@ -144,7 +147,7 @@ async fn copies_owed_overtake_a_sequence_that_is_behind() {
     let after = world.start(options(4)).await;
     after.insist(ann, to(bob, 7, "after the crash")).await;
     after.queues.stop().await;
-    assert_eq!(said(&world.inbox(bob).await), (1..=7).map(name).collect::<Vec<_>>());
+    assert_eq!(client_ids_of(&world.inbox(bob).await), (1..=7).map(name).collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,7 +165,7 @@ async fn a_panicking_writer_is_replaced_and_other_queues_notice_nothing() {
         process.insist(even, to(even, 3, "later")).await;
         process.queues.stop().await;
         let inbox = world.inbox(even).await;
-        assert_eq!(said(&inbox), [name(1), name(3)]);
+        assert_eq!(client_ids_of(&inbox), [name(1), name(3)]);
         assert_eq!(inbox[0].message_id, taken_over);
         assert_eq!(process.sync.watermark(even).await.expect("memory").latest(), inbox[1].message_id);
     }
@@ -187,7 +190,7 @@ async fn what_cannot_be_read_refuses_its_own_order_and_no_other() {
     }
     assert_eq!(answers, [None, Some(SendError::Rejected), None, None]);
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(bob).await), [1, 2, 4, 5].map(name));
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [1, 2, 4, 5].map(name));
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,7 +232,11 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     process.queues.stop().await;
     for n in 0..PEOPLE {
         let inbox = world.inbox(person(n)).await;
-        assert_eq!(said(&inbox)[1..], (1..=5).map(name).collect::<Vec<_>>(), "in the order of acceptance");
+        assert_eq!(
+            client_ids_of(&inbox)[1..],
+            (1..=5).map(name).collect::<Vec<_>>(),
+            "in the order of acceptance"
+        );
         assert!(ids(&inbox).is_sorted_by(|one, next| one < next));
     }
 }
@@ -245,8 +252,8 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     process.messages.submit(ann, draft(1)).await.expect("accepted");
     assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(person(2)).await)[1..], [name(1)]);
-    assert_eq!(said(&world.inbox(bob).await).len(), 1, "nothing after the making of the group");
+    assert_eq!(client_ids_of(&world.inbox(person(2)).await)[1..], [name(1)]);
+    assert_eq!(client_ids_of(&world.inbox(bob).await).len(), 1, "nothing after the making of the group");
 }
 
 #[tokio::test(start_paused = true)]
@@ -288,8 +295,8 @@ async fn a_failure_after_the_last_order_does_not_hold_up_a_stop() {
     process.store.release();
     // At once: a writer that had panicked meanwhile would still be pausing.
     tokio::time::timeout(Duration::from_millis(20), stop).await.expect("in time").expect("runs");
-    assert_eq!(said(&world.inbox(bob).await), [name(2)]);
-    assert_eq!(said(&world.inbox(ann).await).len(), 2);
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(2)]);
+    assert_eq!(client_ids_of(&world.inbox(ann).await).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,7 +320,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     let back =
         inbox.iter().position(|entry| entry.content.body.as_json().contains("\"added\"")).expect("a row");
     assert_eq!(back, left + 1, "between leaving and rejoining there is nothing");
-    assert!(!said(&inbox).contains(&name(2)) && said(&inbox).contains(&name(3)));
+    assert!(!client_ids_of(&inbox).contains(&name(2)) && client_ids_of(&inbox).contains(&name(3)));
 }
 
 #[tokio::test(start_paused = true)]

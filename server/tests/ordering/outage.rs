@@ -10,7 +10,7 @@ use tidemark::domain::Conversation;
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
-use crate::world::{PEOPLE, World, ids, name, options, person, said, to};
+use crate::world::{PEOPLE, World, client_ids_of, ids, name, options, person, to};
 
 #[tokio::test(start_paused = true)]
 async fn a_section_without_numbers_delays_only_its_own_users() {
@@ -44,7 +44,7 @@ async fn a_section_without_numbers_delays_only_its_own_users() {
         process.queues.stop().await;
         let inbox = world.inbox(bob).await;
         let expected: Vec<_> = [1].into_iter().chain(102..110).chain([999]).map(name).collect();
-        assert_eq!(said(&inbox), expected, "in the order of acceptance");
+        assert_eq!(client_ids_of(&inbox), expected, "in the order of acceptance");
         assert_eq!(device.await.expect("runs"), ids(&inbox));
         assert_eq!((process.queues.sections_out(), process.queues.owed_bytes()), (0, 0));
     }
@@ -71,7 +71,7 @@ async fn what_waits_for_numbers_is_bounded() {
         process.insist(ann, to(bob, id, "hi")).await;
     }
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(bob).await), (0..accepted + 20).map(name).collect::<Vec<_>>());
+    assert_eq!(client_ids_of(&world.inbox(bob).await), (0..accepted + 20).map(name).collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,12 +89,16 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
         process.groups.remove(person(0), gid, person(3)).await.expect("removed");
         process.messages.submit(person(0), draft(6)).await.expect("accepted");
         process.idle().await;
-        assert_eq!(said(&world.inbox(person(2)).await).len(), 8, "the making, six messages, the removal");
+        assert_eq!(
+            client_ids_of(&world.inbox(person(2)).await).len(),
+            8,
+            "the making, six messages, the removal"
+        );
         process.serve_numbers();
         process.owed_nothing(&world).await;
         process.queues.stop().await;
-        let late = said(&world.inbox(person(3)).await);
-        let others = said(&world.inbox(person(2)).await);
+        let late = client_ids_of(&world.inbox(person(3)).await);
+        let others = client_ids_of(&world.inbox(person(2)).await);
         assert_eq!(
             late,
             others[others.len() - 8..][..7],
@@ -128,6 +132,6 @@ async fn a_start_with_a_section_out_serves_all_others() {
         after.owed_nothing(&world).await;
         after.queues.stop().await;
         let expected: Vec<_> = (0..300).chain([1_002]).map(name).collect();
-        assert_eq!(said(&world.inbox(bob).await), expected, "with {queues} queues");
+        assert_eq!(client_ids_of(&world.inbox(bob).await), expected, "with {queues} queues");
     }
 }

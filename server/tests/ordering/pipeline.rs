@@ -8,7 +8,7 @@ use tidemark::domain::Uid;
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
-use crate::world::{Process, World, name, person, said, to};
+use crate::world::{Process, World, client_ids_of, name, person, to};
 
 /// Sends as the clients do: so many at a time, and from the first refused one on again.
 async fn pump(process: &Process, who: Uid, drafts: &[Draft], window: usize, mut between: impl FnMut(usize)) {
@@ -89,9 +89,9 @@ async fn check(run: Run) {
     process.serve_numbers();
     process.owed_nothing(&world).await;
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(ann).await), (0..40).map(name).collect::<Vec<_>>());
+    assert_eq!(client_ids_of(&world.inbox(ann).await), (0..40).map(name).collect::<Vec<_>>());
     let bobs: Vec<_> = (0..40).filter(|id| id % 3 != 0).map(name).collect();
-    assert_eq!(said(&world.inbox(bob).await), bobs);
+    assert_eq!(client_ids_of(&world.inbox(bob).await), bobs);
 }
 
 proptest! {
@@ -121,5 +121,5 @@ async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_els
     send(2).await.expect("accepted");
     send(1).await.expect("accepted");
     process.queues.stop().await;
-    assert_eq!(said(&world.inbox(ann).await), [3, 4, 2, 1].map(name));
+    assert_eq!(client_ids_of(&world.inbox(ann).await), [3, 4, 2, 1].map(name));
 }

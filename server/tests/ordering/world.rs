@@ -261,6 +261,6 @@ pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {
     entries.iter().map(|entry| entry.message_id).collect()
 }
 
-pub(crate) fn said(entries: &[Entry]) -> Vec<ClientId> {
+pub(crate) fn client_ids_of(entries: &[Entry]) -> Vec<ClientId> {
     entries.iter().filter_map(|entry| entry.content.client_id).collect()
 }

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_scenario_is_told_with_the_known_ones() {
+    fn an_unknown_scenario_is_reported_with_the_known_ones() {
         let error = choose(&["sned".to_owned()]).err().expect("unknown").to_string();
         assert!(error.contains("sned") && error.contains("send-latency"), "{error}");
         assert_eq!(choose(&[]).expect("all").len(), scenario::ALL.len());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_exceeded_even_once_is_told_at_its_worst() {
+    fn what_must_not_be_exceeded_even_once_is_reported_at_its_worst() {
         let run = |value| Sample::new("longest", value, "ms").against("bound", 10.0);
         let samples = [9.0, 16.0, 11.0].map(|value| run(value).target(Target::RatioAtMost(1.5)).at_worst());
         let rows = rows_of("x", &samples);

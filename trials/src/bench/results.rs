@@ -107,8 +107,8 @@ mod tests {
     fn what_was_not_measured_again_keeps_its_rows_and_its_place() {
         let earlier = [rows("a", 1.0), rows("b", 2.0), rows("gone", 3.0)].concat();
         let merged = merged(&earlier, &[rows("c", 5.0), rows("b", 4.0)].concat(), &["a", "b", "c"]);
-        let told: Vec<_> = merged.iter().map(|row| (row.scenario.as_str(), row.value)).collect();
-        assert_eq!(told, [("a", 1.0), ("b", 4.0), ("c", 5.0)]);
+        let reported: Vec<_> = merged.iter().map(|row| (row.scenario.as_str(), row.value)).collect();
+        assert_eq!(reported, [("a", 1.0), ("b", 4.0), ("c", 5.0)]);
     }
 
     #[test]

@@ -88,9 +88,10 @@ fn check_devices(record: &Record, broken: &mut Vec<String>) {
                 .push(format!("{uid}: {device} has {counts}; it lacks {missing:?}, and alone has {extra:?}"));
         }
     }
-    let told = &record.watched.rows;
-    if !told.iter().eq(record.ranged.iter().map(|row| &row.message_id)) {
-        broken.push(format!("{uid}: was told {} rows, in another order or number than stored", told.len()));
+    let reported = &record.watched.rows;
+    if !reported.iter().eq(record.ranged.iter().map(|row| &row.message_id)) {
+        broken
+            .push(format!("{uid}: was told {} rows, in another order or number than stored", reported.len()));
     }
     if record.watched.cleared > 0 {
         broken.push(format!("{uid}: the device had to forget rows {} times", record.watched.cleared));

@@ -111,7 +111,7 @@ impl<'a> Writer<'a> {
 
     fn stores(&self, set: &SetPlaces) -> Result<Vec<Member>> {
         // Longer than any caller counts the answers to one question.
-        let settle = (5 * self.patience).max(1_000);
+        let rejoin_wait = (5 * self.patience).max(1_000);
         let number = set.number;
         let one = |(name, addr): &Place| {
             let directory = self.folder.join(name);
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
             let peers = self.urls(&others);
             let text = format!(
                 "cluster = {CLUSTER:?}\nset = {number}\nname = {name:?}\nlisten = {addr:?}\ndirectory = {directory:?}\n\n\
-                 [peers]\nreplicas = {peers}\nsettle_ms = {settle}\n"
+                 [peers]\nreplicas = {peers}\nrejoin_wait_ms = {rejoin_wait}\n"
             );
             self.member(Role::Store, name, addr, text + &self.to_call("peers.security") + &self.to_listen())
         };

@@ -107,8 +107,8 @@ impl Cluster {
         command.args(words).arg("--config").arg(&self.client_config).stdin(Stdio::null()).kill_on_drop(true);
         let output = command.output().await?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().last().unwrap_or("no word");
+            let reported = String::from_utf8_lossy(&output.stderr);
+            let last = reported.lines().last().unwrap_or("no word");
             return Err(Failure::new(format!("seqsvr {}: {last}", words.join(" "))));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())

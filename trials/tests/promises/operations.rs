@@ -7,13 +7,13 @@ use crate::support::{assert_says, eventually, program, refusal, seqsvr, shape};
 
 /// The answer to `seqsvr status --json` for the one Set, and the exit code.
 async fn status(cluster: &Cluster) -> (Option<i32>, Value) {
-    let said = seqsvr(&["status", "--json"], cluster.client_config()).await;
-    let sets: Value = serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {said:?}"));
-    (said.code, sets[0].clone())
+    let reported = seqsvr(&["status", "--json"], cluster.client_config()).await;
+    let sets: Value = serde_json::from_str(&reported.out).unwrap_or_else(|why| panic!("{why}: {reported:?}"));
+    (reported.code, sets[0].clone())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operators_are_told_the_truth_about_who_serves() {
+async fn operators_see_who_serves_in_truth() {
     let folder = tempfile::tempdir().unwrap();
     let mut cluster = Cluster::start(&program("seqsvr"), folder.path(), &shape(3, 2)).await.unwrap();
     let config = cluster.client_config().to_owned();
@@ -69,18 +69,18 @@ async fn operators_are_told_the_truth_about_who_serves() {
     let lost = eventually("the loss is told", async || {
         let (code, set) = status(&cluster).await;
         let stores = set["stores"].as_array()?;
-        let told = set["allocators"][1]["state"] == "no lease"
+        let reported = set["allocators"][1]["state"] == "no lease"
             && stores.len() == 3
             && stores.iter().all(|store| store["answers"] == (store["addr"] == alive));
-        (code == Some(1) && told).then_some(set)
+        (code == Some(1) && reported).then_some(set)
     })
     .await;
     assert_eq!(lost["served"], false);
     assert_eq!(lost["sections_unserved"], lost["sections"]);
     let route = seqsvr(&["route"], &config).await;
     assert_says(&route.out, "no lease");
-    let said = seqsvr(&["drain", "alloc2", "--within", "2"], &config).await;
-    assert_says(&said.err, "the stores do not answer this arbiter");
+    let reported = seqsvr(&["drain", "alloc2", "--within", "2"], &config).await;
+    assert_says(&reported.err, "the stores do not answer this arbiter");
 
     // Text for people, too, with what is wrong in one line.
     let text = seqsvr(&["status"], &config).await;
@@ -99,8 +99,8 @@ async fn after_the_loss_of_all_stores_a_backup_gives_no_number_a_second_time() {
     let file = folder.path().join("set0.backup");
     let file = file.to_str().unwrap();
     let number = async |uid: &str| {
-        let said = seqsvr(&["next", uid, "--within", "20"], &config).await;
-        said.out.trim().parse::<u64>().unwrap_or_else(|_| panic!("{said:?}"))
+        let reported = seqsvr(&["next", uid, "--within", "20"], &config).await;
+        reported.out.trim().parse::<u64>().unwrap_or_else(|_| panic!("{reported:?}"))
     };
     number("42").await;
     let backup = seqsvr(&["backup", file], &arbiter).await;

@@ -76,10 +76,10 @@ async fn a_dead_store_is_replaced_while_callers_take_numbers() {
     cluster.stores[2].kill().await.unwrap();
     let fourth = join(folder.path(), "store4").await;
     let replace = ["store", "replace", "store3", fourth.url.as_str(), "--json"];
-    let said = seqsvr(&replace, &arbiter).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_says(&said.out, "\"configuration\":2");
-    assert_says(&said.out, "store4");
+    let reported = seqsvr(&replace, &arbiter).await;
+    assert_eq!(reported.code, Some(0), "{reported:?}");
+    assert_says(&reported.out, "\"configuration\":2");
+    assert_says(&reported.out, "store4");
     assert_says(&seqsvr(&replace, &arbiter).await.out, "\"already\":true");
 
     // The new one has what the old ones confirmed, and votes: with one of them gone it is needed.
@@ -129,9 +129,9 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
         takes_numbers(&client).await;
         cluster.allocators[0].resume().unwrap();
     };
-    let (said, ()) = tokio::join!(settle, take_over);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_says(&said.out, "\"configuration\":3");
+    let (reported, ()) = tokio::join!(settle, take_over);
+    assert_eq!(reported.code, Some(0), "{reported:?}");
+    assert_says(&reported.out, "\"configuration\":3");
     let longer = seqsvr(&["store", "lease", "2500"], &arbiter).await;
     assert_says(&longer.out, "2500 ms is the lease from now on; configuration 4");
     cluster.allocators[1].kill().await.unwrap();
@@ -146,8 +146,8 @@ async fn the_lease_is_changed_while_callers_take_numbers_and_sections_change_han
         .await;
     drop(running);
     // Not the directory of the one that is just ending.
-    let unsaid = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
-    let mut running = Running::start("alloc", &unsaid);
+    let unset = altered(&alloc, "unsaid", &[("lease_ms = 1500\n", ""), ("/alloc2\"", "/alloc2-again\"")]);
+    let mut running = Running::start("alloc", &unset);
     running.says("the lease is as the stores say").await;
     cluster.stop().await.unwrap();
 }

@@ -25,19 +25,23 @@ async fn with_tls_and_tokens_everybody_works_and_nobody_else() {
     let config = config.as_path();
 
     let library = cluster.client().unwrap().next(Uid::new(42), 1).await.unwrap();
-    let said = seqsvr(&["next", "42"], config).await;
-    let number: u64 = said.out.trim().parse().unwrap_or_else(|_| panic!("no number: {said:?}"));
+    let reported = seqsvr(&["next", "42"], config).await;
+    let number: u64 = reported.out.trim().parse().unwrap_or_else(|_| panic!("no number: {reported:?}"));
     assert!(number > library.last);
 
-    callers_are_told_what_they_lack(config, &certificates, &foreign).await;
-    operators_are_told_what_they_lack(config, &certificates).await;
+    callers_are_answered_with_what_they_lack(config, &certificates, &foreign).await;
+    operators_are_answered_with_what_they_lack(config, &certificates).await;
     let drained = seqsvr(&["drain", "alloc1"], config).await;
     assert_eq!(drained.code, Some(0), "with the operators' token: {drained:?}");
     roles_say_what_they_lack(&mut cluster, folder.path(), &certificates, &foreign).await;
     cluster.stop().await.unwrap();
 }
 
-async fn callers_are_told_what_they_lack(config: &Path, certificates: &Certificates, foreign: &Certificates) {
+async fn callers_are_answered_with_what_they_lack(
+    config: &Path,
+    certificates: &Certificates,
+    foreign: &Certificates,
+) {
     let text = std::fs::read_to_string(config).unwrap();
     let security = text.split("\n[[sets]]").next().unwrap();
     let (token, authority) =
@@ -61,7 +65,7 @@ async fn callers_are_told_what_they_lack(config: &Path, certificates: &Certifica
     .await;
 }
 
-async fn operators_are_told_what_they_lack(config: &Path, certificates: &Certificates) {
+async fn operators_are_answered_with_what_they_lack(config: &Path, certificates: &Certificates) {
     let admin = key("admin_token_file", &certificates.admin_token);
     let normal = key("admin_token_file", &certificates.token);
     let callers = [

@@ -58,10 +58,10 @@ pub(crate) async fn seqsvr(words: &[&str], config: &Path) -> Said {
 
 /// The one line by which `seqsvr` refuses, with the exit code `code` and nothing on standard output.
 pub(crate) async fn refusal(code: i32, words: &[&str], config: &Path) -> String {
-    let said = seqsvr(words, config).await;
-    assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{words:?}: {said:?}");
-    assert_eq!(said.err.lines().count(), 1, "{words:?}: {said:?}");
-    said.err.trim_end().to_owned()
+    let reported = seqsvr(words, config).await;
+    assert_eq!((reported.code, reported.out.as_str()), (Some(code), ""), "{words:?}: {reported:?}");
+    assert_eq!(reported.err.lines().count(), 1, "{words:?}: {reported:?}");
+    reported.err.trim_end().to_owned()
 }
 
 /// A role beside those of the cluster. Dropping it kills it.
@@ -84,18 +84,18 @@ impl Running {
 
     /// Waits for a line of its log.
     pub(crate) async fn says(&mut self, what: &str) {
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         let heard = async {
             while let Some(line) = self.log.next_line().await.unwrap() {
                 if line.contains(what) {
                     return true;
                 }
-                said.push(line);
+                reported.push(line);
             }
             false
         };
         let heard = timeout(PATIENCE, heard).await.unwrap_or(false);
-        assert!(heard, "not said: {what:?}, but:\n{}", said.join("\n"));
+        assert!(heard, "not said: {what:?}, but:\n{}", reported.join("\n"));
     }
 }
 

@@ -125,9 +125,9 @@ async fn a_section_that_waits_holds_up_no_other() {
     assert_eq!(served, [true, true, false, true, true]);
     let error = calls[2].as_ref().expect_err("it waits");
     assert!(error.is_retryable());
-    let said = "did not serve: the ceiling could not be raised in time; try again";
+    let reported = "did not serve: the ceiling could not be raised in time; try again";
     assert!(error.to_string().starts_with("not within 500ms: http://127.0.0.1:"), "{error}");
-    assert!(error.to_string().ends_with(said), "{error}");
+    assert!(error.to_string().ends_with(reported), "{error}");
 
     let each = hasty.next_each(&uids([1, 2 * SECTION, SECTION])).await.expect_err("one waits");
     assert_eq!(each.numbers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
@@ -163,7 +163,7 @@ async fn a_number_that_goes_back_is_never_passed_on() {
     let (_world, mut a, b, client) = two().await;
     let uid = Uid::new(5);
     assert_eq!(client.next(uid, 10).await.expect("served").last, 10);
-    // The stores were put back behind the back of everybody.
+    // The stores were restored behind the back of everybody.
     let put_back = World::new(0);
     a.move_to(&put_back).await;
     put_back.assign(1, ALL, &[&a, &b], &[(0..=4, 0), (5..=9, 1)]).await;

@@ -157,7 +157,7 @@ impl World {
             rules,
             lease_is_set: true,
             options,
-            leave_wait: Duration::ZERO,
+            drain_wait: Duration::ZERO,
             clock: clock::now,
         };
         let record = DataDir::open(folder.path()).expect("nobody else has it").record(self.set);

@@ -77,8 +77,8 @@ pub struct SetConfig {
     #[serde(default = "default_raise_wait")]
     pub(crate) raise_wait_ms: u64,
     /// How long, at a stop, the arbiter has to move the sections elsewhere, in milliseconds. Default 2,000.
-    #[serde(default = "default_leave_wait")]
-    pub(crate) leave_wait_ms: u64,
+    #[serde(default = "default_drain_wait", alias = "leave_wait_ms")]
+    pub(crate) drain_wait_ms: u64,
     /// Its stores.
     pub stores: StoresConfig,
 }
@@ -106,7 +106,7 @@ fn default_raise_wait() -> u64 {
     2_000
 }
 
-fn default_leave_wait() -> u64 {
+fn default_drain_wait() -> u64 {
     2_000
 }
 
@@ -231,9 +231,9 @@ impl AllocConfig {
             layout: options.layout(),
             flaws: Flaws::default(),
         };
-        let leave_wait = Duration::from_millis(config.leave_wait_ms);
+        let drain_wait = Duration::from_millis(config.drain_wait_ms);
         let lease_is_set = config.lease_ms.is_some();
-        Ok(Settings { set, rules, lease_is_set, options, leave_wait, clock: clock::now })
+        Ok(Settings { set, rules, lease_is_set, options, drain_wait, clock: clock::now })
     }
 
     /// How much callers may ask for.
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_that_must_be_said_is_enough() {
+    fn the_least_that_must_be_configured_is_enough() {
         let settings = config("").settings(7).unwrap();
         assert_eq!((settings.len(), settings[0].rules.poll), (1, Duration::from_millis(500)));
     }

@@ -48,7 +48,7 @@ impl FixtureNode {
             rules,
             lease_is_set: true,
             options,
-            leave_wait: Duration::from_secs(5),
+            drain_wait: Duration::from_secs(5),
             clock,
         };
         let stores = Stores {

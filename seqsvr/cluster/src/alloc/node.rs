@@ -15,7 +15,7 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
-use seqsvr_core::store::tables::{Mark, Reading};
+use seqsvr_core::store::tables::{Reading, Revisions};
 use seqsvr_core::store::{Claimed, Layout, Owner, StoreError};
 
 pub use super::hold::{Predecessor, Serving};
@@ -89,7 +89,7 @@ pub enum Action {
     /// Read the table.
     Read {
         /// What was seen last.
-        mark: Mark,
+        revisions: Revisions,
         /// How long to wait for news.
         wait: Duration,
     },
@@ -144,7 +144,7 @@ pub struct Node {
     rules: NodeRules,
     predecessor: Option<Predecessor>,
     lease: Lease,
-    mark: Mark,
+    revisions: Revisions,
     /// The table that is obeyed.
     table: Option<Arc<Table>>,
     reads: Reads,
@@ -173,7 +173,7 @@ impl Node {
             rules,
             predecessor,
             lease,
-            mark: Mark::default(),
+            revisions: Revisions::default(),
             table: None,
             reads: Reads::Stopped,
             holds: BTreeMap::new(),
@@ -269,7 +269,7 @@ impl Node {
             self.reads = Reads::At(now + self.rules.retry);
             return;
         };
-        self.mark = reading.mark;
+        self.revisions = reading.revisions;
         if let Some(bounds) = &reading.bounds {
             self.lease.follow(bounds);
         }
@@ -297,7 +297,7 @@ impl Node {
 
     fn ask(&mut self, wait: Duration) -> Action {
         self.reads = Reads::Asking;
-        Action::Read { mark: self.mark.clone(), wait }
+        Action::Read { revisions: self.revisions.clone(), wait }
     }
 
     /// Unloads what a newer table takes away, and begins to hold what it gives.

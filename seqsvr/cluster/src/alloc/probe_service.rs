@@ -53,7 +53,7 @@ impl v1::allocator_server::Allocator for ProbeService {
             sections: rates.iter().map(|(section, _)| section.get()).collect(),
             rates: rates.iter().map(|&(_, rate)| rate).collect(),
             lapsed: server.is_lapsed(),
-            leaving: server.is_leaving(),
+            draining: server.is_draining(),
             lease_remaining_ms: millis(server.lease_remaining()),
             served: given.all - unserved,
             unserved,

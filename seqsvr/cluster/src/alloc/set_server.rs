@@ -42,7 +42,7 @@ pub struct SetServer {
     /// Why the last claim failed.
     pub(super) unclaimed: ArcSwapOption<String>,
     /// The process is about to end, and wants to be given nothing.
-    pub(super) leaving: AtomicBool,
+    pub(super) draining: AtomicBool,
     pub(super) rates: ArcSwap<Vec<(SectionId, f32)>>,
 }
 
@@ -168,8 +168,8 @@ impl SetServer {
     }
 
     /// Whether the process is about to end.
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Acquire)
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// Numbers a second of the sections that handed out some lately.

@@ -25,7 +25,7 @@ use seqsvr_core::alloc::section_group::{Means, SectionGroup};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::config::Options;
 use seqsvr_core::ids::SectionId;
-use seqsvr_core::store::tables::{Mark, Reading};
+use seqsvr_core::store::tables::{Reading, Revisions};
 use seqsvr_core::store::{Claimed, Owner, StoreError, Terms};
 
 /// Sections lost to newer owners whose news may wait for the core; what does not fit is closed all the same.
@@ -42,7 +42,7 @@ pub struct Settings {
     /// How numbers are handed out and ceilings raised.
     pub options: Options,
     /// How long the arbiter has to move the sections elsewhere before a stop ends them.
-    pub leave_wait: Duration,
+    pub drain_wait: Duration,
     /// What reads the clock.
     pub clock: Clock,
 }
@@ -94,7 +94,7 @@ impl Shell {
             tables_read_since: AtomicU64::new(0),
             given: ArcSwap::default(),
             unclaimed: ArcSwapOption::empty(),
-            leaving: false.into(),
+            draining: false.into(),
             rates: ArcSwap::default(),
         });
         let shell = Self {
@@ -121,7 +121,7 @@ impl Shell {
         self.feed(Event::Start);
         let mut ticks = interval(rates::EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut leave_by: Option<Instant> = None;
+        let mut drain_by: Option<Instant> = None;
         let mut stopped = false;
         while !(stopped && self.core.is_stopped()) {
             let wake = self.core.wake_at().map(|at| at.since(self.now()));
@@ -136,16 +136,16 @@ impl Shell {
                     let groups = self.groups.clone();
                     self.work.spawn_blocking(move || TaskOutcome::Counted(rates::count(&groups)));
                 }
-                () = stop.cancelled(), if leave_by.is_none() => {
-                    self.server.leaving.store(true, Ordering::Release);
-                    leave_by = Some(Instant::now() + self.settings.leave_wait);
+                () = stop.cancelled(), if drain_by.is_none() => {
+                    self.server.draining.store(true, Ordering::Release);
+                    drain_by = Some(Instant::now() + self.settings.drain_wait);
                 }
-                () = sleep_until(leave_by.unwrap_or_else(Instant::now)), if leave_by.is_some() && !stopped => {
+                () = sleep_until(drain_by.unwrap_or_else(Instant::now)), if drain_by.is_some() && !stopped => {
                     stopped = true;
                     self.feed(Event::Stop);
                 }
             }
-            if leave_by.is_some() && !stopped && self.groups.is_empty() {
+            if drain_by.is_some() && !stopped && self.groups.is_empty() {
                 stopped = true;
                 self.feed(Event::Stop);
             }
@@ -184,7 +184,7 @@ impl Shell {
         let mut unloaded = Vec::new();
         for action in actions {
             match action {
-                Action::Read { mark, wait } => self.read(mark, wait),
+                Action::Read { revisions, wait } => self.read(revisions, wait),
                 Action::Claim { sections, owner } => self.claim(Runs::new(sections), owner),
                 Action::Record(serving) => self.save(serving),
                 Action::Serve { owner, sections, claimed } => {
@@ -287,7 +287,7 @@ impl Shell {
         });
     }
 
-    fn read(&mut self, mark: Mark, wait: Duration) {
+    fn read(&mut self, revisions: Revisions, wait: Duration) {
         let (stores, set) = (self.stores.clone(), self.settings.set);
         let NodeRules { layout, lease, .. } = self.settings.rules;
         let lease_is_set = self.settings.lease_is_set;
@@ -297,8 +297,8 @@ impl Shell {
         self.work.spawn(async move {
             let read = async {
                 let reading = match takes_over {
-                    true => stores.tables.read(&mark, wait).await?,
-                    false => stores.tables.read_table(&mark, wait).await?,
+                    true => stores.tables.read(&revisions, wait).await?,
+                    false => stores.tables.read_table(&revisions, wait).await?,
                 };
                 let reading = fitting(reading, set, layout.section_size)?;
                 // Nothing is served by a table before it is known that all go by the same lease.

@@ -397,9 +397,9 @@ mod tests {
             ("set = {}", "set = {}\npolicy = { kind = \"other\" }", "unknown variant"),
             ("number = 1", "number = 256", "invalid value"),
         ];
-        for (good, bad, said) in mistakes {
+        for (good, bad, reported) in mistakes {
             let line = read(&SOUND.replacen(good, bad, 1)).unwrap_err();
-            assert!(line.contains(said) && !line.contains('\n'), "{bad}: {line}");
+            assert!(line.contains(reported) && !line.contains('\n'), "{bad}: {line}");
         }
     }
 

@@ -16,7 +16,7 @@ use seqsvr_core::clock::Moment;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::{Node, NodeState, Table};
 use seqsvr_core::store::StoreError;
-use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 
 /// What an arbiter goes by.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub struct Probe {
     /// It has read no table for longer than its lease: it lives, but cannot serve.
     pub lapsed: bool,
     /// It serves, but is about to end: its sections should move while it still does.
-    pub leaving: bool,
+    pub draining: bool,
     /// How many of the sections that it was given it serves.
     pub served: u32,
     /// How many it does not serve.
@@ -81,7 +81,7 @@ pub struct Arbiter {
     promised: u64,
     /// The last own term.
     own: u64,
-    mark: Mark,
+    revisions: Revisions,
     reading: bool,
     /// The stored Set was found to be as configured.
     fits: bool,
@@ -104,7 +104,15 @@ impl Arbiter {
     pub fn new(rules: ArbiterRules) -> Self {
         let start = Moment::default();
         let role = Role::Watching { since: start, read_at: start };
-        Self { rules, promised: 0, own: 0, mark: Mark::default(), reading: false, fits: false, role }
+        Self {
+            rules,
+            promised: 0,
+            own: 0,
+            revisions: Revisions::default(),
+            reading: false,
+            fits: false,
+            role,
+        }
     }
 
     /// Takes what happened by `now`, and answers what to do about it, in order.
@@ -188,14 +196,15 @@ impl Arbiter {
             Role::Watching { read_at, .. } if !self.reading && now >= *read_at => {
                 self.reading = true;
                 // Polled: a standby arbiter is in no hurry, and a held call would tell it the age of the acting one late.
-                actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+                actions.push(Action::Read { revisions: self.revisions.clone(), wait: Duration::ZERO });
             }
             Role::Acting(leadership) => {
                 match leadership.beat(now, &self.rules) {
                     Some(Beat::Act) => actions.push(Action::Acting { term: self.own }),
                     Some(Beat::Listen) if !self.reading => {
                         self.reading = true;
-                        actions.push(Action::Read { mark: self.mark.clone(), wait: Duration::ZERO });
+                        actions
+                            .push(Action::Read { revisions: self.revisions.clone(), wait: Duration::ZERO });
                     }
                     _ => {}
                 }
@@ -223,7 +232,7 @@ impl Arbiter {
                     _ => self.fits = true,
                 }
             }
-            self.mark = reading.mark;
+            self.revisions = reading.revisions;
             if reading.promised > self.promised {
                 self.promised = reading.promised;
                 *since = now;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use seqsvr_core::ids::Epoch;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
-use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 
 #[cfg(doc)]
 use super::core::Arbiter;
@@ -97,7 +97,7 @@ pub enum Action {
     /// Read the stores.
     Read {
         /// What is known already.
-        mark: Mark,
+        revisions: Revisions,
         /// How long to wait for a change.
         wait: Duration,
     },

@@ -130,7 +130,7 @@ impl Leadership {
                 member.health.unable(now, probe.incarnation);
                 member.rates.clear();
             }
-            Ok(probe) if probe.node == node && probe.leaving => {
+            Ok(probe) if probe.node == node && probe.draining => {
                 member.health.left();
                 member.rates.clear();
             }

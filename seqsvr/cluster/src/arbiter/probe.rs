@@ -88,7 +88,7 @@ impl From<ProbeReply> for Probe {
             incarnation: reply.incarnation,
             version: reply.version.map(Into::into).unwrap_or_default(),
             lapsed: reply.lapsed,
-            leaving: reply.leaving,
+            draining: reply.draining,
             served: reply.served,
             unserved: reply.unserved,
             overdue: Duration::from_millis(reply.overdue_ms.into()),

@@ -144,8 +144,8 @@ impl Shell {
     fn carry_out(&mut self, action: Action) -> Result<(), String> {
         let tables = Arc::clone(&self.tables);
         let work: BoxFuture<'static, Event> = match action {
-            Action::Read { mark, wait } => {
-                Box::pin(async move { Event::Read { outcome: tables.read(&mark, wait).await } })
+            Action::Read { revisions, wait } => {
+                Box::pin(async move { Event::Read { outcome: tables.read(&revisions, wait).await } })
             }
             Action::Promise { term } => Box::pin(async move {
                 let outcome = tables.promise(term).await;

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::identity::Identity;
 use super::writer::Limits;
 use crate::store::config::LONGEST_PATIENCE;
-use crate::store::quorum::rounds::settled;
+use crate::store::quorum::rounds::rejoin_wait;
 use seqsvr_core::store::Layout;
 use seqsvr_rpc::connections::ConnectionsConfig;
 use seqsvr_rpc::security::{CallConfig, ListenConfig};
@@ -86,8 +86,8 @@ pub struct PeersConfig {
     /// How long a rejoin waits before it copies, in milliseconds: until no caller counts what this replica had answered, which
     /// is 4.4 times the largest `patience_ms` of any caller. 1,000 to 600,000. The default, 22,000, is enough for every
     /// patience that callers may have; less is safe only where all of theirs are known to be smaller.
-    #[serde(default = "default_settle")]
-    pub settle_ms: u64,
+    #[serde(default = "default_rejoin_wait", alias = "settle_ms")]
+    pub rejoin_wait_ms: u64,
     /// How long an `--init` waits until all of the others have said that they are new, too, in milliseconds: 100 to 600,000. Default
     /// 30,000.
     #[serde(default = "default_init")]
@@ -125,8 +125,8 @@ fn default_file_bytes() -> usize {
     16 << 20
 }
 
-fn default_settle() -> u64 {
-    settled(LONGEST_PATIENCE).as_millis() as u64
+fn default_rejoin_wait() -> u64 {
+    rejoin_wait(LONGEST_PATIENCE).as_millis() as u64
 }
 
 /// What is wrong with the configuration: the key, and what would be right.
@@ -177,8 +177,8 @@ impl StoreConfig {
             return wrong("limits.longest_wait_ms", &limits.longest_wait_ms, "set 1 to 60000");
         }
         match &self.peers {
-            Some(peers) if !(1_000..=600_000).contains(&peers.settle_ms) => {
-                wrong("peers.settle_ms", &peers.settle_ms, "set 1000 to 600000")
+            Some(peers) if !(1_000..=600_000).contains(&peers.rejoin_wait_ms) => {
+                wrong("peers.rejoin_wait_ms", &peers.rejoin_wait_ms, "set 1000 to 600000")
             }
             Some(peers) if !(100..=600_000).contains(&peers.init_ms) => {
                 wrong("peers.init_ms", &peers.init_ms, "set 100 to 600000")

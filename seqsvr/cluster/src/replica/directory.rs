@@ -1,4 +1,4 @@
-//! The directory of a replica: a lock, the mark, the numbered files of which only the last counts. Owns all of them; used by
+//! The directory of a replica: a lock, the progress file, the numbered files of which only the last counts. Owns all of them; used by
 //! the writer alone.
 //!
 //! ```text
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 use super::identity::{Identity, OpenError, Place};
 use super::journal::{self, Journal};
-use super::mark::Mark;
+use super::progress_file::{self, ProgressFile};
 use super::state::State;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::message::Copy;
@@ -33,7 +33,7 @@ pub(super) struct Directory {
     /// Bytes of changes that a file has room for.
     room: usize,
     _lock: File,
-    mark: Mark,
+    progress: ProgressFile,
 }
 
 /// A replica's files, in use.
@@ -65,9 +65,9 @@ impl Directory {
             TryLockError::WouldBlock => OpenError::Locked(path.to_owned()),
             TryLockError::Error(why) => OpenError::Io { path: at, why },
         })?;
-        let at = path.join("mark");
-        let mark = Mark::open(&at).map_err(OpenError::io(&at))?;
-        Ok(Self { path: path.to_owned(), identity, layout, room, _lock: lock, mark })
+        let at = path.join(progress_file::NAME);
+        let progress = ProgressFile::open(&at).map_err(OpenError::io(&at))?;
+        Ok(Self { path: path.to_owned(), identity, layout, room, _lock: lock, progress })
     }
 
     /// Makes sure that there is no replica in it.
@@ -134,10 +134,10 @@ impl Directory {
         let path = self.file(number);
         let read = journal::read(&path, number)?;
         self.check(&path, &read)?;
-        // A replica that was cut off while it was made has no mark, and has confirmed nothing.
+        // A replica that was cut off while it was made has no progress file, and has confirmed nothing.
         let Some(confirmed) = noted.or((read.place == FIRST).then_some(FIRST)) else {
             let what = "damaged or missing, although there are files to it".to_owned();
-            return Err(OpenError::Damaged { path: self.path.join("mark"), what });
+            return Err(OpenError::Damaged { path: self.path.join(progress_file::NAME), what });
         };
         if read.place < confirmed {
             return Err(OpenError::RolledBack { path, found: read.place, confirmed });
@@ -221,12 +221,13 @@ impl Directory {
     }
 
     fn note(&mut self, place: Place, durably: bool) -> Result<(), OpenError> {
-        let noted = self.mark.note(place).and_then(|()| if durably { self.mark.sync() } else { Ok(()) });
-        noted.map_err(OpenError::io(&self.path.join("mark")))
+        let noted =
+            self.progress.note(place).and_then(|()| if durably { self.progress.sync() } else { Ok(()) });
+        noted.map_err(OpenError::io(&self.path.join(progress_file::NAME)))
     }
 
     fn noted(&mut self) -> Result<Option<Place>, OpenError> {
-        self.mark.read().map_err(OpenError::io(&self.path.join("mark")))
+        self.progress.read().map_err(OpenError::io(&self.path.join(progress_file::NAME)))
     }
 
     /// Makes the names in the directory durable.

@@ -74,7 +74,7 @@ pub enum OpenError {
     },
     /// The files are older than what was confirmed from them.
     #[error(
-        "{} was put back from an older copy (it ends at {found}, but {confirmed} was confirmed); \
+        "{} was restored from an older copy (it ends at {found}, but {confirmed} was confirmed); \
          start with --rejoin to copy from the other replicas", path.display()
     )]
     RolledBack {

@@ -85,7 +85,7 @@ pub enum PeersError {
 pub(super) struct Peers {
     links: Vec<(String, Remote)>,
     sizes: Sizes,
-    settle: Duration,
+    rejoin_wait: Duration,
     init: Duration,
 }
 
@@ -107,8 +107,9 @@ impl Peers {
             }
             links.push((addr.clone(), Remote::new(addr, &call, &identity.cluster, identity.set, PATIENCE)?));
         }
-        let (settle, init) = (Duration::from_millis(config.settle_ms), Duration::from_millis(config.init_ms));
-        Ok(Self { links, sizes, settle, init })
+        let (rejoin_wait, init) =
+            (Duration::from_millis(config.rejoin_wait_ms), Duration::from_millis(config.init_ms));
+        Ok(Self { links, sizes, rejoin_wait, init })
     }
 
     /// Makes sure that none of the others is in use: a new replica belongs to a new Set. One that does not answer might be. Asks
@@ -162,8 +163,8 @@ impl Peers {
         if self.links.is_empty() {
             return Err(PeersError::Alone);
         }
-        tracing::info!("waiting {:?} until no caller counts on the lost state", self.settle);
-        let mut plan = RejoinPlan::new(self.sizes, clock::now(), self.settle, kept, Flaws::default());
+        tracing::info!("waiting {:?} until no caller counts on the lost state", self.rejoin_wait);
+        let mut plan = RejoinPlan::new(self.sizes, clock::now(), self.rejoin_wait, kept, Flaws::default());
         let mut copies = FuturesUnordered::new();
         let mut event = Event::Wake;
         loop {

@@ -77,13 +77,13 @@ enum Other {
 }
 
 impl RejoinPlan {
-    /// A replica of a Set of `sizes` that lost its state before `now`. It waits for `settle`, until no caller counts an answer
+    /// A replica of a Set of `sizes` that lost its state before `now`. It waits for `rejoin_wait`, until no caller counts an answer
     /// from before.
-    pub fn new(sizes: Sizes, now: Moment, settle: Duration, kept: Option<Copy>, flaws: Flaws) -> Self {
-        let settle = if flaws.has(Flaw::NoSettle) { Duration::ZERO } else { settle };
+    pub fn new(sizes: Sizes, now: Moment, rejoin_wait: Duration, kept: Option<Copy>, flaws: Flaws) -> Self {
+        let rejoin_wait = if flaws.has(Flaw::NoRejoinWait) { Duration::ZERO } else { rejoin_wait };
         let enough = sizes.n() - sizes.w() + 1;
         let needed = if flaws.has(Flaw::RejoinOnTooFew) { enough - 1 } else { enough };
-        Self { sizes, flaws, others: vec![Other::Due(now + settle); sizes.n() - 1], needed, bid: None, kept }
+        Self { sizes, flaws, others: vec![Other::Due(now + rejoin_wait); sizes.n() - 1], needed, bid: None, kept }
     }
 
     /// Takes note of `event` at `now`. A copy that was taken once stays good: what is confirmed since is confirmed without
@@ -174,14 +174,14 @@ mod tests {
     use seqsvr_core::ids::Epoch;
     use seqsvr_core::routing::Table;
     use seqsvr_core::store::message::Question;
-    use seqsvr_core::store::tables::Mark;
+    use seqsvr_core::store::tables::Revisions;
 
-    const SETTLE: Duration = Duration::from_secs(10);
+    const REJOIN_WAIT: Duration = Duration::from_secs(10);
 
     fn five() -> RejoinPlan {
         let sizes = Sizes::new(5, 3).expect("these quorums meet");
         let kept = Copy { promised: 3, ..Copy::default() };
-        RejoinPlan::new(sizes, Moment::default(), SETTLE, Some(kept), Flaws::default())
+        RejoinPlan::new(sizes, Moment::default(), REJOIN_WAIT, Some(kept), Flaws::default())
     }
 
     fn copied(from: usize, promised: u64) -> Event {
@@ -213,8 +213,8 @@ mod tests {
 
     /// What it votes by once it has asked the others, which all answer.
     fn back(sizes: Sizes, replicas: &mut [State]) -> State {
-        let end = Moment::default() + SETTLE;
-        let mut back = RejoinPlan::new(sizes, Moment::default(), SETTLE, None, Flaws::default());
+        let end = Moment::default() + REJOIN_WAIT;
+        let mut back = RejoinPlan::new(sizes, Moment::default(), REJOIN_WAIT, None, Flaws::default());
         let mut step = back.on(end, Event::Wake);
         let mut out = VecDeque::new();
         loop {
@@ -247,7 +247,7 @@ mod tests {
 
             replicas[0] = back(sizes, &mut replicas);
             let others = [&[0], &all[w..]].concat();
-            let read = ReadRound::new(&Mark::default(), Duration::ZERO, sizes, Flaws::default());
+            let read = ReadRound::new(&Revisions::default(), Duration::ZERO, sizes, Flaws::default());
             let counts = carry(read, &mut replicas, &others).is_ok_and(|one| one.table == Some(table(10)));
             let written = carry(WriteRound::new(table(20), sizes), &mut replicas, &all[1..]);
             assert!(!counts || written.is_err(), "{n}/{w}: it knows the first table alone");
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn nobody_is_asked_before_the_pause_is_over() {
         let mut back = five();
-        let end = Moment::default() + SETTLE;
+        let end = Moment::default() + REJOIN_WAIT;
         let early = Moment::from_nanos(end.as_nanos() - 1);
         assert_eq!(back.on(early, Event::Wake), Ok(Next::Ask(Vec::new(), None)));
         assert_eq!(back.wake_at(), Some(end));
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn it_votes_once_enough_others_were_copied_and_not_before() {
         let mut back = five();
-        let now = Moment::default() + SETTLE;
+        let now = Moment::default() + REJOIN_WAIT;
         back.on(now, Event::Wake).unwrap();
         assert_eq!(back.on(now, copied(0, 1)), Ok(Next::Ask(Vec::new(), None)));
         assert_eq!(back.on(now, Event::Answered { from: 1, copy: None }), Ok(Next::Ask(Vec::new(), None)));

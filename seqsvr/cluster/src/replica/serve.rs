@@ -40,7 +40,7 @@ pub enum Start {
     InitWithoutPeers,
     /// As an empty one that is taken in, in the place of another, while the others serve.
     Join,
-    /// With what the others have, after its own was lost, damaged, or put back from a copy.
+    /// With what the others have, after its own was lost, damaged, or restored from a copy.
     Rejoin,
 }
 

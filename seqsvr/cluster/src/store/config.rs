@@ -26,7 +26,7 @@ pub struct StoresConfig {
     pub read: Option<usize>,
     /// W: how many must answer a call, reads too. Default: a majority.
     pub write: Option<usize>,
-    /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `settle_ms` of every replica must be 4.4 times
+    /// How long one question may take, in milliseconds: 1 to 5,000. Default 500. `rejoin_wait_ms` of every replica must be 4.4 times
     /// as long, as its default is. With etcd, how long one member may take before the next is asked.
     #[serde(default = "default_patience")]
     pub patience_ms: u64,

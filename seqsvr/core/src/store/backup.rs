@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::tables::{Mark, TableStore, WriteError};
+use super::tables::{Revisions, TableStore, WriteError};
 use super::{Ceiling, Layout, MAX_CEILING, Owner, RaiseError, SectionStore, StoreError};
 use crate::ids::{Epoch, SectionId};
 use crate::routing::Table;
@@ -183,7 +183,7 @@ pub async fn restore(
         return Err(RestoreError::Used);
     }
     if let Some(tables) = tables {
-        let before = tables.read(&Mark::default(), std::time::Duration::ZERO).await?;
+        let before = tables.read(&Revisions::default(), std::time::Duration::ZERO).await?;
         if let (Some(bounds), Some(table)) = (&before.bounds, &backup.table)
             && (table.uids.start() < bounds.uids.start() || table.uids.end() > bounds.uids.end())
         {

@@ -213,16 +213,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_otherwise_is_told_in_one_line() {
+    fn what_a_file_says_otherwise_is_reported_in_one_line() {
         let stored = configuration();
         let Configuration { lease, layout, uids, .. } = stored.clone();
         let same = Terms { lease, lease_is_set: true, layout, uids };
         assert_eq!(stored.differs(&same), None);
-        let told = |terms: Terms| stored.differs(&terms).unwrap_or_default();
-        assert!(told(Terms { lease: lease / 2, ..same.clone() }).contains("set lease_ms = 2000"));
-        let unsaid = Terms { lease: lease / 2, lease_is_set: false, ..same.clone() };
-        assert_eq!(stored.differs(&unsaid), None, "the stored lease counts where the file says none");
+        let reported = |terms: Terms| stored.differs(&terms).unwrap_or_default();
+        assert!(reported(Terms { lease: lease / 2, ..same.clone() }).contains("set lease_ms = 2000"));
+        let unset = Terms { lease: lease / 2, lease_is_set: false, ..same.clone() };
+        assert_eq!(stored.differs(&unset), None, "the stored lease counts where the file says none");
         let layout = Layout { step: 5, ..layout };
-        assert!(told(Terms { layout, ..same }).contains("step = 10000"));
+        assert!(reported(Terms { layout, ..same }).contains("step = 10000"));
     }
 }

@@ -193,7 +193,7 @@ macro_rules! conformance_of_sections {
             another_layout_is_refused
             a_claim_tells_who_held_the_sections_before
             a_repeated_claim_tells_the_same_earlier_owner
-            a_release_is_told_to_the_next_claim
+            a_release_is_reported_to_the_next_claim
             a_release_after_the_next_claim_is_noted
             only_the_exact_owner_releases
             an_owner_from_long_ago_releases_without_effect

@@ -51,7 +51,7 @@ impl SqliteSections {
     }
 
     /// Lets every section, stored or not, start at `at_least` or above, 0 to [`MAX_CEILING`](super::MAX_CEILING): for
-    /// data that was put back from a copy, so that numbers handed out since the copy are not handed out again.
+    /// data that was restored from a copy, so that numbers handed out since the copy are not handed out again.
     /// Takes effect for claims made afterwards.
     ///
     /// # Errors

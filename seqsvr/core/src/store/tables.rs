@@ -29,14 +29,14 @@ pub trait TableStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unavailable`], also when a newer table is half written and cannot be completed.
-    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError>;
+    async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError>;
 
     /// As [`read`](Self::read), for who waits for no release: one alone need not end the wait.
     ///
     /// # Errors
     ///
     /// As for [`read`](Self::read).
-    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError>;
+    async fn read_table(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError>;
 
     /// Asks to be the arbiter of `term`, and answers with the newest table that may count.
     ///
@@ -108,7 +108,7 @@ impl StoreState {
 
 /// How far a reader has seen: one revision for each replica, 0 where it has seen nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mark(pub Vec<u64>);
+pub struct Revisions(pub Vec<u64>);
 
 /// What a read found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -116,7 +116,7 @@ pub struct Reading {
     /// The table that counts; `None` before the first.
     pub table: Option<Arc<Table>>,
     /// To be given to the next read.
-    pub mark: Mark,
+    pub revisions: Revisions,
     /// The largest promised term that was seen.
     pub promised: u64,
     /// How long ago, at least, the arbiter of that term was last heard of; `None`: not that the answering replicas know.

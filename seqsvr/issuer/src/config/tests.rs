@@ -135,7 +135,7 @@ async fn of_two_processes_with_one_machine_id_the_second_is_refused() {
     };
     let first = open(&with(3, "first")).await.unwrap();
     let there = first.issuer.next("trace", 1).await.unwrap().first();
-    for (place, told) in [
+    for (place, reported) in [
         (
             "elsewhere",
             "machine id 3 is held by another process that uses the same database; give this one another",
@@ -143,7 +143,7 @@ async fn of_two_processes_with_one_machine_id_the_second_is_refused() {
         ("first", "is in use: stop the other process"),
     ] {
         let error = open(&with(3, place)).await.err().expect("it is refused");
-        assert!(error.contains(told) && !error.contains('\n'), "{error}");
+        assert!(error.contains(reported) && !error.contains('\n'), "{error}");
     }
     // A registered one is given what is free.
     let registered =
@@ -218,7 +218,7 @@ async fn each_mistake_has_one_clear_error() {
     };
     let key = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(key.path(), "a secret that is long enough").unwrap();
-    for (text, told) in [
+    for (text, reported) in [
         (String::new(), "no tags are configured; add a section [issuer.tags.NAME]"),
         ("database = \"memory\"\n[tags.Order]".to_owned(), "bad tag name \"Order\""),
         (
@@ -297,6 +297,6 @@ async fn each_mistake_has_one_clear_error() {
     ] {
         let text = text.replace("KEY", &key.path().display().to_string());
         let error = open(&text).await.err().unwrap_or_else(|| panic!("refused: {text}"));
-        assert!(error.contains(told), "{text}: {error}");
+        assert!(error.contains(reported), "{text}: {error}");
     }
 }

@@ -15,14 +15,14 @@ const NOW: u64 = 1_800_000_000_000;
 const MINUTE: u64 = 60_000;
 
 /// A registry that can be cut off.
-struct Line {
+struct UnsteadyRegistry {
     registry: MemoryRegistry,
     cut: AtomicBool,
     /// The next write is carried out, and its answer does not arrive.
     lose: AtomicBool,
 }
 
-impl Line {
+impl UnsteadyRegistry {
     fn new(hands: &Hands) -> Arc<Self> {
         Arc::new(Self {
             registry: MemoryRegistry::new(hands.clock()),
@@ -37,14 +37,14 @@ impl Line {
 
     fn check(&self) -> Result<(), RegistryError> {
         if self.cut.load(Ordering::SeqCst) {
-            return Err(RegistryError("the line is cut".to_owned()));
+            return Err(RegistryError("the connection is cut".to_owned()));
         }
         Ok(())
     }
 }
 
 #[async_trait]
-impl Registry for Line {
+impl Registry for UnsteadyRegistry {
     async fn rows(&self) -> Result<Vec<Row>, RegistryError> {
         self.check()?;
         self.registry.rows().await
@@ -60,10 +60,15 @@ impl Registry for Line {
     }
 }
 
-async fn open(name: &str, folder: Option<&Path>, hands: &Hands, line: &Arc<Line>) -> Arc<Holder> {
+async fn open(
+    name: &str,
+    folder: Option<&Path>,
+    hands: &Hands,
+    registry: &Arc<UnsteadyRegistry>,
+) -> Arc<Holder> {
     let instance = Instance::named(name).unwrap();
     let options = HolderOptions::new(instance, 0..4, folder.map(Path::to_owned));
-    Holder::open(options, hands.clock(), Arc::clone(line) as Arc<dyn Registry>).await.unwrap()
+    Holder::open(options, hands.clock(), Arc::clone(registry) as Arc<dyn Registry>).await.unwrap()
 }
 
 fn held(holder: &Holder, hands: &Hands) -> Result<u32, Unheld> {
@@ -81,8 +86,8 @@ async fn pass(hands: &Hands, milliseconds: u64) {
 #[tokio::test(start_paused = true)]
 async fn an_id_is_held_as_long_as_the_process_renews_it() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let holder = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let holder = open("a", None, &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
     for _ in 0..30 {
         pass(&hands, MINUTE).await;
@@ -96,16 +101,16 @@ async fn an_id_is_held_as_long_as_the_process_renews_it() {
 #[tokio::test(start_paused = true)]
 async fn without_the_registry_an_id_is_used_until_the_margin_before_the_end() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let holder = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let holder = open("a", None, &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
-    line.cut(true);
+    registry.cut(true);
     pass(&hands, 9 * MINUTE - 1_000).await;
     assert_eq!(held(&holder, &hands), Ok(machine));
     pass(&hands, 2_000).await;
     assert_eq!(held(&holder, &hands), Err(Unheld::Over));
     assert_eq!(holder.health(), MachineHealth::Unheld);
-    line.cut(false);
+    registry.cut(false);
     pass(&hands, 3_000).await;
     assert_eq!(held(&holder, &hands), Ok(machine), "nobody took it meanwhile");
 }
@@ -113,8 +118,8 @@ async fn without_the_registry_an_id_is_used_until_the_margin_before_the_end() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_slept_through_its_lease_stops_at_once_and_gets_another_id() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let sleeper = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let sleeper = open("a", None, &hands, &registry).await;
     let machine = held(&sleeper, &hands).unwrap();
     // The clocks go on, its tasks do not.
     hands.pass(11 * MINUTE);
@@ -122,7 +127,7 @@ async fn a_holder_that_slept_through_its_lease_stops_at_once_and_gets_another_id
         machines: machine..machine + 1,
         ..HolderOptions::new(Instance::named("b").unwrap(), 0..4, None)
     };
-    let taker = Holder::open(taker, hands.clock(), Arc::clone(&line) as Arc<dyn Registry>).await.unwrap();
+    let taker = Holder::open(taker, hands.clock(), Arc::clone(&registry) as Arc<dyn Registry>).await.unwrap();
     assert_eq!(held(&taker, &hands), Ok(machine));
     assert_eq!(held(&sleeper, &hands), Err(Unheld::Over), "before any of its tasks ran");
     pass(&hands, 1_000).await;
@@ -134,10 +139,10 @@ async fn a_holder_that_slept_through_its_lease_stops_at_once_and_gets_another_id
 #[tokio::test(start_paused = true)]
 async fn an_earlier_holders_time_is_not_used_again() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
+    let registry = UnsteadyRegistry::new(&hands);
     let only = |name, hands: &Hands| {
         let options = HolderOptions::new(Instance::named(name).unwrap(), 0..1, None);
-        Holder::open(options, hands.clock(), Arc::clone(&line) as Arc<dyn Registry>)
+        Holder::open(options, hands.clock(), Arc::clone(&registry) as Arc<dyn Registry>)
     };
     let ahead = only("ahead", &hands).await.unwrap();
     ahead.close(NOW + 3).await;
@@ -152,13 +157,13 @@ async fn an_earlier_holders_time_is_not_used_again() {
 #[tokio::test(start_paused = true)]
 async fn an_earlier_holders_time_is_not_used_when_the_answer_to_the_claim_is_lost() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
+    let registry = UnsteadyRegistry::new(&hands);
     let only = |name, hands: &Hands| {
         let options = HolderOptions::new(Instance::named(name).unwrap(), 0..1, None);
-        Holder::open(options, hands.clock(), Arc::clone(&line) as Arc<dyn Registry>)
+        Holder::open(options, hands.clock(), Arc::clone(&registry) as Arc<dyn Registry>)
     };
     only("ahead", &hands).await.unwrap().close(NOW + 30_000).await;
-    line.lose.store(true, Ordering::SeqCst);
+    registry.lose.store(true, Ordering::SeqCst);
     let next = only("behind", &hands).await.unwrap();
     assert_eq!(held(&next, &hands), Err(Unheld::Over));
     pass(&hands, 3_000).await;
@@ -171,14 +176,14 @@ async fn an_earlier_holders_time_is_not_used_when_the_answer_to_the_claim_is_los
 async fn a_clock_that_was_far_ahead_does_not_keep_its_instance_from_numbers() {
     const YEARS: u64 = 30 * 365 * 86_400_000;
     let hands = Hands::at(NOW + YEARS);
-    let line = Line::new(&hands);
-    let holder = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let holder = open("a", None, &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
     // Killed; the clock is put right, and the lease ends.
     drop(holder);
     hands.set(NOW);
     hands.pass(11 * MINUTE);
-    let again = open("a", None, &hands, &line).await;
+    let again = open("a", None, &hands, &registry).await;
     let other = held(&again, &hands).expect("there are ids that nobody used up");
     assert_ne!(other, machine);
 }
@@ -186,14 +191,14 @@ async fn a_clock_that_was_far_ahead_does_not_keep_its_instance_from_numbers() {
 #[tokio::test(start_paused = true)]
 async fn a_calendar_that_jumps_ahead_is_registered_before_it_is_used() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let holder = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let holder = open("a", None, &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
     hands.set(NOW + 60 * MINUTE);
     assert_eq!(held(&holder, &hands), Err(Unheld::Over));
     pass(&hands, 1_000).await;
     assert_eq!(held(&holder, &hands), Ok(machine));
-    let registered = line.rows().await.unwrap()[0].entry.used_until;
+    let registered = registry.rows().await.unwrap()[0].entry.used_until;
     assert!(registered >= NOW + 70 * MINUTE, "{registered}");
 }
 
@@ -201,9 +206,9 @@ async fn a_calendar_that_jumps_ahead_is_registered_before_it_is_used() {
 async fn a_start_survives_the_registrys_absence() {
     let folder = tempfile::tempdir().unwrap();
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
+    let registry = UnsteadyRegistry::new(&hands);
     let name = "sequence-client:8112:3232235742";
-    let holder = open(name, Some(folder.path()), &hands, &line).await;
+    let holder = open(name, Some(folder.path()), &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
     // A copy of the file as it is while the process runs is what a crash leaves.
     let crashed = tempfile::tempdir().unwrap();
@@ -211,15 +216,15 @@ async fn a_start_survives_the_registrys_absence() {
     std::fs::copy(folder.path().join(&file), crashed.path().join(&file)).unwrap();
     drop(holder);
 
-    line.cut(true);
+    registry.cut(true);
     pass(&hands, 5 * MINUTE).await;
-    let holder = open(name, Some(crashed.path()), &hands, &line).await;
+    let holder = open(name, Some(crashed.path()), &hands, &registry).await;
     assert_eq!(held(&holder, &hands), Ok(machine));
     pass(&hands, 3 * MINUTE).await;
     assert_eq!(held(&holder, &hands), Ok(machine));
     pass(&hands, MINUTE + 1_000).await;
     assert_eq!(held(&holder, &hands), Err(Unheld::Over), "the recorded lease is over");
-    line.cut(false);
+    registry.cut(false);
     pass(&hands, 3_000).await;
     assert_eq!(held(&holder, &hands), Ok(machine));
 }
@@ -227,11 +232,11 @@ async fn a_start_survives_the_registrys_absence() {
 #[tokio::test(start_paused = true)]
 async fn a_start_without_file_or_registry_waits_for_the_registry() {
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    line.cut(true);
-    let holder = open("a", None, &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    registry.cut(true);
+    let holder = open("a", None, &hands, &registry).await;
     assert_eq!(held(&holder, &hands), Err(Unheld::Over));
-    line.cut(false);
+    registry.cut(false);
     pass(&hands, 3_000).await;
     assert!(held(&holder, &hands).is_ok());
 }
@@ -240,21 +245,21 @@ async fn a_start_without_file_or_registry_waits_for_the_registry() {
 async fn a_clean_stop_frees_the_id_and_the_next_start_gets_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let holder = open("a", Some(folder.path()), &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let holder = open("a", Some(folder.path()), &hands, &registry).await;
     let machine = held(&holder, &hands).unwrap();
     holder.close(NOW).await;
     assert_eq!(held(&holder, &hands), Err(Unheld::Over));
-    assert!(!line.rows().await.unwrap()[0].live);
+    assert!(!registry.rows().await.unwrap()[0].live);
     drop(holder);
 
-    line.cut(true);
-    let early = open("a", Some(folder.path()), &hands, &line).await;
+    registry.cut(true);
+    let early = open("a", Some(folder.path()), &hands, &registry).await;
     assert_eq!(held(&early, &hands), Err(Unheld::Over), "the file's lease was given back");
     drop(early);
-    line.cut(false);
+    registry.cut(false);
     pass(&hands, 2_000).await;
-    let again = open("a", Some(folder.path()), &hands, &line).await;
+    let again = open("a", Some(folder.path()), &hands, &registry).await;
     assert_eq!(held(&again, &hands), Ok(machine));
 }
 
@@ -262,9 +267,9 @@ async fn a_clean_stop_frees_the_id_and_the_next_start_gets_it_again() {
 async fn a_second_process_of_the_instance_is_turned_away() {
     let folder = tempfile::tempdir().unwrap();
     let hands = Hands::at(NOW);
-    let line = Line::new(&hands);
-    let _holder = open("a", Some(folder.path()), &hands, &line).await;
+    let registry = UnsteadyRegistry::new(&hands);
+    let _holder = open("a", Some(folder.path()), &hands, &registry).await;
     let options = HolderOptions::new(Instance::named("a").unwrap(), 0..4, Some(folder.path().to_owned()));
-    let second = Holder::open(options, hands.clock(), line).await;
+    let second = Holder::open(options, hands.clock(), registry).await;
     assert!(matches!(second, Err(OpenHolderError::Cache(CacheError::InUse { .. }))));
 }

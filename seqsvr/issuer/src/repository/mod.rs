@@ -105,7 +105,7 @@ pub trait Repository: Send + Sync {
     async fn remove(&self, tag: &Tag) -> Result<bool, RepositoryError>;
 
     /// Records numbers that were issued while the database was away, and raises `max` to their last if it is
-    /// smaller (a database that was put back from a copy): whether this was the first time. Again changes nothing.
+    /// smaller (a database that was restored from a copy): whether this was the first time. Again changes nothing.
     ///
     /// # Errors
     ///

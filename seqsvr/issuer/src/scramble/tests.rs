@@ -54,7 +54,7 @@ fn numbers_outside_of_the_range_have_no_code() {
 }
 
 #[test]
-fn what_is_no_code_is_told_why() {
+fn what_is_no_code_is_refused_with_the_reason() {
     let with_check = CodecOptions { check_symbol: true, ..options(0, 99_999) };
     let codec = codec(&with_check);
     let code = codec.encode(7).unwrap().to_string();

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::line::Line;
+use super::buffer::SegmentBuffer;
 use super::options::SegmentOptions;
 use super::pace;
 use super::source::{Source, Supply};
@@ -43,14 +43,14 @@ impl Outcome {
 /// What callers and the filler share.
 pub(super) struct Shared {
     pub(super) tag: Tag,
-    pub(super) line: Line,
+    pub(super) buffer: SegmentBuffer,
     pub(super) wait: Duration,
     /// Changes after every attempt; waiting callers then look again.
     pub(super) rounds: watch::Sender<Outcome>,
     asked: Notify,
     /// The largest count that a caller waits for.
     need: AtomicU64,
-    /// Numbers that wait ahead, behind those of the line.
+    /// Numbers that wait ahead, behind those of the buffer.
     ahead: AtomicU64,
     origin: Instant,
 }
@@ -59,7 +59,7 @@ impl Shared {
     pub(super) fn new(tag: Tag, options: &SegmentOptions) -> Self {
         Self {
             tag,
-            line: Line::new(options.prepare_at, options.reserve),
+            buffer: SegmentBuffer::new(options.prepare_at, options.reserve),
             wait: options.wait,
             rounds: watch::Sender::new(Outcome::Fine),
             asked: Notify::new(),
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     pub(super) fn status(&self) -> Status {
-        let standing = self.line.standing();
+        let standing = self.buffer.standing();
         let left = standing.left + standing.behind + self.ahead.load(Ordering::Relaxed);
         let lasts = pace::lasts(left, standing.used, self.now().saturating_sub(standing.begun));
         let trouble = match &*self.rounds.borrow() {
@@ -99,7 +99,7 @@ impl Shared {
 
     /// How many numbers the next segment must hold at least; `None`: none is due.
     fn due(&self) -> Option<u64> {
-        let standing = self.line.standing();
+        let standing = self.buffer.standing();
         // Before a caller asks again, which it does after every round.
         let need = self.need.swap(0, Ordering::AcqRel);
         let missing = need.saturating_sub(standing.left + standing.behind);
@@ -156,14 +156,14 @@ impl Filler {
     }
 
     async fn fill(&mut self, count: u64) -> Outcome {
-        let standing = self.shared.line.standing();
+        let standing = self.shared.buffer.standing();
         // One segment changes the step once.
         let lasted = standing.lasted.filter(|_| standing.switches != self.adapted);
         match self.source.next(count, lasted).await {
             Ok(Supply { segments, away }) => {
                 self.adapted = standing.switches;
                 for segment in segments {
-                    if !self.shared.line.put(segment, self.shared.now()) {
+                    if !self.shared.buffer.put(segment, self.shared.now()) {
                         warn!(tag = %self.shared.tag, ?segment,
                             "the database went back: a segment below those issued is left out");
                     }

@@ -108,8 +108,8 @@ impl Journal {
     }
 
     /// What the database must still be told about `tag`.
-    pub(super) fn untold(&self, tag: &Tag) -> Vec<Extension> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.untold(tag)
+    pub(super) fn unreported(&self, tag: &Tag) -> Vec<Extension> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).ledger.unreported(tag)
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
         for _ in 0..2 {
             let again = open(&path).unwrap();
             assert_eq!(again.ahead(&tag), [range(201)]);
-            let told = Extension { tag: tag.clone(), range: range(101), used_at: 1_700_000_000_000 };
-            assert_eq!(again.untold(&tag), [told]);
+            let reported = Extension { tag: tag.clone(), range: range(101), used_at: 1_700_000_000_000 };
+            assert_eq!(again.unreported(&tag), [reported]);
         }
         assert_eq!(
             fs::read_to_string(&path).unwrap().lines().count(),

@@ -23,7 +23,7 @@ pub(crate) enum Event {
     /// Put in use while the database was away: the database must be told.
     Extended,
     /// The database was told.
-    Told,
+    Reported,
     /// Given up unused.
     Void,
 }
@@ -32,7 +32,7 @@ const WORDS: [(Event, &str); 5] = [
     (Event::Ahead, "ahead"),
     (Event::Begun, "begun"),
     (Event::Extended, "extended"),
-    (Event::Told, "told"),
+    (Event::Reported, "told"),
     (Event::Void, "void"),
 ];
 
@@ -114,9 +114,9 @@ impl Ledger {
     }
 
     /// What the database must still be told about `tag`.
-    pub(crate) fn untold(&self, tag: &Tag) -> Vec<Extension> {
-        let untold = self.of(tag, Event::Extended);
-        untold.map(|held| Extension { tag: tag.clone(), range: held.range, used_at: held.at }).collect()
+    pub(crate) fn unreported(&self, tag: &Tag) -> Vec<Extension> {
+        let unreported = self.of(tag, Event::Extended);
+        unreported.map(|held| Extension { tag: tag.clone(), range: held.range, used_at: held.at }).collect()
     }
 
     /// The lines that still matter.
@@ -145,7 +145,7 @@ fn rank(event: Event) -> u8 {
     match event {
         Event::Ahead => 0,
         Event::Begun | Event::Extended | Event::Void => 1,
-        Event::Told => 2,
+        Event::Reported => 2,
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
             entries.iter().chain(&entries).for_each(|entry| twice.note(entry));
             for tag in ["order", "user.id"].map(|name| Tag::new(name).unwrap()) {
                 prop_assert_eq!(once.ahead(&tag), twice.ahead(&tag));
-                prop_assert_eq!(once.untold(&tag), twice.untold(&tag));
+                prop_assert_eq!(once.unreported(&tag), twice.unreported(&tag));
             }
         }
     }

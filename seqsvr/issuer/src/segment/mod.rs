@@ -1,15 +1,15 @@
 //! Numbers in segments (S22, S23): ranges taken from a durable row, each once, and handed out from memory. While one
 //! segment is in use the next is prepared, so that a switch waits for nothing.
 //!
-//! `line` holds the numbers (lock-free), `pace` decides how large segments are (pure), `taker` takes them from the
+//! `buffer` holds the numbers (lock-free), `pace` decides how large segments are (pure), `taker` takes them from the
 //! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the one
 //! task for each tag that brings them, and this file is the whole for callers.
 
 mod asked;
+mod buffer;
 mod filler;
 mod journal;
 mod ledger;
-mod line;
 mod options;
 mod pace;
 mod source;
@@ -34,8 +34,8 @@ use super::repository::Repository;
 use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 pub(super) use asked::AskedStep;
+use buffer::Take;
 use filler::{Filler, Outcome, Shared};
-use line::Take;
 #[cfg(feature = "service")]
 pub(super) use pace::lasts;
 pub(super) use source::Source;
@@ -88,10 +88,10 @@ impl SegmentStrategy {
     #[cold]
     #[inline(never)]
     fn resolve(&self, drawn: u64) -> Result<u64, TryIssueError> {
-        let number = self.shared.line.resolve(drawn, self.shared.now());
+        let number = self.shared.buffer.resolve(drawn, self.shared.now());
         if number.is_none() {
             self.shared.ask(1);
-        } else if self.shared.line.standing().wants {
+        } else if self.shared.buffer.standing().wants {
             self.shared.ask(0);
         }
         number.ok_or(TryIssueError::WouldWait)
@@ -129,7 +129,7 @@ impl Strategy for SegmentStrategy {
 
     #[inline]
     fn try_issue(&self) -> Result<u64, TryIssueError> {
-        self.shared.line.take_one().or_else(|drawn| self.resolve(drawn))
+        self.shared.buffer.take_one().or_else(|drawn| self.resolve(drawn))
     }
 
     async fn issue(&self, count: u32) -> Result<Issued, IssueError> {
@@ -137,9 +137,9 @@ impl Strategy for SegmentStrategy {
         let mut rounds = shared.rounds.subscribe();
         let deadline = Instant::now() + shared.wait;
         loop {
-            match shared.line.take(u64::from(count), shared.now()) {
+            match shared.buffer.take(u64::from(count), shared.now()) {
                 Take::Taken(ranges) => {
-                    if shared.line.standing().wants {
+                    if shared.buffer.standing().wants {
                         shared.ask(0);
                     }
                     return Ok(Issued::new(ranges));

@@ -103,7 +103,7 @@ impl Source {
 
     /// Whether there is something to do as soon as the database answers.
     pub(crate) fn lags(&self) -> bool {
-        self.queue.len() < self.depth || !self.untold().is_empty()
+        self.queue.len() < self.depth || !self.unreported().is_empty()
     }
 
     /// Tells the database what it missed, and takes the ranges ahead that lack.
@@ -119,17 +119,17 @@ impl Source {
 
     /// Replays the journal to the database. Twice does no harm: the database keeps each range once.
     async fn tell(&mut self) -> Result<(), IssueError> {
-        for extension in self.untold() {
+        for extension in self.unreported() {
             self.taker.reconcile(&extension).await?;
-            self.note(vec![(Event::Told, extension.range)]).await?;
+            self.note(vec![(Event::Reported, extension.range)]).await?;
             let Range { first, last } = extension.range;
-            info!(tag = %self.taker.tag, first, last, "the database was told of numbers issued without it");
+            info!(tag = %self.taker.tag, first, last, "numbers that were issued without the database were reported to it");
         }
         Ok(())
     }
 
-    fn untold(&self) -> Vec<Extension> {
-        self.journal.as_ref().map(|journal| journal.untold(&self.taker.tag)).unwrap_or_default()
+    fn unreported(&self) -> Vec<Extension> {
+        self.journal.as_ref().map(|journal| journal.unreported(&self.taker.tag)).unwrap_or_default()
     }
 
     async fn note(&self, events: Vec<(Event, Range)>) -> Result<(), IssueError> {

@@ -1,4 +1,4 @@
-//! What `line` needs from the standard library. The interleaving tests compile it against a module of the same
+//! What `buffer` needs from the standard library. The interleaving tests compile it against a module of the same
 //! name with a model checker's types.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};

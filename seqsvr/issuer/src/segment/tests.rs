@@ -1,4 +1,4 @@
-//! A line behaves like a plain list of numbers, and the strategy like its contract, in paused time.
+//! A buffer behaves like a plain list of numbers, and the strategy like its contract, in paused time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::line::{Line, Take};
+use super::buffer::{SegmentBuffer, Take};
 use super::{SegmentOptions, SegmentStrategy};
 use crate::range::Range;
 use crate::repository::{MemoryRepository, Repository};
@@ -35,14 +35,14 @@ proptest! {
         reserve in 0_u64..2,
         steps in proptest::collection::vec(step(), 1..80),
     ) {
-        let line = Line::new(prepare_at, Duration::from_secs(reserve));
+        let buffer = SegmentBuffer::new(prepare_at, Duration::from_secs(reserve));
         let (mut model, mut end, mut newest) = (VecDeque::new(), 0, 0);
         for step in steps {
             let count = match step {
                 Step::Put { gap, length } => {
                     let range = Range { first: end + gap + 1, last: end + gap + length };
                     end = range.last;
-                    prop_assert!(line.put(range, Duration::ZERO));
+                    prop_assert!(buffer.put(range, Duration::ZERO));
                     model.extend(range.first..=range.last);
                     continue;
                 }
@@ -51,10 +51,10 @@ proptest! {
             };
             let taken: Vec<u64> = match step {
                 Step::One => {
-                    let number = line.take_one().or_else(|drawn| line.resolve(drawn, Duration::ZERO).ok_or(()));
+                    let number = buffer.take_one().or_else(|drawn| buffer.resolve(drawn, Duration::ZERO).ok_or(()));
                     number.into_iter().collect()
                 }
-                _ => match line.take(count, Duration::ZERO) {
+                _ => match buffer.take(count, Duration::ZERO) {
                     Take::Taken(ranges) => ranges.iter().flat_map(|range| range.first..=range.last).collect(),
                     Take::Need(missing) => {
                         prop_assert!(missing + model.len() as u64 >= count);

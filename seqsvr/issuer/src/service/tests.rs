@@ -25,16 +25,16 @@ async fn numbers_come_one_by_one_and_in_batches() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_right() {
+async fn wrong_requests_are_answered_with_what_is_right() {
     let issuer = orders().await;
-    for (tag, count, told) in [
+    for (tag, count, reported) in [
         ("order", 0, "asked for 0 numbers of order; ask for 1 to 500"),
         ("order", 501, "asked for 501 numbers of order; ask for 1 to 500"),
         ("invoice", 1, "unknown tag \"invoice\"; configured are: order"),
         ("Order", 1, "bad tag name \"Order\": use 1 to 64 of a-z, 0-9, '_', '.' and '-'"),
     ] {
         let error = issuer.next(tag, count).await.unwrap_err();
-        assert_eq!(error.to_string(), told);
+        assert_eq!(error.to_string(), reported);
         assert!(!error.is_retryable());
     }
     let error = issuer.decode("order", "x1").unwrap_err().to_string();

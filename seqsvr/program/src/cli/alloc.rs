@@ -13,7 +13,7 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tracing::info;
 
-use super::{Fault, Signals, load};
+use super::{ExitError, Signals, load};
 use seqsvr_cluster::alloc::config::AllocConfig;
 use seqsvr_cluster::alloc::page;
 use seqsvr_cluster::alloc::probe_service::ProbeService;
@@ -35,17 +35,17 @@ pub(super) struct AllocArgs {
 }
 
 /// Serves until a signal ends it: then nothing more is admitted once the sections have moved, and what was served is released.
-pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: AllocArgs) -> Result<(), ExitError> {
     let config: AllocConfig = load(&args.config)?;
-    let settings = config.settings(rand::random()).map_err(Fault::usage)?;
-    let limits = config.limits().map_err(Fault::usage)?;
-    config.connections.check().map_err(Fault::usage)?;
-    let listen = Listen::load(&config.security, config.listen, false).map_err(Fault::usage)?;
+    let settings = config.settings(rand::random()).map_err(ExitError::usage)?;
+    let limits = config.limits().map_err(ExitError::usage)?;
+    config.connections.check().map_err(ExitError::usage)?;
+    let listen = Listen::load(&config.security, config.listen, false).map_err(ExitError::usage)?;
     let mut stores = Vec::new();
     for set in &config.sets {
-        stores.push(set.stores.open(&config.cluster, set.number).map_err(Fault::usage)?);
+        stores.push(set.stores.open(&config.cluster, set.number).map_err(ExitError::usage)?);
     }
-    let directory = DataDir::open(&config.directory).map_err(Fault::failed)?;
+    let directory = DataDir::open(&config.directory).map_err(ExitError::failed)?;
     let (shells, sets): (Vec<_>, Vec<_>) = settings
         .into_iter()
         .zip(stores)
@@ -58,16 +58,17 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     let sequence = SequenceServer::new(SequenceService::new(sets.clone(), limits, stop.clone()))
         .max_decoding_message_size(config.limits.message_bytes);
     let probes = AllocatorServer::new(ProbeService::new(sets.clone()));
-    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server =
+        GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;
     let server = server.with(InterceptedService::new(sequence, listen.guard()));
     let server = server.with(InterceptedService::new(probes, listen.guard()));
     let metrics = match config.metrics_listen {
-        Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
+        Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
     };
 
     let mut signals = Signals::listen()?;
-    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
     let (health, limiter) = (server.health(), server.limiter());
     let sets: Arc<[_]> = sets.into();
     let shown_health = show_health(health, Arc::clone(&sets), leave.clone());
@@ -82,7 +83,7 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     };
     let halt = async {
         tokio::select! {
-            () = signals.next() => info!("leaving"),
+            () = signals.next() => info!("draining"),
             () = stop.cancelled() => {}
         }
         leave.cancel();
@@ -95,7 +96,7 @@ pub(super) async fn run(args: AllocArgs) -> Result<(), Fault> {
     };
     let (served, shown, (), (), ()) = tokio::join!(server, page, serve, halt, shown_health);
     drop(directory);
-    served.and(shown).map_err(Fault::failed)
+    served.and(shown).map_err(ExitError::failed)
 }
 
 /// How often health is looked at.

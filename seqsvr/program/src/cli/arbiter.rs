@@ -13,7 +13,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::{Fault, Signals, load};
+use super::{ExitError, Signals, load};
 use seqsvr_cluster::arbiter::admin::AdminService;
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::arbiter::core::Arbiter;
@@ -35,35 +35,36 @@ pub(super) struct ArbiterArgs {
 }
 
 /// Arbitrates until a signal ends it.
-pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: ArbiterArgs) -> Result<(), ExitError> {
     let config: ArbiterConfig = load(&args.config)?;
-    let rules = config.rules().map_err(Fault::usage)?;
+    let rules = config.rules().map_err(ExitError::usage)?;
     let set = rules.seed.set;
-    config.connections.check().map_err(Fault::usage)?;
-    let listen = Listen::load(&config.security, config.listen, true).map_err(Fault::usage)?;
-    let call = Call::load(&config.call).map_err(Fault::usage)?;
+    config.connections.check().map_err(ExitError::usage)?;
+    let listen = Listen::load(&config.security, config.listen, true).map_err(ExitError::usage)?;
+    let call = Call::load(&config.call).map_err(ExitError::usage)?;
     for one in &config.allocators {
-        call.endpoint(&one.addr).map_err(Fault::usage)?;
+        call.endpoint(&one.addr).map_err(ExitError::usage)?;
     }
-    let stores = config.stores.open(&config.cluster, set).map_err(Fault::usage)?;
+    let stores = config.stores.open(&config.cluster, set).map_err(ExitError::usage)?;
     let prober = Prober::new(call.clone(), set, config.probe_patience());
     let number = rules.number;
     let quorum = stores.quorum;
     let (shell, handle) = Shell::new(Arbiter::new(rules), Arc::clone(&stores.tables), prober);
     let lookout = Lookout::new(handle.clone(), set, number, stores.tables);
-    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server =
+        GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;
     let admin = AdminServer::new(AdminService::new(handle.clone(), set, call));
     let server = server.with(InterceptedService::new(admin, listen.admin_guard()));
     let monitor = MonitorServer::new(lookout.clone());
     let server = server.with(InterceptedService::new(monitor, listen.guard()));
     let metrics = match config.metrics_listen {
-        Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
+        Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
     };
 
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
-    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
     let limiter = server.limiter();
     let health = show_health(server.health(), handle.clone(), stop.clone());
     let page = async {
@@ -106,8 +107,8 @@ pub(super) async fn run(args: ArbiterArgs) -> Result<(), Fault> {
         halt,
         kept,
     );
-    arbitrated.map_err(Fault::usage)?;
-    served.and(shown).map_err(Fault::failed)
+    arbitrated.map_err(ExitError::usage)?;
+    served.and(shown).map_err(ExitError::failed)
 }
 
 /// How often an acting arbiter looks at the stores for its metrics.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use super::{Fault, load};
+use super::{ExitError, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::store::backup_file::BackupFile;
 use seqsvr_core::store::backup::{AHEAD, Restoring, restore};
@@ -86,33 +86,33 @@ struct Open {
 }
 
 impl Which {
-    async fn open(&self) -> Result<Open, Fault> {
+    async fn open(&self) -> Result<Open, ExitError> {
         let alone =
             |sections: Arc<dyn SectionStore>| Open { cluster: String::new(), set: 0, sections, tables: None };
         match self {
             Self { config: Some(config), .. } => {
                 let config: ArbiterConfig = load(config)?;
                 let (cluster, set) = (config.cluster, config.set.number);
-                let stores = config.stores.open(&cluster, set).map_err(Fault::usage)?;
+                let stores = config.stores.open(&cluster, set).map_err(ExitError::usage)?;
                 Ok(Open { cluster, set, sections: stores.sections, tables: Some(stores.tables) })
             }
             Self { sqlite: Some(path), .. } => {
                 if !path.is_file() {
                     let path = path.display();
-                    return Err(Fault::usage(format!(
+                    return Err(ExitError::usage(format!(
                         "{path} is no file; name the one that the server keeps sections in"
                     )));
                 }
-                Ok(alone(Arc::new(SqliteSections::open(path).await.map_err(Fault::failed)?)))
+                Ok(alone(Arc::new(SqliteSections::open(path).await.map_err(ExitError::failed)?)))
             }
             Self { postgres: Some(url), schema: Some(schema), .. } => {
-                Ok(alone(Arc::new(PostgresSections::open(url, schema).await.map_err(Fault::failed)?)))
+                Ok(alone(Arc::new(PostgresSections::open(url, schema).await.map_err(ExitError::failed)?)))
             }
-            _ => Err(Fault::usage("say which stores: --config, --sqlite, or --postgres with --schema")),
+            _ => Err(ExitError::usage("say which stores: --config, --sqlite, or --postgres with --schema")),
         }
     }
 
-    fn answer(&self, text: &str, json: &Value) -> Result<(), Fault> {
+    fn answer(&self, text: &str, json: &Value) -> Result<(), ExitError> {
         let line = if self.json { json.to_string() } else { text.to_owned() };
         match writeln!(io::stdout().lock(), "{line}") {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -122,14 +122,14 @@ impl Which {
 }
 
 /// Writes a file with everything that a restore needs.
-pub(super) async fn backup(args: BackupArgs) -> Result<(), Fault> {
+pub(super) async fn backup(args: BackupArgs) -> Result<(), ExitError> {
     let open = args.which.open().await?;
-    let backup = open.sections.backup().await.map_err(|error: StoreError| Fault::failed(error))?;
+    let backup = open.sections.backup().await.map_err(|error: StoreError| ExitError::failed(error))?;
     let sections: u64 =
         backup.ceilings.iter().map(|(run, _)| u64::from(run.end().get() - run.start().get()) + 1).sum();
     let highest = backup.ceilings.iter().map(|(_, max)| *max).max().unwrap_or(0);
     let file = BackupFile { cluster: open.cluster, set: open.set, moved: None, backup };
-    file.write(&args.file).map_err(Fault::failed)?;
+    file.write(&args.file).map_err(ExitError::failed)?;
     let path = args.file.display();
     let text = format!("{path}: {sections} sections with numbers, ceilings up to {highest}");
     let json = json!({"file": path.to_string(), "set": file.set, "sections": sections, "highest": highest.to_string()});
@@ -137,10 +137,10 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), Fault> {
 }
 
 /// Puts such a file into stores.
-pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), Fault> {
-    let file = BackupFile::read(&args.file).map_err(Fault::failed)?;
+pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), ExitError> {
+    let file = BackupFile::read(&args.file).map_err(ExitError::failed)?;
     if file.moved.is_some() {
-        return Err(Fault::usage(format!(
+        return Err(ExitError::usage(format!(
             "{} holds uids that a Set gave up; take them into another: seqsvr store take",
             args.file.display()
         )));
@@ -148,7 +148,7 @@ pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), Fault> {
     let open = args.which.open().await?;
     let mine = (open.cluster.as_str(), open.set);
     if !file.cluster.is_empty() && !open.cluster.is_empty() && mine != (file.cluster.as_str(), file.set) {
-        return Err(Fault::usage(format!(
+        return Err(ExitError::usage(format!(
             "{} is of Set {} of cluster {}, but the configuration is of Set {} of cluster {}; use the right one",
             args.file.display(),
             file.set,
@@ -159,7 +159,7 @@ pub(super) async fn restore_file(args: RestoreArgs) -> Result<(), Fault> {
     }
     let how = Restoring { ahead: args.ahead, into_used: args.into_used };
     let restored = restore(&*open.sections, open.tables.as_deref(), &file.backup, how, rand::random()).await;
-    let restored = restored.map_err(Fault::failed)?;
+    let restored = restored.map_err(ExitError::failed)?;
     let text = format!(
         "{} sections start higher now, the highest above {}; terms begin above {}",
         restored.sections, restored.highest, restored.term

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::Fault;
+use super::ExitError;
 use seqsvr_client::{CallError, Client, ClientConfig};
 
 /// The flags of every command that calls a cluster.
@@ -27,9 +27,9 @@ pub(super) struct CallerArgs {
 
 impl CallerArgs {
     /// The client that the configuration describes.
-    pub(super) fn client(&self) -> Result<Client, Fault> {
-        let config = ClientConfig::read(&self.config).map_err(Fault::usage)?;
-        let client = Client::new(&config).map_err(Fault::usage)?;
+    pub(super) fn client(&self) -> Result<Client, ExitError> {
+        let config = ClientConfig::read(&self.config).map_err(ExitError::usage)?;
+        let client = Client::new(&config).map_err(ExitError::usage)?;
         Ok(match self.within {
             Some(seconds) => client.within(Duration::from_secs(seconds.into())),
             None => client,
@@ -37,7 +37,7 @@ impl CallerArgs {
     }
 
     /// Prints an answer.
-    pub(super) fn answer(&self, text: &str, json: &Value) -> Result<(), Fault> {
+    pub(super) fn answer(&self, text: &str, json: &Value) -> Result<(), ExitError> {
         let line = if self.json { json.to_string() } else { text.trim_end().to_owned() };
         match writeln!(io::stdout().lock(), "{line}") {
             // Who reads has seen enough.
@@ -48,9 +48,9 @@ impl CallerArgs {
 }
 
 /// Why a call got no numbers, as the end of a command.
-pub(super) fn not_answered(error: CallError) -> Fault {
+pub(super) fn not_answered(error: CallError) -> ExitError {
     match error {
-        CallError::NoSet(_) | CallError::BadCount { .. } => Fault::usage(error),
-        _ => Fault::failed(error),
+        CallError::NoSet(_) | CallError::BadCount { .. } => ExitError::usage(error),
+        _ => ExitError::failed(error),
     }
 }

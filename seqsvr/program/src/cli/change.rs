@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Fault;
+use super::ExitError;
 use super::caller::{CallerArgs, not_answered};
 use super::route;
 use seqsvr_client::Change;
@@ -70,33 +70,33 @@ pub(super) struct AddArgs {
 }
 
 /// Moves everything away from a node.
-pub(super) async fn drain(args: DrainArgs) -> Result<(), Fault> {
+pub(super) async fn drain(args: DrainArgs) -> Result<(), ExitError> {
     change(args.change, Change::Drain { node: args.node }).await
 }
 
 /// Takes a node in.
-pub(super) async fn add(args: AddArgs) -> Result<(), Fault> {
+pub(super) async fn add(args: AddArgs) -> Result<(), ExitError> {
     change(args.change, Change::Add { node: args.node, addr: args.addr, force: args.force }).await
 }
 
 /// Forgets a node that serves nothing.
-pub(super) async fn remove(args: RemoveArgs) -> Result<(), Fault> {
+pub(super) async fn remove(args: RemoveArgs) -> Result<(), ExitError> {
     change(args.change, Change::Remove { node: args.node }).await
 }
 
 /// Spreads the sections evenly.
-pub(super) async fn rebalance(args: ChangeArgs) -> Result<(), Fault> {
+pub(super) async fn rebalance(args: ChangeArgs) -> Result<(), ExitError> {
     change(args, Change::Rebalance).await
 }
 
-async fn change(args: ChangeArgs, change: Change) -> Result<(), Fault> {
+async fn change(args: ChangeArgs, change: Change) -> Result<(), ExitError> {
     let client = args.caller.client()?;
     let set = match (args.set, client.set_numbers().as_slice()) {
         (Some(set), _) => set,
         (None, &[only]) => only,
         (None, several) => {
             let several: Vec<String> = several.iter().map(u32::to_string).collect();
-            return Err(Fault::usage(format!(
+            return Err(ExitError::usage(format!(
                 "there are several Sets; say which: --set {}",
                 several.join(" or --set ")
             )));

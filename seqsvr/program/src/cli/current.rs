@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::Fault;
+use super::ExitError;
 use super::caller::{CallerArgs, not_answered};
 use seqsvr_core::ids::Uid;
 
@@ -17,14 +17,14 @@ It takes no number. What was handed out is at most the answer.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CurrentArgs {
-    /// Whose number line: 0 to 4294967295
+    /// The uid: 0 to 4294967295
     uid: u32,
     #[command(flatten)]
     caller: CallerArgs,
 }
 
 /// Prints the bound.
-pub(super) async fn run(args: CurrentArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: CurrentArgs) -> Result<(), ExitError> {
     let bounds = args
         .caller
         .client()?

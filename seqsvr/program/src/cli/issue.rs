@@ -7,7 +7,7 @@ use serde_json::json;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 
-use super::Fault;
+use super::ExitError;
 use seqsvr_rpc::issuer_v1::issuer_client::IssuerClient;
 use seqsvr_rpc::issuer_v1::{NextRequest, TagsRequest};
 use seqsvr_rpc::security::{Call, CallConfig, Pass};
@@ -68,27 +68,27 @@ pub(super) struct TagsArgs {
 }
 
 impl Reach {
-    async fn connect(&self) -> Result<IssuerClient<InterceptedService<Channel, Pass>>, Fault> {
+    async fn connect(&self) -> Result<IssuerClient<InterceptedService<Channel, Pass>>, ExitError> {
         let config = CallConfig {
             authority: self.authority.clone(),
             token_file: self.token_file.clone(),
             ..CallConfig::default()
         };
-        let call = Call::load(&config).map_err(Fault::usage)?;
-        let channel = call.endpoint(&self.server).map_err(Fault::usage)?.connect().await;
+        let call = Call::load(&config).map_err(ExitError::usage)?;
+        let channel = call.endpoint(&self.server).map_err(ExitError::usage)?.connect().await;
         let channel = channel.map_err(|error| {
             let (server, why) = (&self.server, text(&error));
-            Fault::failed(format!("no connection to {server} ({why}); is `seqsvr issuer` running there?"))
+            ExitError::failed(format!("no connection to {server} ({why}); is `seqsvr issuer` running there?"))
         })?;
         Ok(IssuerClient::with_interceptor(channel, call.pass()))
     }
 }
 
 /// Takes numbers and prints them: as codes where the tag has some.
-pub(super) async fn issue(args: IssueArgs) -> Result<(), Fault> {
+pub(super) async fn issue(args: IssueArgs) -> Result<(), ExitError> {
     let request = NextRequest { biz_tag: args.tag, count: args.count, step: args.step };
     let reply = args.reach.connect().await?.next(request).await;
-    let reply = reply.map_err(|status| Fault::failed(status.message()))?.into_inner();
+    let reply = reply.map_err(|status| ExitError::failed(status.message()))?.into_inner();
     let numbers = reply.ranges.iter().flat_map(|range| range.first..=range.last);
     let ids: Vec<String> = numbers.map(|number| number.to_string()).collect();
     if args.reach.json {
@@ -106,9 +106,9 @@ pub(super) async fn issue(args: IssueArgs) -> Result<(), Fault> {
 }
 
 /// Prints every tag.
-pub(super) async fn tags(args: TagsArgs) -> Result<(), Fault> {
+pub(super) async fn tags(args: TagsArgs) -> Result<(), ExitError> {
     let reply = args.reach.connect().await?.tags(TagsRequest {}).await;
-    let tags = reply.map_err(|status| Fault::failed(status.message()))?.into_inner().tags;
+    let tags = reply.map_err(|status| ExitError::failed(status.message()))?.into_inner().tags;
     if args.reach.json {
         let tag = |tag: &seqsvr_rpc::issuer_v1::Tag| {
             json!({

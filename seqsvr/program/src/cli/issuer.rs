@@ -13,7 +13,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::{Fault, Signals, load};
+use super::{ExitError, Signals, load};
 use seqsvr_issuer::clock::Clock;
 use seqsvr_issuer::rpc::{IssuerService, pages};
 use seqsvr_issuer::{Issuer, IssuerConfig};
@@ -62,23 +62,24 @@ struct RoleConfig {
 }
 
 /// Issues until a signal ends it.
-pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: IssuerArgs) -> Result<(), ExitError> {
     let config: RoleConfig = load(&args.config)?;
-    config.connections.check().map_err(Fault::usage)?;
-    let listen = Listen::load(&config.security, config.listen, false).map_err(Fault::usage)?;
+    config.connections.check().map_err(ExitError::usage)?;
+    let listen = Listen::load(&config.security, config.listen, false).map_err(ExitError::usage)?;
     let mut signals = Signals::listen()?;
-    let running = config.issuer.open(Clock::system()).await.map_err(Fault::usage)?;
+    let running = config.issuer.open(Clock::system()).await.map_err(ExitError::usage)?;
     let service = IssuerServer::new(IssuerService::new(running.issuer.clone()));
-    let server = GrpcServer::open(config.listen, &listen, config.connections).await.map_err(Fault::failed)?;
+    let server =
+        GrpcServer::open(config.listen, &listen, config.connections).await.map_err(ExitError::failed)?;
     let server = server
         .with(InterceptedService::new(service, listen.guard()))
         .with_pages(pages::pages(running.issuer.clone(), listen.guard()));
     let health = server.health();
     let metrics = match config.metrics_listen {
-        Some(addr) => Some(bind(addr).await.map_err(Fault::failed)?),
+        Some(addr) => Some(bind(addr).await.map_err(ExitError::failed)?),
         None => None,
     };
-    println!("listening on {}://{}", listen.scheme(), server.address().map_err(Fault::failed)?);
+    println!("listening on {}://{}", listen.scheme(), server.address().map_err(ExitError::failed)?);
     let (stop, limiter) = (CancellationToken::new(), server.limiter());
     let page = async {
         let Some(listener) = metrics else { return Ok(()) };
@@ -100,7 +101,7 @@ pub(super) async fn run(args: IssuerArgs) -> Result<(), Fault> {
     let watch = show_health(health, running.issuer.clone(), stop.clone());
     let (served, shown, (), ()) = tokio::join!(serve, page, halt, watch);
     running.shutdown().await;
-    served.and(shown).map_err(Fault::failed)
+    served.and(shown).map_err(ExitError::failed)
 }
 
 /// Tells who asks for health over gRPC what `/ready` says, at most a second later, until `stop`.

@@ -23,7 +23,7 @@ mod store;
 
 pub(crate) use role::load;
 
-use tidemark_process::{Fault, Signals, allow_many_files};
+use tidemark_process::{ExitError, Signals, allow_many_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +41,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong use.";
 
-/// A sequence service: one growing number line for each user, which never goes back.
+/// A sequence service: one increasing sequence for each user, which never goes back.
 #[derive(Debug, Parser)]
 #[command(name = "seqsvr", version, about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -108,8 +108,8 @@ impl Command {
 
 impl Cli {
     /// Understands the command line, or says in one line why not.
-    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, Fault> {
-        Self::try_parse_from(args).map_err(Fault::from)
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, ExitError> {
+        Self::try_parse_from(args).map_err(ExitError::from)
     }
 
     /// Starts the log on standard error; standard output is for results.
@@ -126,7 +126,7 @@ impl Cli {
     }
 
     /// Does what was asked.
-    pub(crate) async fn run(self) -> Result<(), Fault> {
+    pub(crate) async fn run(self) -> Result<(), ExitError> {
         if !self.command.answers() {
             allow_many_files();
         }

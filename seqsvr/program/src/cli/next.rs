@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::Fault;
+use super::ExitError;
 use super::caller::{CallerArgs, not_answered};
 use seqsvr_core::ids::Uid;
 
@@ -17,7 +17,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct NextArgs {
-    /// Whose number line: 0 to 4294967295
+    /// The uid: 0 to 4294967295
     uid: u32,
     /// How many numbers
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -27,7 +27,7 @@ pub(super) struct NextArgs {
 }
 
 /// Prints the number, or the first and the last of several.
-pub(super) async fn run(args: NextArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: NextArgs) -> Result<(), ExitError> {
     let granted = args.caller.client()?.next(Uid::new(args.uid), args.count).await.map_err(not_answered)?;
     let text = match args.count {
         1 => granted.first.to_string(),

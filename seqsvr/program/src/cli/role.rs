@@ -5,12 +5,13 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::Fault;
+use super::ExitError;
 
 /// Reads a TOML file. Unknown keys and wrong values are refused in one line that names the place.
-pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
-    let text = fs::read_to_string(path)
-        .map_err(|why| Fault::usage(format!("cannot read the configuration {}: {why}", path.display())))?;
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ExitError> {
+    let text = fs::read_to_string(path).map_err(|why| {
+        ExitError::usage(format!("cannot read the configuration {}: {why}", path.display()))
+    })?;
     toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
         let what = match error.message().lines().next().unwrap_or("wrong value") {
@@ -19,6 +20,6 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
             }
             what => what,
         };
-        Fault::usage(format!("{}, line {line}: {what}", path.display()))
+        ExitError::usage(format!("{}, line {line}: {what}", path.display()))
     })
 }

@@ -6,7 +6,7 @@ use std::io;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::ExitError;
 use super::caller::{CallerArgs, not_answered};
 use seqsvr_client::Client;
 use seqsvr_client::status::AllocatorStatus;
@@ -36,7 +36,7 @@ pub(super) struct RouteArgs {
 }
 
 /// Prints the tables; fails, after the others, when one cannot be had.
-pub(super) async fn run(args: RouteArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: RouteArgs) -> Result<(), ExitError> {
     let client = args.caller.client()?;
     let sets = args.set.map_or_else(|| client.set_numbers(), |set| vec![set]);
     let (mut text, mut tables, mut failed) = (Vec::new(), Vec::new(), None);
@@ -57,7 +57,7 @@ pub(super) async fn run(args: RouteArgs) -> Result<(), Fault> {
 }
 
 /// How each AllocSvr of the table is by now, in its order: each is asked.
-pub(super) async fn states(client: &Client, table: &Table) -> Result<Vec<&'static str>, Fault> {
+pub(super) async fn states(client: &Client, table: &Table) -> Result<Vec<&'static str>, ExitError> {
     Ok(client.allocators(table).await.map_err(not_answered)?.iter().map(AllocatorStatus::state).collect())
 }
 

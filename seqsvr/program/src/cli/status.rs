@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::ExitError;
 use super::caller::{CallerArgs, not_answered};
 use seqsvr_client::status::{AllocatorStatus, ArbiterStatus, SetStatus};
 use seqsvr_core::ids::{Epoch, SectionId};
@@ -36,7 +36,7 @@ pub(super) struct StatusArgs {
 }
 
 /// Prints how every Set is.
-pub(super) async fn run(args: StatusArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: StatusArgs) -> Result<(), ExitError> {
     let client = args.caller.client()?;
     let sets = args.set.map_or_else(|| client.set_numbers(), |set| vec![set]);
     let mut all = Vec::new();
@@ -46,7 +46,7 @@ pub(super) async fn run(args: StatusArgs) -> Result<(), Fault> {
     let text: Vec<String> = all.iter().map(text).collect();
     args.caller.answer(&text.join("\n"), &all.iter().map(json).collect())?;
     let troubles: Vec<String> = all.iter().filter_map(trouble).collect();
-    if troubles.is_empty() { Ok(()) } else { Err(Fault::failed(troubles.join("; "))) }
+    if troubles.is_empty() { Ok(()) } else { Err(ExitError::failed(troubles.join("; "))) }
 }
 
 /// One line when something of the Set is not served.
@@ -54,7 +54,7 @@ fn trouble(status: &SetStatus) -> Option<String> {
     match status.unserved_sections() {
         Some(0) => None,
         Some(count) => Some(format!("{count} sections of Set {} are not served", status.set)),
-        None => Some(format!("no AllocSvr and no arbiter of Set {} told who serves what", status.set)),
+        None => Some(format!("no AllocSvr and no arbiter of Set {} reported who serves what", status.set)),
     }
 }
 
@@ -77,7 +77,7 @@ fn columns(text: &mut String, title: &str, rows: &[Vec<String>]) {
 
 fn text(status: &SetStatus) -> String {
     let mut text = match &status.table {
-        None => format!("Set {}: nobody told who serves what\n", status.set),
+        None => format!("Set {}: nobody reported who serves what\n", status.set),
         Some(table) => {
             let all = count(&table.sections());
             let served = all - status.unserved_sections().unwrap_or(all).min(all);
@@ -298,7 +298,7 @@ mod tests {
             unserved: vec![unserved],
         };
         let expected = "\
-Set 3: nobody told who serves what
+Set 3: nobody reported who serves what
 
 arbiters
   ?  http://b:1  unreachable (no answer in time)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Fault, Signals, load};
+use super::{ExitError, Signals, load};
 use seqsvr_cluster::arbiter::config::ArbiterConfig;
 use seqsvr_cluster::replica::{Replica, ServeError, Start, StoreConfig};
 use seqsvr_cluster::store::backup_file::BackupFile;
@@ -31,7 +31,7 @@ pub(super) struct StoreArgs {
     /// Make an empty replica that waits until `seqsvr store replace` takes it in
     #[arg(long, conflicts_with_all = ["init", "rejoin"])]
     join: bool,
-    /// Copy from the other replicas first: after the disk was lost, damaged, or put back from a copy
+    /// Copy from the other replicas first: after the disk was lost, damaged, or restored from a copy
     #[arg(long)]
     rejoin: bool,
 }
@@ -126,18 +126,18 @@ impl StoreArgs {
 }
 
 impl WhichStores {
-    fn open(&self) -> Result<(ArbiterConfig, Arc<Quorum>), Fault> {
+    fn open(&self) -> Result<(ArbiterConfig, Arc<Quorum>), ExitError> {
         let config: ArbiterConfig = load(&self.config)?;
-        let stores = config.stores.open(&config.cluster, config.set.number).map_err(Fault::usage)?;
+        let stores = config.stores.open(&config.cluster, config.set.number).map_err(ExitError::usage)?;
         match stores.quorum {
             Some(quorum) => Ok((config, quorum)),
-            None => Err(Fault::usage(
+            None => Err(ExitError::usage(
                 "the stores of this Set are etcd, which this command cannot change; replace a member with etcdctl member",
             )),
         }
     }
 
-    fn quorum(&self) -> Result<Arc<Quorum>, Fault> {
+    fn quorum(&self) -> Result<Arc<Quorum>, ExitError> {
         Ok(self.open()?.1)
     }
 
@@ -147,10 +147,10 @@ impl WhichStores {
 }
 
 /// Replaces a store. Cut off at any moment, it is to be run again.
-async fn replace(args: ReplaceArgs) -> Result<(), Fault> {
+async fn replace(args: ReplaceArgs) -> Result<(), ExitError> {
     let quorum = args.stores.quorum()?;
     let Changed { configuration, already } =
-        quorum.replace(&args.old, &args.new).await.map_err(Fault::failed)?;
+        quorum.replace(&args.old, &args.new).await.map_err(ExitError::failed)?;
     let members = || configuration.members.iter();
     let done = if already { "was replaced before" } else { "is replaced" };
     let shown: Vec<_> = members().map(|one| format!("{} at {}", one.name, one.addr)).collect();
@@ -163,10 +163,10 @@ async fn replace(args: ReplaceArgs) -> Result<(), Fault> {
 }
 
 /// Changes the lease. Cut off at any moment, it is to be run again.
-async fn lease(args: LeaseArgs) -> Result<(), Fault> {
+async fn lease(args: LeaseArgs) -> Result<(), ExitError> {
     let wanted = Duration::from_millis(args.milliseconds);
     let Changed { configuration, already } =
-        args.stores.quorum()?.set_lease(wanted).await.map_err(Fault::failed)?;
+        args.stores.quorum()?.set_lease(wanted).await.map_err(ExitError::failed)?;
     let number = configuration.number;
     let done = if already { "was the lease before" } else { "is the lease from now on" };
     let text = format!(
@@ -179,13 +179,13 @@ async fn lease(args: LeaseArgs) -> Result<(), Fault> {
 }
 
 /// Gives uids up. Cut off at any moment, it is to be run again.
-async fn give(args: GiveArgs) -> Result<(), Fault> {
+async fn give(args: GiveArgs) -> Result<(), ExitError> {
     if args.file.exists() {
         let file = args.file.display();
-        return Err(Fault::usage(format!("{file} is there already; name a new file, or move it away")));
+        return Err(ExitError::usage(format!("{file} is there already; name a new file, or move it away")));
     }
     if args.first > args.last {
-        return Err(Fault::usage(format!(
+        return Err(ExitError::usage(format!(
             "{} is behind {}; write the first uid first",
             args.first, args.last
         )));
@@ -196,8 +196,8 @@ async fn give(args: GiveArgs) -> Result<(), Fault> {
         let Moved { uids, backup } = moved.clone();
         BackupFile { cluster, set, moved: Some(uids), backup }.write(&args.file)
     };
-    let given = quorum.give(&(args.first..=args.last), save).await.map_err(Fault::failed)?;
-    let configuration = given.map_err(Fault::failed)?.configuration;
+    let given = quorum.give(&(args.first..=args.last), save).await.map_err(ExitError::failed)?;
+    let configuration = given.map_err(ExitError::failed)?.configuration;
     let (number, uids, file) = (configuration.number, &configuration.uids, args.file.display().to_string());
     let (first, last) = (*uids.start(), *uids.end());
     let text = format!(
@@ -210,18 +210,18 @@ async fn give(args: GiveArgs) -> Result<(), Fault> {
 }
 
 /// Takes uids in. Cut off at any moment, it is to be run again.
-async fn take(args: TakeArgs) -> Result<(), Fault> {
-    let file = BackupFile::read(&args.file).map_err(Fault::failed)?;
+async fn take(args: TakeArgs) -> Result<(), ExitError> {
+    let file = BackupFile::read(&args.file).map_err(ExitError::failed)?;
     let path = args.file.display();
     let Some(uids) = file.moved else {
-        return Err(Fault::usage(format!("{path} is a backup; put it back with: seqsvr restore")));
+        return Err(ExitError::usage(format!("{path} is a backup; restore it with: seqsvr restore")));
     };
     let moved = Moved { uids: uids.clone(), backup: file.backup };
     let (config, quorum) = args.stores.open()?;
-    let taken = quorum.take(&moved, rand::random()).await.map_err(Fault::failed)?;
+    let taken = quorum.take(&moved, rand::random()).await.map_err(ExitError::failed)?;
     let configured = config.set.first_uid..=config.set.last_uid;
     if taken.is_none() && configured != uids {
-        return Err(Fault::failed(format!(
+        return Err(ExitError::failed(format!(
             "the ceilings are stored, but the Set is new, and [set] has the uids {configured:?}; set first_uid = {} and last_uid = {}, \
              and run the same command again",
             uids.start(),
@@ -232,7 +232,7 @@ async fn take(args: TakeArgs) -> Result<(), Fault> {
     done.push(".taken");
     // Nobody takes it a second time.
     std::fs::rename(&args.file, &done).map_err(|why| {
-        Fault::failed(format!("the uids are taken in, but {path} was not renamed: {why}; remove it"))
+        ExitError::failed(format!("the uids are taken in, but {path} was not renamed: {why}; remove it"))
     })?;
     let range = format!("uids {} to {}", uids.start(), uids.end());
     let (text, json) = match taken {
@@ -256,7 +256,7 @@ async fn take(args: TakeArgs) -> Result<(), Fault> {
 }
 
 /// Serves until a signal ends it.
-pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
+pub(super) async fn run(args: StoreArgs) -> Result<(), ExitError> {
     match args.command {
         Some(StoreCommand::Replace(args)) => return replace(args).await,
         Some(StoreCommand::Lease(args)) => return lease(args).await,
@@ -264,7 +264,7 @@ pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
         Some(StoreCommand::Take(args)) => return take(args).await,
         None => {}
     }
-    let Some(file) = &args.config else { return Err(Fault::usage("say which file: --config FILE")) };
+    let Some(file) = &args.config else { return Err(ExitError::usage("say which file: --config FILE")) };
     let config: StoreConfig = load(file)?;
     let start = match args {
         StoreArgs { init: true, without_peers: true, .. } => Start::InitWithoutPeers,
@@ -283,9 +283,11 @@ pub(super) async fn run(args: StoreArgs) -> Result<(), Fault> {
     Ok(())
 }
 
-fn not_served(error: ServeError) -> Fault {
+fn not_served(error: ServeError) -> ExitError {
     match error {
-        ServeError::Config(_) | ServeError::Connections(_) | ServeError::Security(_) => Fault::usage(error),
-        _ => Fault::failed(error),
+        ServeError::Config(_) | ServeError::Connections(_) | ServeError::Security(_) => {
+            ExitError::usage(error)
+        }
+        _ => ExitError::failed(error),
     }
 }

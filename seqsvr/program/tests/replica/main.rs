@@ -147,7 +147,7 @@ async fn a_lost_replica_comes_back_with_what_the_others_have() {
     let promised = others[1].link().ask(Question::Promise { term: 20 }).await;
     assert_eq!(promised, Ok(Answer::Promised(None)));
     let addrs = others.each_ref().map(|replica| format!("\"{}\"", replica.addr)).join(", ");
-    let lost = Place::new("s3", &format!("[peers]\nreplicas = [{addrs}]\nsettle_ms = 1000"));
+    let lost = Place::new("s3", &format!("[peers]\nreplicas = [{addrs}]\nrejoin_wait_ms = 1000"));
     let line = refusal(&lost, &["--init"]);
     assert!(line.contains("start with --rejoin instead of --init"), "{line}");
     let replica = lost.start(&["--rejoin"]);
@@ -176,7 +176,7 @@ fn beside(name: &str, ports: &[u16], more: &str) -> Place {
 }
 
 #[test]
-fn an_initialisation_beside_a_silent_peer_is_refused_unless_told_otherwise() {
+fn an_initialisation_beside_a_silent_peer_is_refused_unless_configured_otherwise() {
     let [one, two] = ports();
     let place = beside("s1", &[one, two], "init_ms = 300");
     let line = refusal(&place, &["--init"]);

@@ -80,9 +80,9 @@ impl Running {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let addr = line.trim().strip_prefix("listening on ").unwrap_or_else(|| {
-            let mut said = String::new();
-            let _ = std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said);
-            panic!("it says {line:?} and {said:?}")
+            let mut reported = String::new();
+            let _ = std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut reported);
+            panic!("it says {line:?} and {reported:?}")
         });
         Self { addr: addr.to_owned(), child }
     }
@@ -104,9 +104,9 @@ impl Running {
 pub(crate) fn refusal(place: &Place, how: &[&str]) -> String {
     let output = place.command(how).output().unwrap();
     assert!(!output.status.success());
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
+    let reported = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(reported.lines().count(), 1, "{reported}");
+    reported
 }
 
 impl Running {

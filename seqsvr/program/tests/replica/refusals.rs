@@ -77,6 +77,6 @@ fn roles_that_mean_other_sections_or_another_cluster_say_so_once() {
     assert_eq!(refused.iter().filter(|line| line.contains("keeps sections of")).count(), 1, "{refused:?}");
     let _arbiter = arbiter(100_000);
     let unclaimed = another_step.logged_until("set section_size = 100000 and step = 10000");
-    let told = unclaimed.iter().filter(|line| line.contains("not claimed")).count();
-    assert_eq!(told, 1, "{unclaimed:?}");
+    let reported = unclaimed.iter().filter(|line| line.contains("not claimed")).count();
+    assert_eq!(reported, 1, "{unclaimed:?}");
 }

@@ -148,19 +148,23 @@ async fn reflection_answers_callers_of_both_versions() {
     };
     let mut client = v1::server_reflection_client::ServerReflectionClient::new(channel.clone());
     let asked = client.server_reflection_info(futures_util::stream::iter([ask])).await.expect("served");
-    let told = asked.into_inner().message().await.expect("it answers").expect("one answer");
-    let Some(MessageResponse::ListServicesResponse(list)) = told.message_response else { panic!("{told:?}") };
+    let reported = asked.into_inner().message().await.expect("it answers").expect("one answer");
+    let Some(MessageResponse::ListServicesResponse(list)) = reported.message_response else {
+        panic!("{reported:?}")
+    };
     names(list.service.len(), list.service.iter().any(|one| one.name == "seqsvr.v1.Sequence"));
 
     use v1alpha::server_reflection_request::MessageRequest as Before;
-    use v1alpha::server_reflection_response::MessageResponse as SaidBefore;
+    use v1alpha::server_reflection_response::MessageResponse as AlphaResponse;
     let ask = v1alpha::ServerReflectionRequest {
         host: String::new(),
         message_request: Some(Before::ListServices(String::new())),
     };
     let mut client = v1alpha::server_reflection_client::ServerReflectionClient::new(channel);
     let asked = client.server_reflection_info(futures_util::stream::iter([ask])).await.expect("served");
-    let told = asked.into_inner().message().await.expect("it answers").expect("one answer");
-    let Some(SaidBefore::ListServicesResponse(list)) = told.message_response else { panic!("{told:?}") };
+    let reported = asked.into_inner().message().await.expect("it answers").expect("one answer");
+    let Some(AlphaResponse::ListServicesResponse(list)) = reported.message_response else {
+        panic!("{reported:?}")
+    };
     names(list.service.len(), list.service.iter().any(|one| one.name == "seqsvr.v1.Sequence"));
 }

@@ -104,9 +104,9 @@ impl TryFrom<Reply> for Answer {
             Reply::Accept(v1::AcceptReply {}) => Answer::Accepted,
             Reply::Outbid(ballot) => Answer::Outbid(ballot),
             Reply::Install(v1::InstallReply {}) => Answer::Installed,
-            Reply::Misaddressed(told) => {
-                let why = told.reason().into();
-                Answer::Misaddressed { why, configuration: plain(told.configuration)? }
+            Reply::Misaddressed(reported) => {
+                let why = reported.reason().into();
+                Answer::Misaddressed { why, configuration: plain(reported.configuration)? }
             }
             Reply::Refused(_) => return Err(WireError::Wrong("answer: it is a refusal")),
         })

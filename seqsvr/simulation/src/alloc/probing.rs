@@ -54,7 +54,7 @@ impl Alloc {
             incarnation: life.incarnation,
             version: life.table.as_ref().map(|table| table.version).unwrap_or_default(),
             lapsed,
-            leaving: life.leaving_on.is_some(),
+            draining: life.draining_on.is_some(),
             served: life.node.held().count() - unserved,
             unserved,
             overdue: overdue.unwrap_or_default(),

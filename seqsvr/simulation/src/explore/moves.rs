@@ -103,7 +103,7 @@ impl Protocol {
             }
         }
         let World { calls, wires, .. } = world;
-        if !self.flaws.has(Flaw::NoSettle) && !self.flaws.has(Flaw::CountLate) {
+        if !self.flaws.has(Flaw::NoRejoinWait) && !self.flaws.has(Flaw::CountLate) {
             let asks = |wire: &Wire, lane, serial| {
                 (wire.lane, wire.serial, wire.replica) == (lane, serial, 0) && matches!(wire.leg, Leg::Out(_))
             };

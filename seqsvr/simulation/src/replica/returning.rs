@@ -26,7 +26,7 @@ pub(crate) struct Returning {
 
 impl Returning {
     pub(crate) fn new(cx: &mut Cx<'_>, setup: ReplicaSetup, kept: Option<Copy>) -> Self {
-        let core = RejoinPlan::new(setup.sizes, cx.now, setup.settle, kept, setup.flaws);
+        let core = RejoinPlan::new(setup.sizes, cx.now, setup.rejoin_wait, kept, setup.flaws);
         // No answer to an earlier attempt is taken for one to this.
         let next = cx.chance.number() >> 8;
         let mut new = Self { setup, core, next, out: BTreeMap::new(), bids: BTreeSet::new(), wake: None };

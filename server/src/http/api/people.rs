@@ -28,7 +28,7 @@ pub(super) struct Person {
 struct Me {
     uid: u32,
     name: String,
-    /// The caller's newest committed id.
+    /// The caller's latest committed id.
     seq: u64,
     /// Names one unbroken life of the data: when it changes, a client forgets what it has and starts over.
     #[schema(format = Uuid)]

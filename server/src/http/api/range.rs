@@ -147,14 +147,14 @@ pub(in crate::http) async fn range(
 /// How far an inbox goes.
 #[derive(Serialize, ToSchema)]
 struct Seq {
-    /// The caller's newest committed id.
+    /// The caller's latest committed id.
     seq: u64,
     /// Names one unbroken life of the data: when it changes, a client forgets what it has and starts over.
     #[schema(format = Uuid)]
     history: String,
 }
 
-/// Get the caller's newest committed id.
+/// Get the caller's latest committed id.
 ///
 /// It is answered from memory, and cheap enough to be asked for often.
 #[utoipa::path(

@@ -26,7 +26,7 @@ pub(super) mod refusals;
         title = "Tidemark",
         version = "1",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
-        description = "Chat in which every device stays in step. A device keeps the newest id that it has and asks for what \
+        description = "Chat in which every device stays in step. A device keeps the latest id that it has and asks for what \
                        is newer. Every refusal is a problem document with a stable `code` and `retryable`. A body is a JSON \
                        object; fields that are not described are ignored. The limits that are shown are those of this server."
     ),

@@ -122,13 +122,13 @@ pub(super) async fn run(socket: &mut impl Socket, mut session: Box<Session>) -> 
     // What follows may take its time, and holds nothing but the socket.
     drop(session);
     if let End::Close(code, reason) = end {
-        let told = match end {
+        let reported = match end {
             FLOOD => Some(Problem::flood()),
             _ => None,
         };
         let close = Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }));
         let goodbye = async {
-            if let Some(problem) = told {
+            if let Some(problem) = reported {
                 let _ = socket.feed(Message::Text(frame::error(&problem, None))).await;
             }
             if socket.send(close).await.is_ok() {

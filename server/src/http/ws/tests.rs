@@ -85,7 +85,7 @@ impl Sink<Message> for Pipe {
 struct World {
     store: Arc<FaultyStore>,
     messages: Messages,
-    said: u128,
+    sent: u128,
     client: UnboundedSender<Result<Message, Error>>,
     server: UnboundedReceiver<Message>,
     blocked: Arc<AtomicBool>,
@@ -110,14 +110,14 @@ impl World {
         let session = tokio::spawn(async move {
             run(&mut pipe, Box::new(Session::new(state, live, watermark, network))).await;
         });
-        World { store, messages, said: 0, client, server, blocked, session }
+        World { store, messages, sent: 0, client, server, blocked, session }
     }
 
     /// Ann says something to Bob; the id of Bob's copy is that of Ann's, since they began together.
     async fn ann_says(&mut self, text: &str) -> u64 {
-        self.said += 1;
+        self.sent += 1;
         let draft = Draft {
-            client_id: ClientId(Uuid::from_u128(self.said)),
+            client_id: ClientId(Uuid::from_u128(self.sent)),
             to: Conversation::User(BOB),
             text: text.to_owned(),
         };
@@ -235,7 +235,7 @@ struct Model {
 }
 
 impl Model {
-    fn newest(&self) -> u64 {
+    fn latest(&self) -> u64 {
         self.inbox.last().copied().unwrap_or(0)
     }
 
@@ -247,9 +247,9 @@ impl Model {
     }
 
     fn heartbeat(&mut self, seq: u64) -> Expected {
-        let cursor = seq.min(self.newest());
+        let cursor = seq.min(self.latest());
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
-        match cursor == self.newest() {
+        match cursor == self.latest() {
             true => Expected::Alive(cursor),
             false => Expected::Entries(self.entries(cursor)),
         }
@@ -290,7 +290,7 @@ fn read(frames: &[Value]) -> Expected {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Commit,
-    /// A heartbeat with this share of the newest id, in quarters: below, at and beyond it.
+    /// A heartbeat with this share of the latest id, in quarters: below, at and beyond it.
     Heartbeat(u64),
 }
 
@@ -316,7 +316,7 @@ proptest! {
                         (model.commit(id), world.settled().await)
                     }
                     Act::Heartbeat(quarters) => {
-                        let seq = model.newest() * quarters / 4;
+                        let seq = model.latest() * quarters / 4;
                         (model.heartbeat(seq), world.heartbeat(seq).await)
                     }
                 };
@@ -364,7 +364,7 @@ async fn one_who_does_not_read_is_let_go_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_is_told_why_before_it_is_closed() {
+async fn a_flood_is_refused_with_the_reason_before_it_is_closed() {
     let mut world = World::new().await;
     world.settled().await;
     world.client.send(Err(Error::Io(std::io::Error::other(Flood)))).expect("open");
@@ -384,7 +384,7 @@ async fn behind_a_refused_send_nothing_is_accepted_until_it_comes_again() {
             &json!({"type": "send", "client_id": client_id, "to": {"user": ANN.0}, "body": {"text": "hi"}}),
         );
     };
-    let told = |frames: &[Value]| -> Vec<(String, String)> {
+    let reported = |frames: &[Value]| -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let outcome = |frame: &Value| match frame["type"].as_str() {
             Some("error") => text(&frame["code"]),
@@ -395,7 +395,7 @@ async fn behind_a_refused_send_nothing_is_accepted_until_it_comes_again() {
     let expect = |frames: Vec<Value>, expected: &[(&str, &str)]| {
         let expected: Vec<_> =
             expected.iter().map(|(id, what)| ((*id).to_owned(), (*what).to_owned())).collect();
-        assert_eq!(told(&frames), expected);
+        assert_eq!(reported(&frames), expected);
     };
     world.store.script([Fault::Refuse]);
     send(&world, 1);

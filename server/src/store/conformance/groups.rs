@@ -39,7 +39,7 @@ fn created() -> GroupStep {
 
 /// Ann says something to the group.
 fn speak(n: u64, rest: Vec<Recipient>) -> Accept {
-    accept(said(ANN, IN_GROUP, n.into(), "hi"), vec![member_row(ANN, n, 1)], rest)
+    accept(text_message(ANN, IN_GROUP, n.into(), "hi"), vec![member_row(ANN, n, 1)], rest)
 }
 
 async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -> CopyOutcome {
@@ -95,8 +95,8 @@ pub async fn a_rejoined_member_is_served_again(store: &dyn MessageStore) {
         accepted(store, change(2, 1, GroupStep::Removed(BOB, MembershipEpoch(1)), vec![owed(BOB, 1)])).await;
     let back =
         accepted(store, change(3, 2, GroupStep::Added(BOB, MembershipEpoch(2)), vec![owed(BOB, 2)])).await;
-    let said = accepted(store, speak(4, vec![owed(BOB, 2)])).await;
-    for (n, acceptance, epoch) in [(1, end, 1), (2, back, 2), (3, said, 2)] {
+    let sent = accepted(store, speak(4, vec![owed(BOB, 2)])).await;
+    for (n, acceptance, epoch) in [(1, end, 1), (2, back, 2), (3, sent, 2)] {
         assert_eq!(deliver(store, acceptance, member_row(BOB, n, epoch)).await, CopyOutcome::Stored);
     }
     assert_eq!(ids(store, BOB).await, [1, 2, 3]);

@@ -36,7 +36,7 @@ pub struct History {
     named: u128,
     groups: Vec<Option<Group>>,
     owed: Vec<(AcceptanceId, Arc<Content>, Vec<Recipient>)>,
-    told: Vec<Arc<Content>>,
+    sent: Vec<Arc<Content>>,
 }
 
 impl Default for History {
@@ -46,7 +46,7 @@ impl Default for History {
             named: 0,
             groups: vec![None; GROUPS as usize],
             owed: Vec::new(),
-            told: Vec::new(),
+            sent: Vec::new(),
         }
     }
 }
@@ -79,8 +79,8 @@ impl History {
         match *step {
             Move::Tell(from, to, later) => {
                 let (from, to) = (user(u32::from(from)), user(u32::from(to)));
-                let content = said(from, Conversation::User(to), self.name(), "hello");
-                self.told.push(content.clone());
+                let content = text_message(from, Conversation::User(to), self.name(), "hello");
+                self.sent.push(content.clone());
                 let mut rows = vec![row(from, self.next(from))];
                 let mut rest = Vec::new();
                 match later {
@@ -94,7 +94,7 @@ impl History {
                 let from = user(u32::from(from));
                 let group = self.groups[usize::from(gid) % GROUPS as usize].clone()?;
                 let epoch = group.epoch_of(from)?;
-                let content = said(from, Conversation::Group(group.gid), self.name(), "all");
+                let content = text_message(from, Conversation::Group(group.gid), self.name(), "all");
                 Some(Write::Accept(self.accept_for(content, epoch, &group, None)))
             }
             Move::Change(by, gid, who) => self.change(user(u32::from(by)), gid, user(u32::from(who))),
@@ -112,13 +112,13 @@ impl History {
                 Some(Write::Accept(accept(content, vec![row], vec![])))
             }
             Move::Repeat(at) => {
-                let content = self.told.get(usize::from(at) % self.told.len().max(1))?.clone();
+                let content = self.sent.get(usize::from(at) % self.sent.len().max(1))?.clone();
                 let row = row(content.sender, self.next(content.sender));
                 Some(Write::Accept(accept(content, vec![row], vec![])))
             }
             Move::Backwards(from) => {
                 let from = user(u32::from(from));
-                let content = said(from, Conversation::User(from), self.name(), "back");
+                let content = text_message(from, Conversation::User(from), self.name(), "back");
                 let last = self.last[(from.0 - user(0).0) as usize].max(1);
                 Some(Write::Accept(accept(content, vec![row(from, last)], vec![])))
             }
@@ -147,7 +147,7 @@ impl History {
         let epoch = group.epoch_of(by)?;
         let content = Content {
             kind: Kind::Membership,
-            ..(*said(by, Conversation::Group(gid), self.name(), "changed")).clone()
+            ..(*text_message(by, Conversation::Group(gid), self.name(), "changed")).clone()
         };
         let change = GroupChange { gid, from_version, step };
         let heard = group.apply(&change).unwrap_or(group);

@@ -26,22 +26,22 @@ pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
 
 /// Rows, watermarks and conversations of both sides.
 pub async fn each_side_reads_its_own_copy(store: &dyn MessageStore) {
-    told(store, (ANN, 5), (BOB, 9), 1).await;
+    send_text(store, (ANN, 5), (BOB, 9), 1).await;
     assert_eq!(ids(store, ANN).await, [5]);
     assert_eq!(ids(store, BOB).await, [9]);
     assert_eq!(store.watermark(BOB).await.expect("read"), id(9));
     let bobs = store.entry(BOB, id(9)).await.expect("read").expect("stored");
     assert_eq!(bobs.conversation(), Conversation::User(ANN));
-    assert_eq!(bobs.content, said(ANN, TO_BOB, 1, "message 1"));
+    assert_eq!(bobs.content, text_message(ANN, TO_BOB, 1, "message 1"));
     assert_eq!(store.entry(BOB, id(5)).await.expect("read"), None);
 }
 
 /// I4.
 pub async fn a_repeated_key_is_refused_and_known(store: &dyn MessageStore) {
-    told(store, (ANN, 5), (BOB, 9), 1).await;
-    let again = accept(said(ANN, TO_BOB, 1, "other"), vec![row(ANN, 6), row(BOB, 10)], vec![]);
+    send_text(store, (ANN, 5), (BOB, 9), 1).await;
+    let again = accept(text_message(ANN, TO_BOB, 1, "other"), vec![row(ANN, 6), row(BOB, 10)], vec![]);
     assert!(matches!(one(store, Write::Accept(again)).await, Outcome::Rejected(_)));
-    let first = said(ANN, TO_BOB, 1, "message 1");
+    let first = text_message(ANN, TO_BOB, 1, "message 1");
     let sent = IdempotencyRecord {
         message_id: id(5),
         sent_at: first.sent_at,
@@ -60,7 +60,7 @@ pub async fn an_old_proof_lets_no_key_be_used_twice(store: &dyn MessageStore) {
         ref other => panic!("one unused key, got {other:?}"),
     };
     let say = |n, unused| {
-        let content = said(ANN, TO_BOB, 1, "hi");
+        let content = text_message(ANN, TO_BOB, 1, "hi");
         Write::Accept(Accept {
             unused: Some(unused),
             ..accept(content, vec![row(ANN, n), row(BOB, n)], vec![])
@@ -70,16 +70,16 @@ pub async fn an_old_proof_lets_no_key_be_used_twice(store: &dyn MessageStore) {
     assert!(matches!(one(store, say(1, new)).await, Outcome::Accepted(..)));
     for n in 2..=20 {
         assert!(matches!(one(store, say(1_000, old)).await, Outcome::Rejected(_)), "after {n} messages");
-        told(store, (CAT, n), (ANN, n), n.into()).await;
+        send_text(store, (CAT, n), (ANN, n), n.into()).await;
     }
     assert_eq!(ids(store, BOB).await, [1]);
 }
 
 /// The others of the call are done.
 pub async fn a_refused_write_takes_no_other_with_it(store: &dyn MessageStore) {
-    told(store, (ANN, 5), (BOB, 9), 1).await;
+    send_text(store, (ANN, 5), (BOB, 9), 1).await;
     let say = |name, ann, bob| {
-        let content = said(ANN, TO_BOB, name, "hi");
+        let content = text_message(ANN, TO_BOB, name, "hi");
         Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
     };
     let done = store.commit(vec![say(2, 6, 10), say(3, 7, 10), say(4, 8, 11)]).await.expect("committed");
@@ -94,9 +94,9 @@ pub async fn a_refused_write_takes_no_other_with_it(store: &dyn MessageStore) {
 
 /// I1, I6: nothing of the call is stored, also what would be in order, so that it can be numbered again as a whole.
 pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
-    told(store, (ANN, 5), (BOB, 9), 1).await;
+    send_text(store, (ANN, 5), (BOB, 9), 1).await;
     let say = |name, ann, bob| {
-        let content = said(ANN, TO_BOB, name, "hi");
+        let content = text_message(ANN, TO_BOB, name, "hi");
         Write::Accept(accept(content, vec![row(ANN, ann), row(BOB, bob)], vec![]))
     };
     for (ann, bob, latest) in
@@ -114,7 +114,7 @@ pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
 
 /// What owes nothing is not looked at: a copy that was delivered is `Already`, whatever its number.
 pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn MessageStore) {
-    let content = said(ANN, TO_BOB, 1, "hi");
+    let content = text_message(ANN, TO_BOB, 1, "hi");
     let acceptance = accepted(store, accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB)])).await;
     let deliver =
         |n| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, n)] });
@@ -126,7 +126,7 @@ pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn Mess
 /// An acceptance without the sender's copy has no id to answer with.
 pub async fn the_senders_copy_comes_first(store: &dyn MessageStore) {
     for rows in [vec![], vec![row(BOB, 9)], vec![row(BOB, 9), row(ANN, 5)]] {
-        let write = accept(said(ANN, TO_BOB, 1, "hi"), rows, vec![]);
+        let write = accept(text_message(ANN, TO_BOB, 1, "hi"), rows, vec![]);
         assert!(matches!(one(store, Write::Accept(write)).await, Outcome::Rejected(_)));
     }
     assert_eq!(ids(store, BOB).await, [] as [u64; 0]);
@@ -134,7 +134,7 @@ pub async fn the_senders_copy_comes_first(store: &dyn MessageStore) {
 
 /// I5.
 pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
-    let content = said(ANN, Conversation::Group(GroupId(7)), 1, "hi");
+    let content = text_message(ANN, Conversation::Group(GroupId(7)), 1, "hi");
     let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(CAT), owed(BOB)]);
     let acceptance = accepted(store, write).await;
     let pending = store.pending(AcceptanceId(0), 10).await.expect("read");
@@ -154,7 +154,7 @@ pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
 
 /// Once; also after the whole acceptance is done.
 pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
-    let content = said(ANN, Conversation::Group(GroupId(7)), 1, "hi");
+    let content = text_message(ANN, Conversation::Group(GroupId(7)), 1, "hi");
     let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB), owed(CAT)]);
     let acceptance = accepted(store, write).await;
     let deliver = |rows| Write::Deliver(Deliver { acceptance, content: content.clone(), rows });
@@ -176,7 +176,7 @@ pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
 pub async fn pending_comes_in_the_order_of_acceptance(store: &dyn MessageStore) {
     let mut numbers = Vec::new();
     for n in 1..=3u64 {
-        let content = said(ANN, TO_BOB, n.into(), "hi");
+        let content = text_message(ANN, TO_BOB, n.into(), "hi");
         numbers.push(accepted(store, accept(content, vec![row(ANN, n)], vec![owed(BOB)])).await);
     }
     assert!(numbers.is_sorted());
@@ -191,7 +191,7 @@ pub async fn pending_comes_in_the_order_of_acceptance(store: &dyn MessageStore) 
 
 /// A number that was never given.
 pub async fn an_unknown_acceptance_is_refused(store: &dyn MessageStore) {
-    let content = said(ANN, TO_BOB, 1, "hi");
+    let content = text_message(ANN, TO_BOB, 1, "hi");
     for acceptance in [AcceptanceId(0), AcceptanceId(99)] {
         let write = Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, 1)] });
         assert!(matches!(one(store, write).await, Outcome::Rejected(_)));
@@ -201,7 +201,11 @@ pub async fn an_unknown_acceptance_is_refused(store: &dyn MessageStore) {
 /// Order within a call.
 pub async fn writes_of_one_call_see_each_other(store: &dyn MessageStore) {
     let say = |name, ann| {
-        Write::Accept(accept(said(ANN, Conversation::User(ANN), name, "hi"), vec![row(ANN, ann)], vec![]))
+        Write::Accept(accept(
+            text_message(ANN, Conversation::User(ANN), name, "hi"),
+            vec![row(ANN, ann)],
+            vec![],
+        ))
     };
     let done = store.commit(vec![say(1, 5), say(1, 6), say(2, 5), say(2, 7)]).await.expect("committed");
     assert!(

@@ -96,7 +96,7 @@ pub fn member_row(receiver: Uid, n: u64, epoch: u32) -> Row {
 }
 
 /// "`sender` says `text` to `target`", under the `name`th name.
-pub fn said(sender: Uid, target: Conversation, name: u128, text: &str) -> Arc<Content> {
+pub fn text_message(sender: Uid, target: Conversation, name: u128, text: &str) -> Arc<Content> {
     Arc::new(Content {
         kind: Kind::Message,
         sender,
@@ -151,8 +151,8 @@ pub async fn one(store: &dyn MessageStore, write: Write) -> Outcome {
 }
 
 /// A one-to-one message whose copies have the ids `n` and `m`.
-pub async fn told(store: &dyn MessageStore, from: (Uid, u64), to: (Uid, u64), name: u128) {
-    let content = said(from.0, Conversation::User(to.0), name, &format!("message {name}"));
+pub async fn send_text(store: &dyn MessageStore, from: (Uid, u64), to: (Uid, u64), name: u128) {
+    let content = text_message(from.0, Conversation::User(to.0), name, &format!("message {name}"));
     accepted(store, accept(content, vec![row(from.0, from.1), row(to.0, to.1)], vec![])).await;
 }
 

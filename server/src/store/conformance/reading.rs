@@ -14,7 +14,7 @@ fn numbers(page: &Page) -> Vec<u64> {
 
 async fn ten_messages(store: &dyn MessageStore) {
     for n in 1..=10 {
-        told(store, (ANN, n), (BOB, 10 * n), n.into()).await;
+        send_text(store, (ANN, n), (BOB, 10 * n), n.into()).await;
     }
 }
 
@@ -57,7 +57,7 @@ pub async fn a_page_says_whether_there_is_more(store: &dyn MessageStore) {
 pub async fn a_page_ends_at_its_bytes(store: &dyn MessageStore) {
     let long = "x".repeat(1 << 20);
     for n in 1..=6 {
-        let content = said(ANN, Conversation::User(ANN), n.into(), &long);
+        let content = text_message(ANN, Conversation::User(ANN), n.into(), &long);
         accepted(store, accept(content, vec![row(ANN, n)], vec![])).await;
     }
     let all = RangeQuery::after(MessageId::ZERO, 100);
@@ -95,7 +95,7 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
 /// Own messages and read markers are not unread.
 pub async fn unread_counts_others_messages_beyond_the_read_marker(store: &dyn MessageStore) {
     ten_messages(store).await;
-    told(store, (BOB, 101), (ANN, 101), 50).await;
+    send_text(store, (BOB, 101), (ANN, 101), 50).await;
     let unread = async || store.conversations(BOB, 10).await.expect("read")[0].clone();
     assert_eq!((unread().await.unread, unread().await.read_to), (10, MessageId::ZERO));
     let marker = accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
@@ -108,10 +108,10 @@ pub async fn unread_counts_others_messages_beyond_the_read_marker(store: &dyn Me
 
 /// The list's order and limit.
 pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
-    told(store, (ANN, 1), (BOB, 1), 1).await;
-    told(store, (ANN, 2), (CAT, 1), 2).await;
-    told(store, (ANN, 3), (ANN, 4), 3).await;
-    told(store, (BOB, 5), (ANN, 5), 4).await;
+    send_text(store, (ANN, 1), (BOB, 1), 1).await;
+    send_text(store, (ANN, 2), (CAT, 1), 2).await;
+    send_text(store, (ANN, 3), (ANN, 4), 3).await;
+    send_text(store, (BOB, 5), (ANN, 5), 4).await;
     let list = async |limit| -> Vec<Conversation> {
         let summaries = store.conversations(ANN, limit).await.expect("read");
         assert!(summaries.iter().all(|summary| summary.last.conversation() == summary.conversation));
@@ -125,7 +125,7 @@ pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
 /// Pages of one conversation, without its read markers.
 pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
     ten_messages(store).await;
-    told(store, (CAT, 1), (BOB, 101), 60).await;
+    send_text(store, (CAT, 1), (BOB, 101), 60).await;
     accepted(store, accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![])).await;
     let read = async |before: Option<u64>, limit| {
         let page = store.conversation(BOB, WITH_ANN, before.map(id), limit).await.expect("read");
@@ -159,6 +159,6 @@ pub async fn inboxes_are_apart(store: &dyn MessageStore) {
 /// I14.
 pub async fn the_history_stays(store: &dyn MessageStore) {
     let before = store.history().await.expect("read");
-    told(store, (ANN, 1), (BOB, 1), 1).await;
+    send_text(store, (ANN, 1), (BOB, 1), 1).await;
     assert_eq!(store.history().await.expect("read"), before);
 }

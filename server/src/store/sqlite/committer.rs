@@ -22,8 +22,8 @@ use super::shared::Shared;
 use crate::domain::{Group, GroupId};
 use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
 
-/// Between two trials of storing after a refusal.
-const TRIAL_PAUSE: Duration = Duration::from_secs(1);
+/// Between two attempts to store after a refusal.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
@@ -49,7 +49,7 @@ pub(super) struct Committer {
     pub(super) ledger: Ledger,
     pub(super) flusher: Flusher,
     /// When to try whether something can be stored again, after a refusal.
-    pub(super) trial_at: Option<Instant>,
+    pub(super) retry_at: Option<Instant>,
 }
 
 /// A batch that was judged: what to append, what readers will see of it, what to answer.
@@ -69,13 +69,13 @@ impl Committer {
         ledger: Ledger,
         flusher: Flusher,
     ) -> Committer {
-        Committer { shared, requests, journal, ledger, flusher, trial_at: None }
+        Committer { shared, requests, journal, ledger, flusher, retry_at: None }
     }
 
     /// Works until it is closed or nobody can ask any more.
     pub(super) async fn run(&mut self) {
         loop {
-            let trial = self.trial_at;
+            let retry = self.retry_at;
             let look = self.flusher.next_look();
             let dead = self.journal.has_dead(self.flusher.flushed());
             let flow = tokio::select! {
@@ -87,7 +87,7 @@ impl Committer {
                 },
                 () = async {}, if dead => ControlFlow::Continue(()),
                 () = until(look) => ControlFlow::Continue(()),
-                () = until(trial) => self.try_storing().await,
+                () = until(retry) => self.try_storing().await,
             };
             if flow.is_break() || self.tend().await.is_break() {
                 return;
@@ -212,7 +212,7 @@ impl Committer {
         }
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.shared.condition.committed();
-        self.trial_at = None;
+        self.retry_at = None;
         for (reply, outcomes) in replies.into_iter().zip(judged.outcomes) {
             _ = reply.send(Ok(outcomes));
         }
@@ -223,14 +223,14 @@ impl Committer {
     fn refuse(&mut self, calls: Vec<Call>, error: &StoreError) {
         self.shared.condition.refused(calls.len());
         self.shared.condition.trouble(error);
-        self.trial_at = Some(Instant::now() + TRIAL_PAUSE);
+        self.retry_at = Some(Instant::now() + RETRY_PAUSE);
         refuse(calls, error);
     }
 
     /// Stores a batch in which nothing happens, to learn whether something can be stored: a server that nobody sends to for the
     /// time being is ready again by itself. If it fails, it is tried again later.
     pub(super) async fn try_storing(&mut self) -> ControlFlow<()> {
-        self.trial_at = Some(Instant::now() + TRIAL_PAUSE);
+        self.retry_at = Some(Instant::now() + RETRY_PAUSE);
         if self.flusher.is_overfull() && !self.flusher.is_running() {
             self.shared.condition.trouble(OVERFULL);
             return ControlFlow::Continue(());
@@ -240,7 +240,7 @@ impl Committer {
             self.shared.condition.trouble(error);
             return flow;
         }
-        self.trial_at = None;
+        self.retry_at = None;
         self.shared.condition.well();
         ControlFlow::Continue(())
     }

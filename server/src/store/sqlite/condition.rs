@@ -37,7 +37,7 @@ impl Condition {
         *self.state() = State { trouble: None, last_commit: Some(Instant::now()) };
     }
 
-    /// A trial of storing went well.
+    /// An attempt to store succeeded.
     pub(super) fn well(&self) {
         self.state().trouble = None;
     }

@@ -297,8 +297,8 @@ pub(super) async fn write_group(
             let Ok(at) = group.members.binary_search_by_key(uid, |member| member.uid) else { continue };
             let member = &group.members[at];
             sqlx::query(
-                "INSERT INTO members (gid, uid, generation, active, closed) VALUES (?, ?, ?, ?, 0)
-                 ON CONFLICT (gid, uid) DO UPDATE SET generation = excluded.generation, active = excluded.active",
+                "INSERT INTO members (gid, uid, epoch, active, ended_epoch) VALUES (?, ?, ?, ?, 0)
+                 ON CONFLICT (gid, uid) DO UPDATE SET epoch = excluded.epoch, active = excluded.active",
             )
             .bind(gid)
             .bind(uid.0)
@@ -309,7 +309,7 @@ pub(super) async fn write_group(
         }
     }
     for (uid, epoch) in &changed.closed {
-        sqlx::query("UPDATE members SET closed = max(closed, ?) WHERE gid = ? AND uid = ?")
+        sqlx::query("UPDATE members SET ended_epoch = max(ended_epoch, ?) WHERE gid = ? AND uid = ?")
             .bind(epoch.0)
             .bind(gid)
             .bind(uid.0)

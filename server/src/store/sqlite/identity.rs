@@ -1,14 +1,14 @@
 //! What the main database knows of the files beside it: which there are, and since which start they belong together.
 //!
-//! A start writes its mark here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in between
-//! leaves some files with the current mark and some with the next one, and both are good. The start after that takes the same next mark:
+//! A start notes itself here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in between
+//! leaves some files with the stamp of the current start and some with that of the next, and both are good. The start after that takes over the next one:
 //! with another one, files that have the first would fit no longer.
 
 use uuid::Uuid;
 
 use super::db::Db;
 use super::meta;
-use super::stamp::Mark;
+use super::stamp::Start;
 use crate::store::StoreError;
 
 const INSTALLATION: &str = "installation";
@@ -16,7 +16,7 @@ const CURRENT: &str = "start";
 const NEXT: &str = "start_next";
 const FILES: &str = "files";
 const KEY: &str = "invites_key";
-/// There while files that were put back are made good: before that is done, numbers may come a second time.
+/// There while files that were restored are made good: before that is done, numbers may come a second time.
 pub(super) const RESTORING: &str = "restoring";
 
 /// What is known.
@@ -25,16 +25,16 @@ pub struct Identity {
     /// The installation; `None`: only earlier versions used it.
     pub installation: Option<Uuid>,
     /// The last start.
-    pub current: Option<Mark>,
+    pub current: Option<Start>,
     /// A start that did not come to its end.
-    pub next: Option<Mark>,
+    pub next: Option<Start>,
     /// The roles of the files that belong to it.
     pub files: Vec<String>,
     /// The fingerprint of the key of invitations.
     pub key: Option<String>,
     /// Whether a batch of a journal was ever flushed into it, so that there was one.
     pub flushed: bool,
-    /// Files were put back, and what has to be done then did not come to its end.
+    /// Files were restored, and what has to be done then did not come to its end.
     pub restoring: bool,
 }
 
@@ -49,8 +49,8 @@ impl Identity {
         let files = text(FILES).unwrap_or_default();
         Ok(Identity {
             installation,
-            current: mark(text(CURRENT))?,
-            next: mark(text(NEXT))?,
+            current: start(text(CURRENT))?,
+            next: start(text(NEXT))?,
             files: files.split(',').filter(|role| !role.is_empty()).map(str::to_owned).collect(),
             key: text(KEY),
             flushed: flushed.is_some_and(|through| through > 0),
@@ -58,9 +58,9 @@ impl Identity {
         })
     }
 
-    /// A start begins: files may have this mark from now on. `restoring`: they were put back, and until the history is renamed no
+    /// A start begins: files may have its stamp from now on. `restoring`: they come from a backup, and until the history is renamed no
     /// other start may follow.
-    pub async fn begin(db: &Db, installation: Uuid, next: Mark, restoring: bool) -> Result<(), StoreError> {
+    pub async fn begin(db: &Db, installation: Uuid, next: Start, restoring: bool) -> Result<(), StoreError> {
         let mut tx = db.write().await?;
         if restoring {
             meta::put(&mut tx, RESTORING, 1).await?;
@@ -70,8 +70,8 @@ impl Identity {
         tx.commit().await
     }
 
-    /// All files of these roles have the mark, and the key of invitations this fingerprint.
-    pub async fn finish(db: &Db, current: Mark, files: &[&str], key: &str) -> Result<(), StoreError> {
+    /// All files of these roles have its stamp, and the key of invitations this fingerprint.
+    pub async fn finish(db: &Db, current: Start, files: &[&str], key: &str) -> Result<(), StoreError> {
         let mut tx = db.write().await?;
         meta::put(&mut tx, CURRENT, written(current)).await?;
         meta::put(&mut tx, FILES, files.join(",")).await?;
@@ -95,15 +95,15 @@ impl Identity {
     }
 }
 
-fn written(mark: Mark) -> String {
-    format!("{}:{}", mark.start, mark.token)
+fn written(start: Start) -> String {
+    format!("{}:{}", start.number, start.token)
 }
 
-fn mark(text: Option<String>) -> Result<Option<Mark>, StoreError> {
+fn start(text: Option<String>) -> Result<Option<Start>, StoreError> {
     let Some(text) = text else { return Ok(None) };
-    let (start, token) = text.split_once(':').unwrap_or_default();
-    let start = parsed(start.parse(), CURRENT)?;
-    Ok(Some(Mark { start, token: parsed(token.parse(), CURRENT)? }))
+    let (number, token) = text.split_once(':').unwrap_or_default();
+    let number = parsed(number.parse(), CURRENT)?;
+    Ok(Some(Start { number, token: parsed(token.parse(), CURRENT)? }))
 }
 
 fn parsed<T, E>(parsed: Result<T, E>, key: &str) -> Result<T, StoreError> {

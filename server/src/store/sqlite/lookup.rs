@@ -118,7 +118,7 @@ pub(super) async fn records(
 /// A group with everyone who was ever in it.
 pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Result<Known, StoreError> {
     let rows = sqlx::query(
-        "SELECT name, version, uid, generation, active, closed FROM groups LEFT JOIN members USING (gid)
+        "SELECT name, version, uid, epoch, active, ended_epoch FROM groups LEFT JOIN members USING (gid)
          WHERE gid = ? ORDER BY uid",
     )
     .bind(gid.0.cast_signed())

@@ -9,7 +9,7 @@ use crate::domain::HistoryId;
 use crate::store::StoreError;
 
 /// The number of the last batch of the journal that is in the keyed tables.
-pub(super) const FLUSHED: &str = "folded_through";
+pub(super) const FLUSHED: &str = "flushed_through";
 /// The last acceptance among those batches.
 pub(super) const ACCEPTED: &str = "accepted";
 /// The history's name (I14).

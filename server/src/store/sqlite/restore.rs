@@ -1,4 +1,4 @@
-//! Fills an empty installation from records, and renames the history of one that was put back.
+//! Fills an empty installation from records, and renames the history of one that was restored.
 //!
 //! Records go straight into the keyed tables, a chunk a transaction, which also says how many there are by now; the
 //! journal stays empty. Until the end the database is marked, and does not open for serving.

@@ -26,9 +26,9 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS tidemark_file (one INTEGER PRIMA
 
 /// One start of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// Counted from 1 in one life of the files; after files were put back the same number comes again, with another token.
-    pub start: u64,
+pub struct Start {
+    /// Counted from 1 in one life of the files; after files were restored from a backup the same number comes again, with another token.
+    pub number: u64,
     /// Drawn at random.
     pub token: Uuid,
 }
@@ -41,7 +41,7 @@ pub struct Stamp {
     /// Of which installation it is.
     pub installation: Uuid,
     /// The start that used it last.
-    pub mark: Mark,
+    pub start: Start,
 }
 
 /// What is at a path.
@@ -197,8 +197,8 @@ fn stamped(connection: &Connection) -> rusqlite::Result<Found> {
         };
         Uuid::parse_str(&text).map_err(bad)
     };
-    let mark = Mark { start: start.cast_unsigned(), token: uuid(token)? };
-    Ok(Found::Stamped(Stamp { role, installation: uuid(installation)?, mark }))
+    let start = Start { number: start.cast_unsigned(), token: uuid(token)? };
+    Ok(Found::Stamped(Stamp { role, installation: uuid(installation)?, start }))
 }
 
 fn write(connection: &Connection, stamp: &Stamp, page_size: Option<u32>) -> rusqlite::Result<()> {
@@ -217,8 +217,8 @@ fn write(connection: &Connection, stamp: &Stamp, page_size: Option<u32>) -> rusq
             FORMAT,
             stamp.role,
             stamp.installation.to_string(),
-            stamp.mark.start.cast_signed(),
-            stamp.mark.token.to_string()
+            stamp.start.number.cast_signed(),
+            stamp.start.token.to_string()
         ],
     )?;
     transaction.commit()
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!((opened.found(), length(&log)), (&Found::Unstamped, 0));
         // Refused for the sake of another file: the process ends, and so does one that is killed here.
         drop(opened);
-        let mark = Mark { start: 1, token: Uuid::from_u128(1) };
-        let stamp = Stamp { role: "ids".to_owned(), installation: Uuid::from_u128(2), mark };
+        let start = Start { number: 1, token: Uuid::from_u128(1) };
+        let stamp = Stamp { role: "ids".to_owned(), installation: Uuid::from_u128(2), start };
         let opened = Opened::open(path.clone());
         assert_eq!(opened.found(), &Found::Unstamped);
         opened.stamp(&stamp, None).expect("stamped");

@@ -14,7 +14,7 @@ use super::flush::{Flush, Frozen};
 use super::*;
 use crate::store::conformance::compare::{Universe, same_answers};
 use crate::store::conformance::history::{History, Move};
-use crate::store::conformance::{Made, id, ids, said, told};
+use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
 
 mod failures;
@@ -265,7 +265,7 @@ async fn random_histories_meet_every_outcome() {
 #[tokio::test]
 async fn commits_that_wait_share_a_batch() {
     let life = Life::begin(unflushed()).await;
-    let tell = |n: u32| told(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
+    let tell = |n: u32| send_text(&life.store, (Uid(2 * n), 1), (Uid(2 * n + 1), 1), n.into());
     futures_util::future::join_all((1..=40).map(tell)).await;
     let after = copied(life.directory.path());
     let journal = Journal::open(&after.path().join("tidemark.journal.db"), &unflushed(), 0).await;
@@ -294,7 +294,7 @@ async fn some_life(directory: &Path) -> (MemoryStore, Universe) {
 async fn tell_around(store: &dyn MessageStore, turns: std::ops::RangeInclusive<u64>) {
     for n in turns {
         let user = |n: u64| Uid(1 + (n % 6) as u32);
-        told(store, (user(n), 2 * n), (user(n + 1), 2 * n + 1), n.into()).await;
+        send_text(store, (user(n), 2 * n), (user(n + 1), 2 * n + 1), n.into()).await;
     }
 }
 
@@ -335,7 +335,7 @@ async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
     let store = open(after.path(), unflushed()).await;
     assert_eq!(store.shared.memory.active().rows(), 0);
     same_answers(&store, &model, &universe).await;
-    told(&store, (Uid(1), 30), (Uid(2), 31), 900).await;
+    send_text(&store, (Uid(1), 30), (Uid(2), 31), 900).await;
     assert_eq!(ids(&store, Uid(2)).await, [2, 13, 14, 25, 31]);
 }
 
@@ -343,11 +343,11 @@ async fn what_is_flushed_and_not_yet_trimmed_is_not_replayed() {
 async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
     let life = Life::begin(flushing()).await;
     for n in 1..=5 {
-        told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
+        send_text(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
     }
     let reader = life.store.reader(Uid(2));
     for n in 6..=20 {
-        told(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
+        send_text(&life.store, (Uid(1), n), (Uid(2), n), n.into()).await;
     }
     let seen = reader.range(RangeQuery::after(MessageId::ZERO, 100)).await.expect("read");
     let seen: Vec<u64> = seen.rows.iter().map(|entry| entry.message_id.get()).collect();
@@ -358,13 +358,13 @@ async fn a_reader_with_an_old_view_sees_no_row_twice_and_misses_none() {
 #[tokio::test]
 async fn a_tail_is_served_from_memory_for_whoever_was_up_to_date() {
     let life = Life::begin(unflushed()).await;
-    told(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
+    send_text(&life.store, (Uid(1), 1), (Uid(2), 5), 1).await;
     life.store.close().await;
     let store = open(life.directory.path(), unflushed()).await;
-    told(&store, (Uid(1), 2), (Uid(2), 9), 2).await;
+    send_text(&store, (Uid(1), 2), (Uid(2), 9), 2).await;
     let ten = PageLimit::of_rows(10);
     let page = store.tail(Uid(2), id(5), ten).expect("the one new row is in memory");
-    assert_eq!(page.rows[0].content, said(Uid(1), Conversation::User(Uid(2)), 2, "message 2"));
+    assert_eq!(page.rows[0].content, text_message(Uid(1), Conversation::User(Uid(2)), 2, "message 2"));
     assert_eq!(store.tail(Uid(2), id(4), ten), None);
     assert_eq!(store.tail(Uid(2), id(9), ten), Some(Page::default()));
 }

@@ -27,7 +27,7 @@ async fn an_export_holds_what_every_range_answers() {
     let members = &of_type("group")[0]["members"];
     assert_eq!(members.as_array().map(Vec::len), Some(3));
     assert_eq!(members[2]["active"], false, "cat left");
-    assert_eq!(of_type("stay")[0]["uid"], world.people[2].uid);
+    assert_eq!(of_type("ended_epoch")[0]["uid"], world.people[2].uid);
     // 20 + 20 + 20 + 1 messages, and the two changes of the group.
     assert_eq!(of_type("sent").len(), 63);
     assert!(!lines.iter().any(|line| line.to_string().contains(&world.people[0].token)), "no session");
@@ -141,18 +141,21 @@ async fn an_interrupted_export_goes_on_while_nothing_has_changed() {
         assert_eq!(std::fs::read(&part).expect("readable"), whole, "cut at {cut}");
     }
 
-    let said = refused(&world.data(), &["export", text(&file)]).await;
-    assert!(said.contains("exists already; choose another name, or go on with it by --resume"), "{said}");
+    let reported = refused(&world.data(), &["export", text(&file)]).await;
+    assert!(
+        reported.contains("exists already; choose another name, or go on with it by --resume"),
+        "{reported}"
+    );
     world.app.say(&world.people[0], &world.people[1], 999, "one more").await;
     std::fs::write(&file, &whole[..lines[20]]).expect("written");
-    let said = refused(&world.data(), &["export", text(&file), "--resume"]).await;
-    assert!(said.contains("the installation has changed since it was begun; delete it"), "{said}");
+    let reported = refused(&world.data(), &["export", text(&file), "--resume"]).await;
+    assert!(reported.contains("the installation has changed since it was begun; delete it"), "{reported}");
 }
 
 #[tokio::test]
 async fn there_must_be_something_to_export() {
     let place = tempfile::tempdir().expect("a directory");
     let file = place.path().join("none.jsonl");
-    let said = refused(&place.path().join("data"), &["export", text(&file)]).await;
-    assert!(said.contains("tidemark.db") && !file.exists(), "{said}");
+    let reported = refused(&place.path().join("data"), &["export", text(&file)]).await;
+    assert!(reported.contains("tidemark.db") && !file.exists(), "{reported}");
 }

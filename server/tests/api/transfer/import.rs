@@ -22,8 +22,8 @@ async fn an_import_gives_back_everything_but_sessions_and_history() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
     let fresh = world.file("fresh");
-    let said = done(&fresh, &["import", text(&file)]).await;
-    assert!(said.contains("records imported; the history is "), "{said}");
+    let reported = done(&fresh, &["import", text(&file)]).await;
+    assert!(reported.contains("records imported; the history is "), "{reported}");
 
     let copy = over(&fresh).await;
     let old = world.app.get(&world.people[0], "/api/v1/me").await.ok(200);
@@ -40,9 +40,9 @@ async fn an_import_gives_back_everything_but_sessions_and_history() {
 
     // Life goes on where it was: numbers, names, counters, repetitions.
     let (ann, bob) = (copy.log_in("ann").await, copy.log_in("bob").await);
-    let newest = copy.rows(&ann).await.last().map(|row| row["message_id"].as_u64()).expect("rows");
+    let latest = copy.rows(&ann).await.last().map(|row| row["message_id"].as_u64()).expect("rows");
     let next = copy.say(&ann, &bob, 777, "after the import").await;
-    assert!(Some(next) > newest, "{next} after {newest:?}");
+    assert!(Some(next) > latest, "{next} after {latest:?}");
     let repeated = message(3, json!({"user": bob.uid}), "in the tables \"3\"\n");
     let first = world.app.post(&world.people[0], "/api/v1/messages", repeated.clone()).await.ok(200);
     assert_eq!(copy.post(&ann, "/api/v1/messages", repeated).await.ok(200), first);
@@ -89,7 +89,7 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (good.replace("in the tables", "in the fables"), "the checksum does not fit"),
         (without(10), "the checksum does not fit"),
         (without(0), "line 1: the header must come first"),
-        (good.replacen("\"version\":1", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
+        (good.replacen("\"version\":2", "\"version\":9", 1), "line 1: this is tidemark-export version 9"),
         (good.replacen("\"type\":\"row\"", "\"type\":\"raw\"", 1), "`raw` is no type of record"),
         (format!("{good}{}\n", all[5]), "stands behind the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
@@ -98,8 +98,8 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
     let bad = world.file("bad.jsonl");
     for (content, why) in cases {
         std::fs::write(&bad, content).expect("written");
-        let said = refused(&fresh, &["import", text(&bad)]).await;
-        assert!(said.contains("bad.jsonl") && said.contains(why), "expected {why:?}: {said}");
+        let reported = refused(&fresh, &["import", text(&bad)]).await;
+        assert!(reported.contains("bad.jsonl") && reported.contains(why), "expected {why:?}: {reported}");
     }
     done(&fresh, &["import", text(&file)]).await;
 }
@@ -111,7 +111,7 @@ async fn copies_that_were_still_owed_are_delivered_after_the_import() {
     let [ann, bob, cat] = &world.people[..] else { unreachable!("three") };
     // As if the export had come between the acceptance of a message and its copy for Bob; and between Cat's leaving
     // and the copy for Ann.
-    let mut owe = |is_it: &dyn Fn(&Value) -> bool, to: &Person, acceptance: u64, generation: u32| {
+    let mut owe = |is_it: &dyn Fn(&Value) -> bool, to: &Person, acceptance: u64, epoch: u32| {
         let at =
             lines.iter().position(|line| line["type"] == "row" && line["receiver"] == to.uid && is_it(line));
         let row = lines.remove(at.expect("the row is there"));
@@ -121,7 +121,7 @@ async fn copies_that_were_still_owed_are_delivered_after_the_import() {
         };
         let mut pending = json!({
             "type": "pending", "acceptance": acceptance, "target": target,
-            "owed": [{"uid": to.uid, "generation": generation}],
+            "owed": [{"uid": to.uid, "epoch": epoch}],
         });
         for field in ["kind", "sender", "client_id", "body", "sent_at"] {
             pending[field] = row[field].clone();
@@ -130,7 +130,7 @@ async fn copies_that_were_still_owed_are_delivered_after_the_import() {
         lines.insert(footer, pending.clone());
         pending
     };
-    let said = owe(&|row| row["body"]["text"] == "in the tables \"7\"\n", bob, 9, 0);
+    let reported = owe(&|row| row["body"]["text"] == "in the tables \"7\"\n", bob, 9, 0);
     let left = owe(&|row| row["body"]["action"] == "left", ann, 12, 1);
     let file = world.file("owing.jsonl");
     seal(lines, &file);
@@ -138,7 +138,7 @@ async fn copies_that_were_still_owed_are_delivered_after_the_import() {
     done(&fresh, &["import", text(&file)]).await;
 
     let copy = over(&fresh).await;
-    for (person, owed, marked) in [(bob, said, "u"), (ann, left, "g")] {
+    for (person, owed, marked) in [(bob, reported, "u"), (ann, left, "g")] {
         let person = copy.log_in(&person.name).await;
         let delivered = async {
             loop {
@@ -167,8 +167,8 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
         lines[crafted]["message_id"] = id.into();
         let file = world.file("crafted.jsonl");
         seal(lines.clone(), &file);
-        let said = refused(&world.file("fresh"), &["import", text(&file)]).await;
-        assert!(said.contains(&format!("line {}: message_id {id} {why}", crafted + 1)), "{said}");
+        let reported = refused(&world.file("fresh"), &["import", text(&file)]).await;
+        assert!(reported.contains(&format!("line {}: message_id {id} {why}", crafted + 1)), "{reported}");
     }
 }
 
@@ -176,11 +176,11 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
 async fn only_an_empty_installation_is_filled() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
-    let said = refused(&world.data(), &["import", text(&file)]).await;
-    assert!(said.contains("in use by another process"), "{said}");
+    let reported = refused(&world.data(), &["import", text(&file)]).await;
+    assert!(reported.contains("in use by another process"), "{reported}");
     world.app.stop().await;
-    let said = refused(&world.data(), &["import", text(&file)]).await;
-    assert!(said.contains("the installation is not empty"), "{said}");
+    let reported = refused(&world.data(), &["import", text(&file)]).await;
+    assert!(reported.contains("the installation is not empty"), "{reported}");
 }
 
 /// Fails instead of writing the chunk after so many.
@@ -232,15 +232,15 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
 
     let not_served = boot::start(&config, Clock::system()).await.err().map(|error| error.to_string());
     let why = "an import into it was not finished; run `tidemark import` with the same file again";
-    assert!(not_served.as_ref().is_some_and(|said| said.contains(why)), "{not_served:?}");
+    assert!(not_served.as_ref().is_some_and(|reported| reported.contains(why)), "{not_served:?}");
     let other = world.file("other.jsonl");
     world.app.say(ann, bob, 9_999, "the file is another now").await;
     done(&world.data(), &["export", text(&other)]).await;
-    let said = refused(&config.storage.data_dir, &["import", text(&other)]).await;
-    assert!(said.contains("the import of another file was begun here"), "{said}");
+    let reported = refused(&config.storage.data_dir, &["import", text(&other)]).await;
+    assert!(reported.contains("the import of another file was begun here"), "{reported}");
 
-    let said = done(&config.storage.data_dir, &["import", text(&file)]).await;
-    assert!(said.contains("records imported, 10000 of them by an earlier run"), "{said}");
+    let reported = done(&config.storage.data_dir, &["import", text(&file)]).await;
+    assert!(reported.contains("records imported, 10000 of them by an earlier run"), "{reported}");
     let second = world.file("second.jsonl");
     done(&config.storage.data_dir, &["export", text(&second)]).await;
     let records = |file: &Path| lines(file).into_iter().filter(|line| line["type"] != "header").count();

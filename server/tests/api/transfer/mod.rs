@@ -24,23 +24,23 @@ async fn tidemark(args: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     command.args(args).env("TIDEMARK_LOG__FILTER", "warn").stdin(Stdio::null()).kill_on_drop(true);
     let output = timeout(PATIENCE, command.output()).await.expect("in time").expect("run");
-    let said = if output.status.success() { output.stdout } else { output.stderr };
-    let said = String::from_utf8(said).expect("UTF-8");
-    (output.status.code().expect("an exit code"), said.lines().last().unwrap_or_default().to_owned())
+    let reported = if output.status.success() { output.stdout } else { output.stderr };
+    let reported = String::from_utf8(reported).expect("UTF-8");
+    (output.status.code().expect("an exit code"), reported.lines().last().unwrap_or_default().to_owned())
 }
 
 /// Runs a command that must succeed over the data in `data`.
 pub(crate) async fn done(data: &Path, args: &[&str]) -> String {
-    let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
-    assert_eq!(code, 0, "{args:?}: {said}");
-    said
+    let (code, reported) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+    assert_eq!(code, 0, "{args:?}: {reported}");
+    reported
 }
 
 /// Runs a command that must fail over the data in `data`.
 pub(crate) async fn refused(data: &Path, args: &[&str]) -> String {
-    let (code, said) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
-    assert_eq!(code, 1, "{args:?}: {said}");
-    said
+    let (code, reported) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+    assert_eq!(code, 1, "{args:?}: {reported}");
+    reported
 }
 
 fn text(path: &Path) -> &str {
@@ -128,7 +128,7 @@ fn lines(file: &Path) -> Vec<Value> {
 /// Writes an archive of these lines, with the counts and the checksum that belong to them.
 fn seal(mut lines: Vec<Value>, file: &Path) {
     let of_type = |kind: &str, lines: &[Value]| lines.iter().filter(|line| line["type"] == kind).count();
-    let kinds = ["account", "group", "stay", "row", "sent", "pending"];
+    let kinds = ["account", "group", "ended_epoch", "row", "sent", "pending"];
     let totals: Value = kinds.iter().map(|kind| ((*kind).to_owned(), json!(of_type(kind, &lines)))).collect();
     lines.retain(|line| line["type"] != "footer");
     lines[0]["totals"] = totals.clone();

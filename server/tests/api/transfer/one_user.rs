@@ -36,16 +36,19 @@ async fn a_users_rows_come_back_behind_what_is_there_and_their_marks_follow() {
     app.stop().await;
 
     let import = ["import", text(&file), "--user", "BOB", "--into", &bob.to_string()];
-    let said = done(&data, &import).await;
+    let reported = done(&data, &import).await;
     let in_group = old_bob.iter().filter(|row| row["conversation"] == format!("g:{}", world.gid)).count();
     let expected = old_bob.len() - in_group;
     assert!(
-        said.contains(&format!("{expected} rows of user {bob} appended to {bob}; 0 were there")),
-        "{said}"
+        reported.contains(&format!("{expected} rows of user {bob} appended to {bob}; 0 were there")),
+        "{reported}"
     );
-    assert!(said.contains(&format!("{in_group} left out")), "{said}");
-    let said = done(&data, &import).await;
-    assert!(said.contains("0 rows of user") && said.contains(&format!("; {expected} were there")), "{said}");
+    assert!(reported.contains(&format!("{in_group} left out")), "{reported}");
+    let reported = done(&data, &import).await;
+    assert!(
+        reported.contains("0 rows of user") && reported.contains(&format!("; {expected} were there")),
+        "{reported}"
+    );
 
     let app = over(&data).await;
     let bobs = app.log_in("bob").await;
@@ -77,8 +80,8 @@ async fn a_users_rows_come_back_behind_what_is_there_and_their_marks_follow() {
     assert_eq!(answer["message_id"], place["message_id"]);
     let anns = app.log_in("ann").await;
     app.say(&anns, &bobs, 5_001, "still here").await;
-    let newest = app.rows(&bobs).await.last().expect("rows")["message_id"].as_u64();
-    assert!(newest > rows.last().expect("rows")["message_id"].as_u64() && newest > Some(there));
+    let latest = app.rows(&bobs).await.last().expect("rows")["message_id"].as_u64();
+    assert!(latest > rows.last().expect("rows")["message_id"].as_u64() && latest > Some(there));
     assert_eq!(cat.name, "cat");
 }
 
@@ -109,8 +112,8 @@ async fn both_users_must_exist() {
     let file = world.export("all.jsonl").await;
     world.app.stop().await;
     let (file, data) = (text(&file), world.data());
-    let said = refused(&data, &["import", file, "--user", "ann", "--into", "99999"]).await;
-    assert!(said.contains("there is no account 99999"), "{said}");
-    let said = refused(&data, &["import", file, "--user", "dan", "--into", "10001"]).await;
-    assert!(said.contains("holds no user \"dan\""), "{said}");
+    let reported = refused(&data, &["import", file, "--user", "ann", "--into", "99999"]).await;
+    assert!(reported.contains("there is no account 99999"), "{reported}");
+    let reported = refused(&data, &["import", file, "--user", "dan", "--into", "10001"]).await;
+    assert!(reported.contains("holds no user \"dan\""), "{reported}");
 }

@@ -1,4 +1,4 @@
-//! `tidemark restored`, after files were put back.
+//! `tidemark restored`, after files were restored.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -145,9 +145,9 @@ async fn a_wrong_distance_is_refused() {
     let mut world = World::new().await;
     world.app.stop().await;
     for wrong in ["0", "1000000001", "many"] {
-        let (code, said) =
+        let (code, reported) =
             super::tidemark(&["restored", "--ahead", wrong, "--data-dir", text(&world.data())]).await;
-        assert!(code == 2 && said.contains("--ahead"), "{wrong}: {code} {said}");
+        assert!(code == 2 && reported.contains("--ahead"), "{wrong}: {code} {reported}");
     }
 }
 

@@ -15,7 +15,7 @@ use super::send::send;
 use crate::bench::Context;
 use crate::bench::baseline::sqlite::{Bare, Message, partition_key};
 use crate::bench::report::{Sample, Target};
-use crate::line::{Line, heartbeat};
+use crate::connection::{ClientConnection, heartbeat};
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
@@ -48,8 +48,8 @@ impl Measured for CatchUp {
         let url = http.socket_url();
         // Everybody writes to themselves: one row a message.
         let writing = accounts.iter().map(|account| async {
-            let line = Line::open(&url, &account.token).await?;
-            send(line, format!(r#"{{"user":{}}}"#, account.uid), 64, ROWS).await
+            let connection = ClientConnection::open(&url, &account.token).await?;
+            send(connection, format!(r#"{{"user":{}}}"#, account.uid), 64, ROWS).await
         });
         try_join_all(writing).await?;
         let mut users = Vec::new();
@@ -87,17 +87,17 @@ impl Measured for CatchUp {
 impl CatchUp {
     async fn over_sockets(&self, each: usize) -> Result<f64> {
         let url = self.server.http()?.socket_url();
-        let mut lines = Vec::new();
+        let mut connections = Vec::new();
         for (account, cursor) in &self.users {
-            lines.push((Line::open(&url, &account.token).await?, *cursor));
+            connections.push((ClientConnection::open(&url, &account.token).await?, *cursor));
         }
         let began = Instant::now();
-        let tasks = lines.into_iter().map(|(mut line, cursor)| {
+        let tasks = connections.into_iter().map(|(mut connection, cursor)| {
             tokio::spawn(async move {
                 let question = heartbeat(cursor);
                 for _ in 0..each {
-                    line.say(question.clone()).await?;
-                    let answer = line.hear().await?;
+                    connection.say(question.clone()).await?;
+                    let answer = connection.hear().await?;
                     count_rows(answer.as_str())?;
                 }
                 Result::Ok(())
@@ -110,12 +110,12 @@ impl CatchUp {
     }
 
     async fn over_http(&self, each: usize) -> Result<f64> {
-        let mut lines = Vec::new();
+        let mut connections = Vec::new();
         for (account, cursor) in &self.users {
-            lines.push(Asker::open(&self.server, account, *cursor).await?);
+            connections.push(Asker::open(&self.server, account, *cursor).await?);
         }
         let began = Instant::now();
-        let tasks = lines.into_iter().map(|mut asker| {
+        let tasks = connections.into_iter().map(|mut asker| {
             tokio::spawn(async move {
                 for _ in 0..each {
                     count_rows(asker.ask().await?)?;
@@ -218,11 +218,11 @@ impl Asker {
 fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
     let head = answer.windows(4).take(8_192).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&answer[..head]).ok()?;
-    let line = text.lines().find_map(|line| {
+    let length = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
     })?;
-    Some((head + 4, line))
+    Some((head + 4, length))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::send::send;
 use crate::bench::Context;
 use crate::bench::baseline::sqlite::{Bare, Message};
 use crate::bench::report::{Sample, Target};
-use crate::line::Line;
+use crate::connection::ClientConnection;
 use crate::server::Server;
 use crate::{Result, users};
 
@@ -40,7 +40,7 @@ impl Measured for FanOut {
         let gid = http.with_token(&accounts[0].token).create_group("everybody", &others).await?;
         // The row that tells of the group may come after the answer (I5), and must not be counted later.
         for account in &accounts {
-            Line::open(&http.socket_url(), &account.token).await?.first_row().await?;
+            ClientConnection::open(&http.socket_url(), &account.token).await?.first_row().await?;
         }
         Ok(FanOut { server, accounts, gid, data })
     }
@@ -66,11 +66,11 @@ impl FanOut {
         let mut inboxes = Vec::new();
         for account in &self.accounts[1..] {
             let seq = http.with_token(&account.token).seq().await?.seq;
-            let mut inbox = Line::open(&url, &account.token).await?;
+            let mut inbox = ClientConnection::open(&url, &account.token).await?;
             let seq = inbox.begin_at(seq).await?;
             inboxes.push((inbox, seq));
         }
-        let outbox = Line::open(&url, &self.accounts[0].token).await?;
+        let outbox = ClientConnection::open(&url, &self.accounts[0].token).await?;
         let to = format!(r#"{{"group":{}}}"#, self.gid);
         let began = Instant::now();
         let following = inboxes.into_iter().map(|(mut inbox, seq)| {

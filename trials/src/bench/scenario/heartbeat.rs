@@ -10,7 +10,7 @@ use super::Measured;
 use crate::bench::Context;
 use crate::bench::baseline::echo::Echo;
 use crate::bench::report::{Sample, Target};
-use crate::line::{Line, heartbeat};
+use crate::connection::{ClientConnection, heartbeat};
 use crate::server::Server;
 use crate::{Result, users};
 
@@ -50,19 +50,19 @@ impl Measured for Heartbeat {
         let mut echoed = Vec::new();
         for _ in 0..CONNECTIONS {
             let socket = Socket::connect(&self.echo.socket_url(), "none", &SocketOptions::default()).await?;
-            echoed.push((Line::over(socket.into_stream()), 0));
+            echoed.push((ClientConnection::over(socket.into_stream()), 0));
         }
         let bare = beats(echoed, each).await?;
 
         let url = self.server.http()?.socket_url();
-        let mut lines = Vec::new();
+        let mut connections = Vec::new();
         for (token, seq) in &self.users {
-            let mut line = Line::open(&url, token).await?;
-            line.begin_at(*seq).await?;
-            lines.push((line, *seq));
+            let mut connection = ClientConnection::open(&url, token).await?;
+            connection.begin_at(*seq).await?;
+            connections.push((connection, *seq));
         }
         let reads = self.server.file_reads()?;
-        let ours = beats(lines, each).await?;
+        let ours = beats(connections, each).await?;
         let reads = self.server.file_reads()? - reads;
         Ok(vec![
             Sample::new("up to date, 50 × 16 in flight", ours, "heartbeats/s")
@@ -75,10 +75,10 @@ impl Measured for Heartbeat {
 }
 
 /// Heartbeats a second, over all connections.
-async fn beats(lines: Vec<(Line, u64)>, each: usize) -> Result<f64> {
-    let total = lines.len() * each;
+async fn beats(connections: Vec<(ClientConnection, u64)>, each: usize) -> Result<f64> {
+    let total = connections.len() * each;
     let began = Instant::now();
-    let tasks = lines.into_iter().map(|(line, seq)| tokio::spawn(beat(line, seq, each)));
+    let tasks = connections.into_iter().map(|(connection, seq)| tokio::spawn(beat(connection, seq, each)));
     for done in try_join_all(tasks).await? {
         done?;
     }
@@ -86,18 +86,18 @@ async fn beats(lines: Vec<(Line, u64)>, each: usize) -> Result<f64> {
 }
 
 /// Keeps 16 heartbeats in flight: as many go out as answers came in.
-async fn beat(mut line: Line, seq: u64, each: usize) -> Result<()> {
+async fn beat(mut connection: ClientConnection, seq: u64, each: usize) -> Result<()> {
     let frame = tokio_tungstenite::tungstenite::Utf8Bytes::from(heartbeat(seq));
     let mut asked = 0;
     for _ in 0..IN_FLIGHT.min(each) {
-        line.feed(frame.clone()).await?;
+        connection.feed(frame.clone()).await?;
         asked += 1;
     }
-    line.flush().await?;
+    connection.flush().await?;
     for _ in 0..each {
-        line.hear().await?;
+        connection.hear().await?;
         if asked < each {
-            line.say(frame.clone()).await?;
+            connection.say(frame.clone()).await?;
             asked += 1;
         }
     }

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::Measured;
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
-use crate::line::Line;
+use crate::connection::ClientConnection;
 use crate::server::Server;
 use crate::{Result, users};
 
@@ -36,13 +36,13 @@ impl Measured for Idle {
         let _first = connect(&url, &self.tokens[0]).await?;
         let before = server.memory()?;
         let count = context.scaled(CONNECTIONS);
-        let mut lines = Vec::with_capacity(count);
+        let mut connections = Vec::with_capacity(count);
         for n in 0..count {
-            lines.push(connect(&url, &self.tokens[n % self.tokens.len()]).await?);
+            connections.push(connect(&url, &self.tokens[n % self.tokens.len()]).await?);
         }
         let after = server.memory()?;
         let each = after.saturating_sub(before) as f64 / 1024.0 / count as f64;
-        drop(lines);
+        drop(connections);
         server.stop().await?;
         Ok(vec![
             Sample::new("server memory of a connection", each, "KiB").target(Target::AtMost(8.0)),
@@ -51,9 +51,9 @@ impl Measured for Idle {
     }
 }
 
-async fn connect(url: &str, token: &str) -> Result<Line> {
-    let mut line = Line::open(url, token).await?;
-    line.heartbeat(0).await?;
-    line.hear().await?;
-    Ok(line)
+async fn connect(url: &str, token: &str) -> Result<ClientConnection> {
+    let mut connection = ClientConnection::open(url, token).await?;
+    connection.heartbeat(0).await?;
+    connection.hear().await?;
+    Ok(connection)
 }

@@ -11,7 +11,7 @@ use crate::bench::Context;
 use crate::bench::baseline::disk;
 use crate::bench::baseline::sqlite::{Bare, Message};
 use crate::bench::report::{Sample, Target};
-use crate::line::{Line, client_id, send_frame};
+use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Result, users};
 
@@ -78,9 +78,9 @@ async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: 
     for pair in accounts.chunks_exact(2) {
         let (sender, receiver) = (&pair[0], &pair[1]);
         let seq = http.with_token(&receiver.token).seq().await?.seq;
-        let mut inbox = Line::open(&url, &receiver.token).await?;
+        let mut inbox = ClientConnection::open(&url, &receiver.token).await?;
         let seq = inbox.begin_at(seq).await?;
-        let outbox = Line::open(&url, &sender.token).await?;
+        let outbox = ClientConnection::open(&url, &sender.token).await?;
         pairs.push((outbox, receiver.uid, inbox, seq));
     }
     let total = pairs.len() * each;
@@ -108,17 +108,22 @@ fn bare(folder: &Path, accounts: &[Account], batch: usize, each: usize) -> Resul
 }
 
 /// Keeps `in_flight` messages to `to` (JSON) unanswered: one more goes out for each answer.
-pub(super) async fn send(mut line: Line, to: String, in_flight: usize, each: usize) -> Result<()> {
+pub(super) async fn send(
+    mut connection: ClientConnection,
+    to: String,
+    in_flight: usize,
+    each: usize,
+) -> Result<()> {
     let text = "x".repeat(200);
     let first = in_flight.min(each);
     for _ in 0..first {
-        line.feed(send_frame(client_id(), &to, &text)).await?;
+        connection.feed(send_frame(client_id(), &to, &text)).await?;
     }
-    line.flush().await?;
+    connection.flush().await?;
     for answered in 0..each {
-        line.expect("sent").await?;
+        connection.expect("sent").await?;
         if answered + first < each {
-            line.say(send_frame(client_id(), &to, &text)).await?;
+            connection.say(send_frame(client_id(), &to, &text)).await?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use super::Measured;
 use crate::bench::Context;
 use crate::bench::baseline::disk;
 use crate::bench::report::{Sample, Target};
-use crate::line::{Line, client_id, send_frame};
+use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
@@ -65,7 +65,7 @@ impl SendLatency {
         let http = self.server.http()?;
         let url = http.socket_url();
         let seq = http.with_token(&self.receiver.1).seq().await?.seq;
-        let mut receiver = Line::open(&url, &self.receiver.1).await?;
+        let mut receiver = ClientConnection::open(&url, &self.receiver.1).await?;
         let seq = receiver.begin_at(seq).await?;
         let (arrived, mut arrivals) = mpsc::channel(16);
         let following = tokio::spawn(async move {
@@ -75,7 +75,7 @@ impl SendLatency {
             };
             receiver.follow(seq, count, tell).await
         });
-        let mut sender = Line::open(&url, &self.sender).await?;
+        let mut sender = ClientConnection::open(&url, &self.sender).await?;
         let (mut sent, mut delivered) = (Histogram::new(3)?, Histogram::new(3)?);
         let to = format!(r#"{{"user":{}}}"#, self.receiver.0);
         for _ in 0..count {

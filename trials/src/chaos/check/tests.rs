@@ -59,66 +59,66 @@ fn broken_by(damage: impl FnOnce(&mut Vec<Record>)) -> Vec<String> {
     broken_promises(&records, &Members::new())
 }
 
-fn assert_told(broken: &[String], words: &str) {
+fn assert_reported(broken: &[String], words: &str) {
     assert!(broken.iter().any(|line| line.contains(words)), "{words} is not among {broken:?}");
 }
 
 #[test]
-fn nothing_is_told_when_all_is_well() {
+fn nothing_is_reported_when_all_is_well() {
     assert_eq!(broken_by(|_| {}), [""; 0]);
 }
 
 #[test]
-fn an_acknowledged_message_that_is_missing_is_told() {
+fn an_acknowledged_message_that_is_missing_is_reported() {
     let broken = broken_by(|records| set_rows(&mut records[1], vec![row(BOB, 80, ANN, 101)]));
-    assert_told(&broken, "acknowledged and is missing");
+    assert_reported(&broken, "acknowledged and is missing");
 }
 
 #[test]
-fn a_message_that_is_there_twice_is_told() {
+fn a_message_that_is_there_twice_is_reported() {
     let twice = vec![row(BOB, 70, ANN, 100), row(BOB, 80, ANN, 101), row(BOB, 81, ANN, 101)];
-    assert_told(&broken_by(|records| set_rows(&mut records[1], twice)), "twice");
+    assert_reported(&broken_by(|records| set_rows(&mut records[1], twice)), "twice");
 }
 
 #[test]
-fn a_message_from_nowhere_is_told() {
+fn a_message_from_nowhere_is_reported() {
     let more = vec![row(BOB, 70, ANN, 100), row(BOB, 80, ANN, 101), row(BOB, 90, ANN, 102)];
-    assert_told(&broken_by(|records| set_rows(&mut records[1], more)), "never acknowledged");
+    assert_reported(&broken_by(|records| set_rows(&mut records[1], more)), "never acknowledged");
 }
 
 #[test]
-fn one_senders_messages_in_another_order_are_told() {
+fn one_senders_messages_in_another_order_are_reported() {
     let swapped = vec![row(BOB, 70, ANN, 101), row(BOB, 80, ANN, 100)];
-    assert_told(&broken_by(|records| set_rows(&mut records[1], swapped)), "came after the later");
+    assert_reported(&broken_by(|records| set_rows(&mut records[1], swapped)), "came after the later");
 }
 
 #[test]
-fn an_id_that_goes_back_is_told() {
+fn an_id_that_goes_back_is_reported() {
     let back = vec![row(BOB, 80, ANN, 100), row(BOB, 80, ANN, 101)];
-    assert_told(&broken_by(|records| set_rows(&mut records[1], back)), "80 after 80");
+    assert_reported(&broken_by(|records| set_rows(&mut records[1], back)), "80 after 80");
 }
 
 #[test]
-fn an_answer_with_another_id_than_the_row_is_told() {
+fn an_answer_with_another_id_than_the_row_is_reported() {
     let other = vec![row(ANN, 6, ANN, 100), row(ANN, 9, ANN, 101)];
-    assert_told(&broken_by(|records| set_rows(&mut records[0], other)), "was told that a message is 5");
+    assert_reported(&broken_by(|records| set_rows(&mut records[0], other)), "was told that a message is 5");
 }
 
 #[test]
-fn another_body_is_told() {
+fn another_body_is_reported() {
     let mut changed = vec![row(BOB, 70, ANN, 100), row(BOB, 80, ANN, 101)];
     changed[0].body = RawValue::from_string("{}".to_owned()).expect("JSON");
-    assert_told(&broken_by(|records| set_rows(&mut records[1], changed)), "another body");
+    assert_reported(&broken_by(|records| set_rows(&mut records[1], changed)), "another body");
 }
 
 #[test]
-fn a_device_that_missed_a_row_is_told() {
-    assert_told(&broken_by(|records| drop(records[1].followed.remove(0))), "it lacks [70]");
-    assert_told(&broken_by(|records| drop(records[1].fetched.pop())), "a new device has 1 rows of 2");
+fn a_device_that_missed_a_row_is_reported() {
+    assert_reported(&broken_by(|records| drop(records[1].followed.remove(0))), "it lacks [70]");
+    assert_reported(&broken_by(|records| drop(records[1].fetched.pop())), "a new device has 1 rows of 2");
 }
 
 #[test]
-fn a_row_told_twice_or_forgotten_is_told() {
-    assert_told(&broken_by(|records| records[1].watched.rows.push(80)), "in another order or number");
-    assert_told(&broken_by(|records| records[1].watched.cleared = 1), "had to forget");
+fn a_row_reported_twice_or_forgotten_is_reported() {
+    assert_reported(&broken_by(|records| records[1].watched.rows.push(80)), "in another order or number");
+    assert_reported(&broken_by(|records| records[1].watched.cleared = 1), "had to forget");
 }

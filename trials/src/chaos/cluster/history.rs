@@ -31,37 +31,37 @@ pub(super) struct Bound {
 
 /// Everything that was answered for one uid.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct Sequence {
     pub(super) granted: Vec<Granted>,
     pub(super) bounds: Vec<Bound>,
 }
 
 /// What callers were told, by uid.
 #[derive(Clone, Debug, Default)]
-pub struct History(pub(super) BTreeMap<u32, Line>);
+pub struct History(pub(super) BTreeMap<u32, Sequence>);
 
 impl History {
     /// Adds what another caller was told.
     pub(super) fn join(&mut self, other: History) {
-        for (uid, line) in other.0 {
+        for (uid, sequence) in other.0 {
             let own = self.0.entry(uid).or_default();
-            own.granted.extend(line.granted);
-            own.bounds.extend(line.bounds);
+            own.granted.extend(sequence.granted);
+            own.bounds.extend(sequence.bounds);
         }
     }
 
     /// How many answers there are.
     pub fn answers(&self) -> usize {
-        self.0.values().map(|line| line.granted.len() + line.bounds.len()).sum()
+        self.0.values().map(|sequence| sequence.granted.len() + sequence.bounds.len()).sum()
     }
 
     /// Every broken promise, in words.
     pub fn broken_promises(&self) -> Vec<String> {
-        self.0.iter().flat_map(|(uid, line)| line.broken(*uid)).collect()
+        self.0.iter().flat_map(|(uid, sequence)| sequence.broken(*uid)).collect()
     }
 }
 
-impl Line {
+impl Sequence {
     fn broken(&self, uid: u32) -> Vec<String> {
         let mut broken = Vec::new();
         let mut by_number = self.granted.clone();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn broken(granted: Vec<Granted>, bounds: Vec<Bound>) -> Vec<String> {
-        History([(7, Line { granted, bounds })].into()).broken_promises()
+        History([(7, Sequence { granted, bounds })].into()).broken_promises()
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Load {
                 random: StdRng::seed_from_u64(seed.wrapping_add(caller as u64)),
                 uids: uids(),
                 began,
-                told: History::default(),
+                reported: History::default(),
             };
             callers.spawn(caller.call(stopped.clone()));
         }
@@ -69,8 +69,8 @@ impl Load {
     pub async fn end(mut self) -> Result<History> {
         self.stop.send_replace(true);
         let mut all = History::default();
-        while let Some(told) = self.callers.join_next().await {
-            all.join(told??);
+        while let Some(reported) = self.callers.join_next().await {
+            all.join(reported??);
         }
         Ok(all)
     }
@@ -81,7 +81,7 @@ struct Caller {
     random: StdRng,
     uids: Vec<Uid>,
     began: Instant,
-    told: History,
+    reported: History,
 }
 
 impl Caller {
@@ -98,7 +98,7 @@ impl Caller {
             }
             sleep(Duration::from_micros(self.random.random_range(0..8_000))).await;
         }
-        Ok(self.told)
+        Ok(self.reported)
     }
 
     async fn next(&mut self, count: u32) -> Result<()> {
@@ -133,8 +133,8 @@ impl Caller {
             Ok(numbers) => {
                 let span = Span { asked, answered: self.began.elapsed() };
                 for (uid, number) in uids.into_iter().zip(numbers) {
-                    let line = self.told.0.entry(uid.get()).or_default();
-                    line.bounds.push(Bound { span, number });
+                    let sequence = self.reported.0.entry(uid.get()).or_default();
+                    sequence.bounds.push(Bound { span, number });
                 }
                 Ok(())
             }
@@ -150,7 +150,7 @@ impl Caller {
 
     fn granted(&mut self, uid: Uid, asked: Duration, first: u64, last: u64) {
         let span = Span { asked, answered: self.began.elapsed() };
-        self.told.0.entry(uid.get()).or_default().granted.push(Granted { span, first, last });
+        self.reported.0.entry(uid.get()).or_default().granted.push(Granted { span, first, last });
     }
 }
 

@@ -89,8 +89,8 @@ impl ClusterRun {
             fault::carry_out(&mut cluster, &drawn, hold).await?;
             faults += drawn.len();
             let mended = Instant::now();
-            let told = |failure| Failure::new(format!("after {words} for {hold:?}: {failure}"));
-            returned(&clients[faults % 2]).await.map_err(told)?;
+            let reported = |failure| Failure::new(format!("after {words} for {hold:?}: {failure}"));
+            returned(&clients[faults % 2]).await.map_err(reported)?;
             writeln!(
                 log,
                 "{:8.3} s: served again after {:?}",
@@ -99,7 +99,7 @@ impl ClusterRun {
             )?;
             longest_return = longest_return.max(mended.elapsed());
             if let Some(failure) = load.broken() {
-                return Err(told(failure));
+                return Err(reported(failure));
             }
         }
         let history = load.end().await?;

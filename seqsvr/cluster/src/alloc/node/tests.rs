@@ -75,7 +75,7 @@ fn table(version: u64, given: &[(RangeInclusive<SectionId>, u32, Owner)]) -> Arc
 fn reading(asked: Moment, table: &Arc<Table>) -> Event {
     let reading = Reading {
         table: Some(Arc::clone(table)),
-        mark: Mark(vec![1]),
+        revisions: Revisions(vec![1]),
         promised: 1,
         acting: None,
         bounds: None,
@@ -119,7 +119,7 @@ fn served(actions: &[Action]) -> Vec<(Owner, Vec<RangeInclusive<SectionId>>)> {
 fn started(predecessor: Option<Predecessor>) -> Node {
     let mut node = Node::new(rules(), predecessor);
     let first = node.on(at(0), Event::Start);
-    assert_eq!(first, [Action::Read { mark: Mark::default(), wait: Duration::ZERO }]);
+    assert_eq!(first, [Action::Read { revisions: Revisions::default(), wait: Duration::ZERO }]);
     node
 }
 
@@ -146,11 +146,14 @@ fn a_read_follows_the_one_before_and_a_failed_one_after_a_pause() {
     let mut node = started(None);
     let given = table(1, &[]);
     let next = node.on(at(5), reading(at(0), &given));
-    assert_eq!(next, [Action::Read { mark: Mark(vec![1]), wait: LEASE / 4 }]);
+    assert_eq!(next, [Action::Read { revisions: Revisions(vec![1]), wait: LEASE / 4 }]);
     let failed = Event::Read { asked: at(5), outcome: Err(StoreError::Unavailable("cut off".to_owned())) };
     assert_eq!(node.on(at(10), failed), []);
     assert_eq!((node.wake_at(), node.lease_until()), (Some(at(60)), Some(at(0) + LEASE)));
-    assert_eq!(node.on(at(60), Event::Wake), [Action::Read { mark: Mark(vec![1]), wait: Duration::ZERO }]);
+    assert_eq!(
+        node.on(at(60), Event::Wake),
+        [Action::Read { revisions: Revisions(vec![1]), wait: Duration::ZERO }]
+    );
 }
 
 #[test]
@@ -173,7 +176,10 @@ fn the_lease_and_the_wait_are_those_of_the_configuration_that_answered() {
     // Shortened from 10 s to 0.5 s: somebody may still hold the longer one.
     let (short, long) = (LEASE / 4, LEASE * 5);
     let actions = node.on(at(100), bounded(at(90), &given, short, long));
-    assert!(actions.contains(&Action::Read { mark: Mark(vec![1]), wait: short / 2 }), "{actions:?}");
+    assert!(
+        actions.contains(&Action::Read { revisions: Revisions(vec![1]), wait: short / 2 }),
+        "{actions:?}"
+    );
     assert_eq!(node.lease_until(), Some(at(90) + short));
     assert_eq!(node.on(at(101), claimed(mine(2), held_by(theirs(1), sections(0, 4), false))), []);
     assert_eq!(node.wake_at(), Some(at(100) + long * 11 / 10));

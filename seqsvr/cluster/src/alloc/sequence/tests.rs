@@ -99,7 +99,7 @@ async fn a_call_for_uids_of_many_sections_waits_for_one_raise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_waiting_requests_than_allowed_are_told_to_come_back() {
+async fn more_waiting_requests_than_allowed_are_asked_to_come_back() {
     let (service, node, _folder) = service(&[1]).await;
     let replies = ask(&service, (0..6).map(|uid| next(2 * SIZE + uid)).collect()).await;
     assert_eq!(replies.iter().filter_map(number).count(), LIMITS.waiting);

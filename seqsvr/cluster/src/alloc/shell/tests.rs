@@ -107,7 +107,7 @@ async fn a_stop_goes_on_serving_until_the_sections_have_moved() {
     a.number(7).await;
     a.leave.cancel();
     advance(Duration::from_millis(100)).await;
-    assert!(a.server.is_leaving());
+    assert!(a.server.is_draining());
     let (before, _) = a.number(7).await;
     give(&store, 2, &[(0..=9, "b", 2, 2)]).await;
     let (after, took) = b.number(7).await;

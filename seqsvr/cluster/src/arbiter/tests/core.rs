@@ -14,7 +14,7 @@ use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::tables::{Mark, Reading, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, WriteError};
 
 mod uids;
 mod unserved;
@@ -34,7 +34,7 @@ struct World {
     misfits: Vec<String>,
     tables: Vec<Arc<Table>>,
     /// The node that is about to end.
-    leaving: Option<String>,
+    draining: Option<String>,
     /// What nodes serve, what they do not, and for how long they could have.
     stuck: BTreeMap<String, (u32, u32, Duration)>,
     /// The arbiter that no node can be reached by.
@@ -68,7 +68,7 @@ impl World {
             tables: Vec::new(),
             stuck: BTreeMap::new(),
             cut: None,
-            leaving: None,
+            draining: None,
         };
         (0..arbiters.into()).for_each(|index| world.tell(index, Event::Start));
         world
@@ -92,9 +92,13 @@ impl World {
             Action::Read { .. } => {
                 let outcome =
                     match self.ask(&Question::Read { revision: 0, wait: Duration::ZERO, releases: true }) {
-                        Some(Answer::Table { revision, table, promised, acting }) => {
-                            Ok(Reading { table, mark: Mark(vec![revision]), promised, acting, bounds: None })
-                        }
+                        Some(Answer::Table { revision, table, promised, acting }) => Ok(Reading {
+                            table,
+                            revisions: Revisions(vec![revision]),
+                            promised,
+                            acting,
+                            bounds: None,
+                        }),
                         _ => Err(StoreError::Unavailable("down".into())),
                     };
                 self.tell(index, Event::Read { outcome });
@@ -131,7 +135,7 @@ impl World {
                 let version = Epoch::default();
                 let outcome = match self.nodes.get(&node) {
                     Some(&Some(incarnation)) if self.cut != Some(index) => {
-                        let leaving = self.leaving.as_ref() == Some(&node);
+                        let draining = self.draining.as_ref() == Some(&node);
                         let (served, unserved, overdue) =
                             self.stuck.get(&node).copied().unwrap_or((1, 0, Duration::ZERO));
                         let (node, lapsed) = (node.clone(), false);
@@ -140,7 +144,7 @@ impl World {
                             incarnation,
                             version,
                             lapsed,
-                            leaving,
+                            draining,
                             served,
                             unserved,
                             overdue,
@@ -259,10 +263,10 @@ fn a_quick_restart_costs_one_probe_and_moves_nothing() {
 fn a_restart_with_a_goodbye_moves_its_sections_away_and_back_within_a_probe_each() {
     let mut world = World::new(1);
     world.run(300);
-    world.leaving = Some("n1".to_owned());
+    world.draining = Some("n1".to_owned());
     world.run(200);
     assert_eq!([world.count("n0"), world.count("n1"), world.count("n2")], [15, 0, 15]);
-    world.leaving = None;
+    world.draining = None;
     world.nodes.insert("n1".to_owned(), None);
     world.run(5_000);
     world.nodes.insert("n1".to_owned(), Some(70));

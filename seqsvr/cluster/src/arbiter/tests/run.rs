@@ -18,7 +18,7 @@ use super::super::probe::Prober;
 use super::super::run::{Handle, Shell};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::Memory;
-use seqsvr_core::store::tables::{Mark, TableStore};
+use seqsvr_core::store::tables::{Revisions, TableStore};
 use seqsvr_rpc::connections::{ConnectionLimiter, ConnectionsConfig};
 use seqsvr_rpc::grpc_server::{GrpcServer, bind, serve_metrics};
 use seqsvr_rpc::security::{Call, CallConfig, Listen, ListenConfig};
@@ -118,10 +118,10 @@ impl Running {
 /// Waits for a table in which the nodes have these numbers of sections.
 async fn sections(tables: &Memory, wanted: &[u32]) -> Arc<Table> {
     let seen = async {
-        let mut mark = Mark::default();
+        let mut revisions = Revisions::default();
         loop {
-            let reading = tables.read(&mark, Duration::from_secs(1)).await.unwrap();
-            mark = reading.mark;
+            let reading = tables.read(&revisions, Duration::from_secs(1)).await.unwrap();
+            revisions = reading.revisions;
             let Some(table) = reading.table else { continue };
             let count = |name: String| -> u32 {
                 table.of(&name).map(|one| one.sections.end().get() - one.sections.start().get() + 1).sum()
@@ -206,10 +206,10 @@ async fn wrong_changes_are_refused_over_the_wire() {
         (change_request::Change::Add(misnamed), "is called n0, not n1; correct one of them"),
         (change_request::Change::Remove("n0".to_owned()), "n0 still serves 30 sections"),
     ];
-    for (change, said) in wrong {
+    for (change, reported) in wrong {
         let outcome = acting.change(change).await;
         assert!(
-            matches!(&outcome, change_reply::Outcome::Refused(line) if line.contains(said)),
+            matches!(&outcome, change_reply::Outcome::Refused(line) if line.contains(reported)),
             "{outcome:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! What becomes of a replica's files: closed well, cut off, damaged, put back, mixed up.
+//! What becomes of a replica's files: closed well, cut off, damaged, restored, mixed up.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -173,7 +173,7 @@ fn files_put_back_from_an_older_copy_are_noticed() {
     assert!(line.contains("missing, although frame 1 of file 2 was confirmed"), "{line}");
     fs::write(&path, older).unwrap();
     let line = refusal(open(&at)).to_string();
-    assert!(line.contains("put back from an older copy"), "{line}");
+    assert!(line.contains("restored from an older copy"), "{line}");
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl EtcdStore {
             return Ok(promised);
         }
         let known = *lock(&self.lease);
-        let told = acting.value() == Some(&term.to_be_bytes());
-        if let Some(id) = known.filter(|&id| told && id == acting.lease)
+        let reported = acting.value() == Some(&term.to_be_bytes());
+        if let Some(id) = known.filter(|&id| reported && id == acting.lease)
             && self.members.keep_alive(id).await?
         {
             return Ok(term);

@@ -12,7 +12,7 @@ use seqsvr_core::clock;
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::configuration::Bounds;
-use seqsvr_core::store::tables::{Mark, Reading, TableStore, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, TableStore, WriteError};
 use seqsvr_core::store::tables::{StoreHealth, StoreState};
 use seqsvr_etcd::v3::{Compare, TxnRequest, WatchCreateRequest};
 use seqsvr_etcd::{Cell, EtcdError, prefix_end, put, unchanged};
@@ -40,13 +40,13 @@ struct State {
 
 #[async_trait]
 impl TableStore for EtcdStore {
-    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let watched = self.keys.watched.clone().into_bytes();
         let range_end = prefix_end(&watched);
         self.read_until(known, wait, watched, range_end).await
     }
 
-    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read_table(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         self.read_until(known, wait, self.keys.table.clone().into_bytes(), Vec::new()).await
     }
 
@@ -135,8 +135,8 @@ impl EtcdStore {
         if wrote {
             alive = alive.max(table.revision);
         }
-        let told = number(acting)? == promised;
-        if told {
+        let reported = number(acting)? == promised;
+        if reported {
             alive = alive.max(acting.revision);
         }
         Ok(State {
@@ -146,7 +146,7 @@ impl EtcdStore {
             term_revision: term.revision,
             woken: table.revision.max(released.revision),
             alive,
-            leased: told && acting.lease != 0,
+            leased: reported && acting.lease != 0,
             bounds: configuration.value().map(keys::terms).transpose()?.map(bounds),
             at,
         })
@@ -164,7 +164,7 @@ impl EtcdStore {
         let silent = lock(&self.last_activity).note(clock::now(), state.alive, state.leased);
         Reading {
             table: state.table.clone(),
-            mark: Mark(vec![state.woken.cast_unsigned()]),
+            revisions: Revisions(vec![state.woken.cast_unsigned()]),
             promised: state.promised,
             acting: (state.alive > 0).then_some(silent),
             bounds: state.bounds.clone(),
@@ -174,7 +174,7 @@ impl EtcdStore {
     /// A read whose wait ends with a change of these keys.
     async fn read_until(
         &self,
-        known: &Mark,
+        known: &Revisions,
         wait: Duration,
         key: Vec<u8>,
         range_end: Vec<u8>,

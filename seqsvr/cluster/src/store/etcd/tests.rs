@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::store::StoresConfig;
 use seqsvr_core::store::conformance::{LAYOUT, owner, range, to};
-use seqsvr_core::store::tables::{Mark, TableStore};
+use seqsvr_core::store::tables::{Revisions, TableStore};
 use seqsvr_core::store::{Layout, RaiseError, SectionStore, Terms};
 use seqsvr_etcd::v3::{RangeRequest, TxnRequest};
 use seqsvr_etcd::{holds, prefix_end, put};
@@ -68,7 +68,7 @@ async fn a_silent_member_only_takes_its_time() {
     let store = open(asked, &fresh_prefix(), Duration::from_secs(1));
     store.claim(&[range(0, 9)], owner(1, 1), LAYOUT).await.unwrap();
     assert_eq!(store.raise(owner(1, 1), &[to(3, 10_000)]).await, [Ok(10_000)]);
-    assert_eq!(store.read(&Mark::default(), Duration::ZERO).await.unwrap().table, None);
+    assert_eq!(store.read(&Revisions::default(), Duration::ZERO).await.unwrap().table, None);
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn with_tls_the_members_serve_who_shows_their_certificate() {
     let claimed = other.sections.claim(&[range(0, 9)], owner(2, 2), LAYOUT).await.unwrap();
     assert_eq!(claimed.ceilings, [to(3, 10_000)]);
     one.tables.promise(7).await.unwrap();
-    assert_eq!(other.tables.read(&Mark::default(), Duration::ZERO).await.unwrap().promised, 7);
+    assert_eq!(other.tables.read(&Revisions::default(), Duration::ZERO).await.unwrap().promised, 7);
 }
 
 #[tokio::test]
@@ -135,7 +135,8 @@ async fn a_role_with_another_lease_or_other_sections_is_refused_and_one_that_say
     let millis = Duration::from_millis;
     let terms = Terms { lease: millis(3_000), lease_is_set: true, layout: LAYOUT, uids: 0..=999_999 };
     let first = role();
-    let read = async |store: &EtcdStore| store.read(&Mark::default(), Duration::ZERO).await.unwrap().bounds;
+    let read =
+        async |store: &EtcdStore| store.read(&Revisions::default(), Duration::ZERO).await.unwrap().bounds;
     assert_eq!(read(&first).await, None);
     assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000));
     assert_eq!(first.agree(&terms).await.unwrap(), millis(3_000), "again");
@@ -165,7 +166,7 @@ async fn revisions(store: &EtcdStore, prefix: &str) -> Vec<(Vec<u8>, i64)> {
 }
 
 async fn silent(store: &EtcdStore) -> Duration {
-    store.read(&Mark::default(), Duration::ZERO).await.unwrap().acting.unwrap()
+    store.read(&Revisions::default(), Duration::ZERO).await.unwrap().acting.unwrap()
 }
 
 const TAKEOVER: Duration = Duration::from_secs(2);

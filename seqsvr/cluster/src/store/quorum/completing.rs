@@ -44,7 +44,7 @@ impl Quorum {
     }
 
     /// What of the configuration is not complete, in one line for operators.
-    pub(super) async fn told_unfinished(&self) -> Option<String> {
+    pub(super) async fn report_unfinished(&self) -> Option<String> {
         let sealed = self.sealed().await;
         let current = self.configuration()?;
         let number = current.number;

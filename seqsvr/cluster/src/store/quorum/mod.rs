@@ -25,7 +25,7 @@ use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::message::{Answer, Question};
 use seqsvr_core::store::tables::StoreHealth;
-use seqsvr_core::store::tables::{Mark, Reading, TableStore, WriteError};
+use seqsvr_core::store::tables::{Reading, Revisions, TableStore, WriteError};
 use seqsvr_core::store::{
     Address, Ceiling, Claimed, Layout, Owner, RaiseError, Ranges, SectionStore, Sizes, SizesError, StoreError,
 };
@@ -239,12 +239,12 @@ impl SectionStore for Quorum {
 
 #[async_trait]
 impl TableStore for Quorum {
-    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
         self.reading(|sizes| ReadRound::new(known, wait, sizes, Flaws::default())).await
     }
 
-    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read_table(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let wait = waiting(wait, self.patience);
         let round = |sizes| ReadRound::new(known, wait, sizes, Flaws::default()).of_the_table_only();
         self.reading(round).await
@@ -267,7 +267,7 @@ impl TableStore for Quorum {
     }
 
     async fn unfinished(&self) -> Option<String> {
-        self.told_unfinished().await
+        self.report_unfinished().await
     }
 
     async fn survey(&self) -> Vec<StoreHealth> {

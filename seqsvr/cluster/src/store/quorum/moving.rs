@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::change::{ATTEMPTS, Changed, Unchanged};
-use super::{Mark, Quorum};
+use super::{Quorum, Revisions};
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::store::backup::Backup;
 use seqsvr_core::store::configuration::Transition;
@@ -128,7 +128,7 @@ impl Quorum {
     /// The version of the table that counts: newer than every claim of `sections`, none of which it has, and older than every
     /// later one.
     async fn vacant_under(&self, sections: &RangeInclusive<SectionId>) -> Result<Epoch, Unchanged> {
-        let reading = self.read(&Mark::default(), Duration::ZERO).await?;
+        let reading = self.read(&Revisions::default(), Duration::ZERO).await?;
         match reading.table {
             Some(table)
                 if table.sections().start() > sections.end() || table.sections().end() < sections.start() =>

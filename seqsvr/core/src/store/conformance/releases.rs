@@ -49,7 +49,7 @@ pub async fn a_repeated_claim_tells_the_same_earlier_owner(store: &dyn SectionSt
     assert_eq!(earlier(claim(store, 4, 5, owner(2, 2)).await), [held(4, 5, owner(1, 1), false)]);
 }
 
-pub async fn a_release_is_told_to_the_next_claim(store: &dyn SectionStore) {
+pub async fn a_release_is_reported_to_the_next_claim(store: &dyn SectionStore) {
     claim(store, 0, 9, owner(1, 1)).await;
     release(store, 2, 4, owner(1, 1)).await;
     let expected =

@@ -9,7 +9,7 @@ use crate::ids::{Epoch, SectionId};
 use crate::routing::{Assignment, Node, NodeState, Table};
 use crate::store::SectionStore;
 use crate::store::backup::{Restoring, restore};
-use crate::store::tables::{Mark, Reading, TableStore, WriteError};
+use crate::store::tables::{Reading, Revisions, TableStore, WriteError};
 
 /// Longer than anything takes here, shorter than the patience of whoever runs the tests.
 const LONG: Duration = Duration::from_secs(20);
@@ -40,29 +40,29 @@ pub fn table(term: u64, version: u64) -> Arc<Table> {
 }
 
 async fn read(store: &dyn TableStore) -> Reading {
-    store.read(&Mark::default(), Duration::ZERO).await.expect("it can be read")
+    store.read(&Revisions::default(), Duration::ZERO).await.expect("it can be read")
 }
 
-/// The mark behind everything that has happened: a late replica of a quorum may still show changes for a moment.
-async fn settled(store: &dyn TableStore) -> Mark {
-    let mut mark = read(store).await.mark;
+/// The revisions behind everything that has happened: a late replica of a quorum may still show changes for a moment.
+async fn settled(store: &dyn TableStore) -> Revisions {
+    let mut revisions = read(store).await.revisions;
     loop {
-        let reading = store.read(&mark, Duration::from_millis(30)).await.expect("it can be read");
-        if reading.mark == mark {
-            return mark;
+        let reading = store.read(&revisions, Duration::from_millis(30)).await.expect("it can be read");
+        if reading.revisions == revisions {
+            return revisions;
         }
-        mark = reading.mark;
+        revisions = reading.revisions;
     }
 }
 
-/// Reads on from `mark` until the table is this one.
-async fn read_until(store: &dyn TableStore, mut mark: Mark, awaited: &Arc<Table>) {
+/// Reads on from `revisions` until the table is this one.
+async fn read_until(store: &dyn TableStore, mut revisions: Revisions, awaited: &Arc<Table>) {
     loop {
-        let reading = store.read(&mark, LONG).await.expect("it can be read");
+        let reading = store.read(&revisions, LONG).await.expect("it can be read");
         if reading.table.as_ref() == Some(awaited) {
             return;
         }
-        mark = reading.mark;
+        revisions = reading.revisions;
     }
 }
 
@@ -150,36 +150,36 @@ pub async fn an_older_table_is_refused(store: &(impl TableStore + SectionStore))
 pub async fn a_new_table_wakes_a_waiting_read(store: &(impl TableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
-    let mark = settled(store).await;
+    let revisions = settled(store).await;
     let newer = table(3, 2);
-    let both = async { tokio::join!(read_until(store, mark, &newer), store.write(&newer)) };
+    let both = async { tokio::join!(read_until(store, revisions, &newer), store.write(&newer)) };
     let ((), written) = tokio::time::timeout(LONG / 2, both).await.expect("the change wakes it");
     written.unwrap();
 }
 
 pub async fn a_release_wakes_a_waiting_read(store: &(impl TableStore + SectionStore)) {
     claim(store, 0, 9, owner(1, 1)).await;
-    let mark = settled(store).await;
+    let revisions = settled(store).await;
     let released = [range(0, 9)];
-    let both = async { tokio::join!(store.read(&mark, LONG), store.release(&released, owner(1, 1))) };
+    let both = async { tokio::join!(store.read(&revisions, LONG), store.release(&released, owner(1, 1))) };
     let (reading, done) = tokio::time::timeout(LONG / 2, both).await.expect("the change wakes it");
     done.unwrap();
-    assert_ne!(reading.unwrap().mark, mark);
+    assert_ne!(reading.unwrap().revisions, revisions);
 }
 
 pub async fn a_read_without_a_change_ends_after_its_wait(store: &(impl TableStore + SectionStore)) {
     store.promise(3).await.unwrap();
     store.write(&table(3, 1)).await.unwrap();
-    let mark = settled(store).await;
-    let reading = store.read(&mark, Duration::from_millis(5)).await.unwrap();
-    assert_eq!((reading.table, reading.mark), (Some(table(3, 1)), mark));
+    let revisions = settled(store).await;
+    let reading = store.read(&revisions, Duration::from_millis(5)).await.unwrap();
+    assert_eq!((reading.table, reading.revisions), (Some(table(3, 1)), revisions));
 }
 
 pub async fn a_new_table_wakes_who_waits_for_nothing_else(store: &(impl TableStore + SectionStore)) {
-    let mark = settled(store).await;
+    let revisions = settled(store).await;
     store.promise(3).await.unwrap();
     let change = async { store.write(&table(3, 1)).await.unwrap() };
-    let (reading, ()) = tokio::join!(store.read_table(&mark, LONG), change);
+    let (reading, ()) = tokio::join!(store.read_table(&revisions, LONG), change);
     assert_eq!(reading.unwrap().table, Some(table(3, 1)));
 }
 

@@ -9,7 +9,7 @@ use super::{Memory, News};
 use crate::clock::{self, Moment};
 use crate::routing::Table;
 use crate::store::StoreError;
-use crate::store::tables::{Mark, Reading, TableStore, WriteError};
+use crate::store::tables::{Reading, Revisions, TableStore, WriteError};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -38,11 +38,11 @@ impl State {
 
 #[async_trait]
 impl TableStore for Memory {
-    async fn read(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         Ok(self.read_after(wait, |news| known.0 != [news.revision]).await)
     }
 
-    async fn read_table(&self, known: &Mark, wait: Duration) -> Result<Reading, StoreError> {
+    async fn read_table(&self, known: &Revisions, wait: Duration) -> Result<Reading, StoreError> {
         let seen = known.0.first().copied().unwrap_or_default();
         Ok(self.read_after(wait, |news| seen < news.table).await)
     }
@@ -88,7 +88,7 @@ impl Memory {
         let state = &self.lock().tables;
         Reading {
             table: state.table.clone(),
-            mark: Mark(vec![self.news.borrow().revision]),
+            revisions: Revisions(vec![self.news.borrow().revision]),
             promised: state.promised,
             acting: state.acting.map(|heard| clock::now().since(heard)),
             bounds: None,

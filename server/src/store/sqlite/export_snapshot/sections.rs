@@ -46,7 +46,8 @@ impl SqliteExportSnapshot {
                     Some(Key::EndedEpoch(gid, uid)) => (gid.0.cast_signed(), i64::from(uid.0)),
                     _ => (-1, -1),
                 };
-                let sql = "SELECT gid, uid, closed FROM members WHERE (gid, uid) > (?, ?) AND closed > 0
+                let sql =
+                    "SELECT gid, uid, ended_epoch FROM members WHERE (gid, uid) > (?, ?) AND ended_epoch > 0
                            ORDER BY gid, uid LIMIT ?";
                 let query = sqlx::query(sql).bind(gid).bind(uid).bind(limit);
                 query.fetch_all(&mut self.main).await?.iter().map(epoch).collect()
@@ -125,9 +126,9 @@ impl SqliteExportSnapshot {
                 "SELECT count(*) FROM json_each(?) JOIN groups ON gid = value ->> 0",
             ),
             Section::EndedEpochs => (
-                "SELECT count(*) FROM members WHERE closed > 0",
+                "SELECT count(*) FROM members WHERE ended_epoch > 0",
                 "SELECT count(*) FROM json_each(?) JOIN members
-                 ON gid = value ->> 0 AND uid = value ->> 1 AND closed > 0",
+                 ON gid = value ->> 0 AND uid = value ->> 1 AND ended_epoch > 0",
             ),
             Section::Rows => (
                 "SELECT count(*) FROM entries",

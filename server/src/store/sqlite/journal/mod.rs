@@ -222,7 +222,7 @@ impl Journal {
 fn check_unbroken(stored: &VecDeque<(u64, usize)>, trimmed: u64, flushed: u64) -> Result<(), StoreError> {
     let gap = |seq: u64| {
         StoreError::corrupt(format!(
-            "batch {seq} is missing in the journal; the two database files do not belong together: put back files of one moment, or \
+            "batch {seq} is missing in the journal; the two database files do not belong together: restore files of one moment, or \
              move the journal away and run `tidemark restored` to go on without what only it holds"
         ))
     };

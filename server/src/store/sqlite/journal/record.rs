@@ -267,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::conformance::{id, read_marker, said};
+    use crate::store::conformance::{id, read_marker, text_message};
 
     /// A blob with a good header and this content.
     fn sealed(content: &[u8]) -> Vec<u8> {
@@ -327,7 +327,7 @@ mod tests {
         ];
         let change = |step| Some(GroupChange { gid, from_version: 8, step });
         let mut all: Vec<JournalRecord> = steps
-            .map(|step| accepted(4, said(ann, Conversation::Group(gid), 2, "hé"), change(step)))
+            .map(|step| accepted(4, text_message(ann, Conversation::Group(gid), 2, "hé"), change(step)))
             .to_vec();
         all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
         let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
@@ -345,7 +345,7 @@ mod tests {
     fn an_open_acceptance_survives_the_way_in_and_out() {
         let owed = vec![Recipient { uid: Uid(7), epoch: MembershipEpoch(1) }];
         for ends in [None, Some((Uid(7), MembershipEpoch(1)))] {
-            let content = said(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
+            let content = text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
             let open = Open { content, ends, owed: owed.clone() };
             assert_eq!(decode_open(&encode_open(&open)), Ok(open));
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::Directory as _;
-use crate::store::conformance::{accept, row, said};
+use crate::store::conformance::{accept, row, text_message};
 
 /// A store whose journal is given by the caller.
 async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> SqliteStore {
@@ -13,7 +13,7 @@ async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> Sqli
 }
 
 fn long_message(name: u128, n: u64) -> Write {
-    let content = said(Uid(1), Conversation::User(Uid(1)), name, &"x".repeat(200_000));
+    let content = text_message(Uid(1), Conversation::User(Uid(1)), name, &"x".repeat(200_000));
     Write::Accept(accept(content, vec![row(Uid(1), n)], vec![]))
 }
 
@@ -21,7 +21,7 @@ fn long_message(name: u128, n: u64) -> Write {
 async fn a_full_disk_refuses_and_is_survived_without_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = over(directory.path(), async |journal| journal.limit_pages(60).await).await;
-    told(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
+    send_text(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
     let refused = store.commit(vec![long_message(2, 2), long_message(3, 3)]).await;
     assert!(matches!(refused, Err(CommitError::Refused(StoreError::Unavailable(_)))), "{refused:?}");
     assert_eq!(ids(&store, Uid(1)).await, [1]);
@@ -98,7 +98,7 @@ async fn a_flush_that_cannot_go_on_stops_commits_before_memory_overflows() {
     let mut stored = 0;
     let refused = loop {
         stored += 1;
-        let content = said(Uid(1), Conversation::User(Uid(2)), stored.into(), "hi");
+        let content = text_message(Uid(1), Conversation::User(Uid(2)), stored.into(), "hi");
         let write = accept(content, vec![row(Uid(1), stored), row(Uid(2), 10 + stored)], vec![]);
         if let Err(error) = store.commit(vec![Write::Accept(write)]).await {
             break error;
@@ -115,7 +115,7 @@ async fn a_flush_that_cannot_go_on_stops_commits_before_memory_overflows() {
     while store.health().trouble.is_some() {
         tokio::task::yield_now().await;
     }
-    let content = said(Uid(1), Conversation::User(Uid(2)), 99, "hi");
+    let content = text_message(Uid(1), Conversation::User(Uid(2)), 99, "hi");
     let write = accept(content, vec![row(Uid(1), stored), row(Uid(2), 10 + stored)], vec![]);
     store.commit(vec![Write::Accept(write)]).await.expect("stored again");
 }
@@ -131,7 +131,7 @@ async fn change_database(store: &SqliteStore, sql: &'static str) {
 async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(directory.path(), unflushed()).await;
-    let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
+    let content = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let owed = crate::store::Recipient { uid: Uid(2), epoch: crate::domain::MembershipEpoch(0) };
     let write = accept(content.clone(), vec![row(Uid(1), 1)], vec![owed]);
     store.commit(vec![Write::Accept(write)]).await.expect("committed");
@@ -150,8 +150,8 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     let rows = vec![row(Uid(2), 10)];
     let owed = Write::Deliver(crate::store::Deliver { acceptance: AcceptanceId(1), content, rows });
     store.commit(vec![owed]).await.expect("committed");
-    told(&store, (Uid(1), 2), (Uid(2), 11), 2).await;
-    told(&store, (Uid(3), 1), (Uid(2), 12), 3).await;
+    send_text(&store, (Uid(1), 2), (Uid(2), 11), 2).await;
+    send_text(&store, (Uid(3), 1), (Uid(2), 12), 3).await;
     store.close().await;
     drop(store);
 
@@ -183,7 +183,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = SqliteOptions { readers: 2, waiting_reads: 1, ..SqliteOptions::default() };
     let store = open(directory.path(), options.clone()).await;
-    told(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
+    send_text(&store, (Uid(1), 1), (Uid(2), 1), 1).await;
     store.close().await;
     drop(store);
     let store = open(directory.path(), options).await;
@@ -203,7 +203,7 @@ async fn reads_that_hold_every_connection_keep_no_writer_waiting() {
     assert!(store.entries(&[(own, id(1)), (own, id(2))]).await.expect("read")[0].is_some());
     assert_eq!(store.read_markers(&[(own, to_other)]).await.expect("read"), [MessageId::ZERO]);
     assert!(store.group(GroupId(1)).await.expect("read").is_none());
-    told(&store, (Uid(1), 2), (Uid(2), 2), 2).await;
+    send_text(&store, (Uid(1), 2), (Uid(2), 2), 2).await;
     drop((held, places));
     assert_eq!(store.watermark(Uid(1)).await.expect("read"), id(2));
 }
@@ -216,7 +216,7 @@ async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
     let often = Uid(1);
     for n in 1..=400 {
         let other = Uid(1_000 + n as u32);
-        told(&store, (often, n), (other, 1), u128::from(n)).await;
+        send_text(&store, (often, n), (other, 1), u128::from(n)).await;
     }
     store.close().await;
     let mut ledger = ledger::Ledger::default();
@@ -225,7 +225,7 @@ async fn at_its_limit_memory_forgets_what_is_used_least_and_not_everything() {
         ledger.learn_latest_id(Uid(1_000 + n as u32), id(1));
         ledger.settle(100, 4);
         let mut needs = ledger::Needs::default();
-        let content = said(often, Conversation::User(often), 1, "hi");
+        let content = text_message(often, Conversation::User(often), 1, "hi");
         ledger.needs(&Write::Accept(accept(content, vec![row(often, n + 1)], vec![])), &mut needs);
         assert!(needs.latest_ids.is_empty(), "forgotten after {n}, although it is used all the time");
     }

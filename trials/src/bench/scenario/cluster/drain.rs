@@ -74,15 +74,15 @@ impl Measured for Drain {
             sleep(REST).await;
         }
         let restarts = restarts.end().await?;
-        let told = |what: &str, times: &Histogram<u64>| {
+        let reported = |what: &str, times: &Histogram<u64>| {
             let longest = times.max() as f64 / 1e3;
             let longest = Sample::new(format!("{what}: the longest wait"), longest, "ms");
             longest.target(Target::AtMost(50.0)).at_worst()
         };
         let usual = restarts.value_at_quantile(0.5) as f64 / 1e3;
         Ok(vec![
-            told("drains", &drains),
-            told("rolling restart", &restarts),
+            reported("drains", &drains),
+            reported("rolling restart", &restarts),
             Sample::new("rolling restart: p50", usual, "ms"),
         ])
     }

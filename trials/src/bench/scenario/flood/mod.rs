@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use super::Measured;
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
-use crate::line::{Line, client_id, send_frame};
+use crate::connection::{ClientConnection, client_id, send_frame};
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
@@ -112,7 +112,7 @@ impl Flood {
     /// Sends `count` messages at the pace: nanoseconds from each send to its answer, and the most memory that the server had.
     async fn send(&self, count: usize) -> Result<(Histogram<u64>, u64)> {
         let url = self.server.http()?.socket_url();
-        let mut line = Line::open(&url, &self.sender).await?;
+        let mut connection = ClientConnection::open(&url, &self.sender).await?;
         let to = format!(r#"{{"user":{}}}"#, self.receiver);
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -120,8 +120,8 @@ impl Flood {
         for _ in 0..count {
             pace.tick().await;
             let began = Instant::now();
-            line.say(send_frame(client_id(), &to, &"x".repeat(200))).await?;
-            line.expect("sent").await?;
+            connection.say(send_frame(client_id(), &to, &"x".repeat(200))).await?;
+            connection.expect("sent").await?;
             times.record(began.elapsed().as_nanos() as u64)?;
             most = most.max(self.server.memory()?);
         }
@@ -131,11 +131,11 @@ impl Flood {
 
 /// Gives the one who floods an inbox.
 async fn fill(server: &Server, token: &str, uid: u32) -> Result<()> {
-    let mut line = Line::open(&server.http()?.socket_url(), token).await?;
+    let mut connection = ClientConnection::open(&server.http()?.socket_url(), token).await?;
     let to = format!(r#"{{"user":{uid}}}"#);
     for _ in 0..ROWS {
-        line.say(send_frame(client_id(), &to, &"x".repeat(8_000))).await?;
-        line.expect("sent").await?;
+        connection.say(send_frame(client_id(), &to, &"x".repeat(8_000))).await?;
+        connection.expect("sent").await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep, timeout};
 
 use super::raw::{Victim, ask, frame, swallow, word};
-use crate::line::{client_id, heartbeat, send_frame};
+use crate::connection::{client_id, heartbeat, send_frame};
 use crate::{Failure, Result};
 
 /// A flood ends by itself after so long, should nobody end it.

@@ -45,15 +45,15 @@ impl Measured for SegmentSwitch {
         let switches = context.scaled(SWITCHES);
         let instant = calls(Duration::ZERO, switches).await?;
         let slow = calls(SLOW, switches).await?;
-        let told = |what: &str, of: fn(&Histogram<u64>) -> u64| {
+        let reported = |what: &str, of: fn(&Histogram<u64>) -> u64| {
             let [instant, slow] = [&instant, &slow].map(|times| of(times) as f64 / 1e3);
             Sample::new(format!("storage takes 50 ms, {what}"), slow, "µs")
                 .against("storage takes no time", instant)
         };
         Ok(vec![
-            told("p50", |times| times.value_at_quantile(0.5)),
-            told("p99.9", |times| times.value_at_quantile(0.999)).target(Target::MoreByAtMost(NOISE_US)),
-            told("longest", Histogram::max),
+            reported("p50", |times| times.value_at_quantile(0.5)),
+            reported("p99.9", |times| times.value_at_quantile(0.999)).target(Target::MoreByAtMost(NOISE_US)),
+            reported("longest", Histogram::max),
         ])
     }
 }

@@ -16,7 +16,7 @@ pub use claim::ClaimRound;
 pub use raise::{RaiseRound, Standing};
 pub use read::ReadRound;
 pub use simple::{ActingRound, EpochRound, PromiseRound, ReleaseRound, WriteRound};
-pub use timed::{Timed, settled, waiting};
+pub use timed::{Timed, rejoin_wait, waiting};
 
 /// Asks the replica of this index.
 pub type Ask = (usize, Question);

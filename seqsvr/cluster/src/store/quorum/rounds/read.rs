@@ -12,7 +12,7 @@ use seqsvr_core::routing::Table;
 use seqsvr_core::store::Sizes;
 use seqsvr_core::store::StoreError;
 use seqsvr_core::store::message::{Answer, Question};
-use seqsvr_core::store::tables::{Mark, Reading};
+use seqsvr_core::store::tables::{Reading, Revisions};
 
 /// What a replica is known to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ struct Replica {
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadRound {
-    mark: Mark,
+    revisions: Revisions,
     wait: Duration,
     releases: bool,
     sizes: Sizes,
@@ -41,13 +41,13 @@ pub struct ReadRound {
 }
 
 impl ReadRound {
-    /// `mark` is what the reader has seen; a short one means nothing of the replicas that it lacks.
-    pub fn new(mark: &Mark, wait: Duration, sizes: Sizes, flaws: Flaws) -> Self {
-        let mut mark = mark.clone();
-        mark.0.resize(sizes.n(), 0);
+    /// `revisions` is what the reader has seen; a short one means nothing of the replicas that it lacks.
+    pub fn new(revisions: &Revisions, wait: Duration, sizes: Sizes, flaws: Flaws) -> Self {
+        let mut revisions = revisions.clone();
+        revisions.0.resize(sizes.n(), 0);
         let replicas = vec![Replica::default(); sizes.n()];
         let open = Open::new();
-        Self { mark, wait, releases: true, sizes, flaws, open, replicas, promised: 0, acting: None }
+        Self { revisions, wait, releases: true, sizes, flaws, open, replicas, promised: 0, acting: None }
     }
 
     /// The same for who waits for no release.
@@ -100,7 +100,7 @@ impl ReadRound {
 
     fn done(&self, table: Option<Arc<Table>>) -> Step<Result<Reading, StoreError>> {
         let (promised, acting) = (self.promised, self.acting);
-        Step::Done(Ok(Reading { table, mark: self.mark.clone(), promised, acting, bounds: None }))
+        Step::Done(Ok(Reading { table, revisions: self.revisions.clone(), promised, acting, bounds: None }))
     }
 
     fn fail(&self, got: usize, needed: usize) -> Step<Result<Reading, StoreError>> {
@@ -114,7 +114,7 @@ impl Round for ReadRound {
     fn open(&mut self) -> Vec<Ask> {
         let (wait, releases) = (self.wait, self.releases);
         let read = |(index, &revision)| (index, Question::Read { revision, wait, releases });
-        self.open.asked(self.mark.0.iter().enumerate().map(read).collect())
+        self.open.asked(self.revisions.0.iter().enumerate().map(read).collect())
     }
 
     fn on(&mut self, from: usize, answer: Result<Answer, String>) -> Step<Self::Outcome> {
@@ -125,7 +125,7 @@ impl Round for ReadRound {
                 replica.answered = true;
                 // A write-back may have overtaken this answer.
                 replica.table = newer(replica.table.take(), table);
-                self.mark.0[from] = revision;
+                self.revisions.0[from] = revision;
                 self.heard(promised, acting);
             }
             Ok(Answer::Written) => {
@@ -174,7 +174,7 @@ mod tests {
 
     fn round(flaws: Flaws) -> ReadRound {
         let sizes = Sizes::majority(3).expect("3 replicas have majorities");
-        let mut round = ReadRound::new(&Mark::default(), Duration::ZERO, sizes, flaws);
+        let mut round = ReadRound::new(&Revisions::default(), Duration::ZERO, sizes, flaws);
         assert_eq!(round.open().len(), 3);
         round
     }

@@ -1,7 +1,7 @@
 //! How long a call of the quorum counts answers. A replica that lost its disk has forgotten what it answered; what it had
 //! confirmed is copied from the others, as far as it is there by then. So nobody may go on counting its old answer together with
 //! one that another replica gives after it was copied: each call ends, on the clock that leases run on, whatever comes later,
-//! and a replica that comes back copies only when all such calls have ended ([`settled`]). A timer alone would not do: who
+//! and a replica that comes back copies only when all such calls have ended ([`rejoin_wait`]). A timer alone would not do: who
 //! wakes from a pause may see an answer first.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn waiting(wait: Duration, patience: Duration) -> Duration {
 
 /// How long a replica waits, after it lost its state, until no call counts what it had answered before: clocks differ by at
 /// most 5 % in rate, so two by less than a tenth.
-pub fn settled(patience: Duration) -> Duration {
+pub fn rejoin_wait(patience: Duration) -> Duration {
     counted(patience) * 11 / 10
 }
 

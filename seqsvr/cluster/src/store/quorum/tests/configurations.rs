@@ -139,8 +139,8 @@ async fn other_terms_are_refused_and_so_is_one_replica_under_two_addresses() {
         let line = other.agree(&shorter).await.unwrap_err().to_string();
         assert!(line.contains("set lease_ms = 2000"), "{line}");
     }
-    let unsaid = Terms { lease_is_set: false, ..shorter };
-    stage.role().agree(&unsaid).await.unwrap();
+    let unset = Terms { lease_is_set: false, ..shorter };
+    stage.role().agree(&unset).await.unwrap();
 }
 
 /// Whoever changed the stores ended after each step: nothing is served by halves, and the same change completes it.
@@ -198,11 +198,11 @@ async fn a_change_that_was_cut_off_is_completed_by_the_next() {
         // An arbiter that finds the stores halted completes what was decided; what was only begun it ends.
         let mut number = 2;
         if arbiter_completes {
-            let told = stage.role().told_unfinished().await.unwrap();
-            assert!(told.contains("the change of configuration"), "{told}");
+            let reported = stage.role().report_unfinished().await.unwrap();
+            assert!(reported.contains("the change of configuration"), "{reported}");
             let completed = stage.role().complete_halted().await.unwrap();
             assert_eq!((completed.number, completed == next), (2, steps > 1), "after {steps} steps");
-            assert_eq!(stage.role().told_unfinished().await, None);
+            assert_eq!(stage.role().report_unfinished().await, None);
             let _ = claim(&role, 2).await;
             assert_eq!(claim(&role, 2).await.unwrap(), [500]);
             number += u64::from(steps == 1);
@@ -223,7 +223,7 @@ async fn written(quorum: &Quorum, version: u64, uids: std::ops::RangeInclusive<u
     let table =
         Table { set: 0, version, section_size: 100_000, uids, nodes: Vec::new(), assignments: Vec::new() };
     // Whoever goes by an earlier configuration is refused once.
-    let _ = quorum.read(&Mark::default(), Duration::ZERO).await;
+    let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
     quorum.write(&Arc::new(table)).await.unwrap();
 }
 
@@ -258,7 +258,7 @@ async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
     let operator = one.role();
     assert_eq!(operator.give(&(500_000..=999_999), save).await.unwrap(), Err("the disk is full"));
     // It stands half-way: what it keeps is raised, what it gives up is not, whatever its owner has heard of.
-    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    let _ = giver.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(giver.raise(owner(1), &raised(3, 800)).await, [Ok(800)]);
     assert!(matches!(giver.raise(owner(1), &raised(7, 950)).await[..], [Err(RaiseError::NotOwner { .. })]));
     assert!(matches!(ceiling(&giver, 7, 9).await, Err(StoreError::Claimed { .. })));
@@ -279,7 +279,7 @@ async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
     let taken = other.role().take(&moved, 77).await.unwrap().unwrap();
     assert_eq!((taken.configuration.uids.clone(), taken.already), (500_000..=1_999_999, false));
     assert!(other.role().take(&moved, 78).await.unwrap().unwrap().already);
-    let _ = taker.read(&Mark::default(), Duration::ZERO).await;
+    let _ = taker.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(ceiling(&taker, 7, 2).await.unwrap(), 900);
     assert_eq!(taker.raise(owner(2), &raised(7, 1_000)).await, [Ok(1_000)]);
 
@@ -302,7 +302,7 @@ async fn uids_move_with_their_ceilings_and_only_one_set_raises_them() {
     assert!(line.contains("the table of the Set still has some of these uids"), "{line}");
     written(&giver, 2, 0..=499_999).await;
     assert_eq!(one.role().take(&back, 80).await.unwrap().unwrap().configuration.uids, 0..=999_999);
-    let _ = giver.read(&Mark::default(), Duration::ZERO).await;
+    let _ = giver.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(ceiling(&giver, 7, 3).await.unwrap(), 1_000);
 }
 
@@ -321,8 +321,8 @@ impl Link for Before {
 
 async fn bounds(quorum: &Quorum) -> (Duration, Duration) {
     // Whoever goes by an earlier configuration is refused once.
-    let _ = quorum.read(&Mark::default(), Duration::ZERO).await;
-    let reading = quorum.read(&Mark::default(), Duration::ZERO).await.unwrap();
+    let _ = quorum.read(&Revisions::default(), Duration::ZERO).await;
+    let reading = quorum.read(&Revisions::default(), Duration::ZERO).await.unwrap();
     let bounds = reading.bounds.expect("a configuration is stored");
     (bounds.lease, bounds.awaited)
 }

@@ -38,7 +38,7 @@ async fn a_backup_from_before_uids_were_given_away_is_refused_by_its_name() {
     let line = restore(&*stores, Some(&*stores), &before, how, 7).await.unwrap_err().to_string();
     let says = ["the uids 0 to 999999, and the Set has 0 to 499999", "store give", "Nothing was restored"];
     assert!(says.iter().all(|says| line.contains(says)), "{line}");
-    let _ = role.read(&Mark::default(), Duration::ZERO).await;
+    let _ = role.read(&Revisions::default(), Duration::ZERO).await;
     assert_eq!(role.raise(owner(1), &raised).await, [Ok(700)], "its owner is not fenced");
     // One that was taken since is only refused for the arbiter, which was there a moment ago; also when the stored table still has
     // all uids.

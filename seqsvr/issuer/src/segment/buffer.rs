@@ -1,6 +1,6 @@
 //! The numbers of one tag in memory: the segment in use and those behind it. Any number of threads take
 //! numbers with one atomic addition; a lock is only taken past the mark, for batches, and at a switch. Owns
-//! the buffers; the shell brings segments and the time.
+//! the segments; the shell brings new ones and the time.
 //!
 //! Why an addition is enough: every number comes from one `cursor` that never goes back, so no number is taken
 //! twice and a later one is larger. A taker reads `room` *before* it adds. A room is published only after the cursor
@@ -28,15 +28,15 @@ pub(crate) enum Take {
 }
 
 /// See the module.
-pub(crate) struct Line {
+pub(crate) struct SegmentBuffer {
     /// The last number taken, or passed over.
     cursor: Apart<AtomicU64>,
     /// Numbers up to this one may be taken by addition alone; 0: none.
     room: Apart<AtomicU64>,
-    buffers: Mutex<Buffers>,
+    segments: Mutex<Segments>,
 }
 
-struct Buffers {
+struct Segments {
     /// The segment in use; before the first one, an empty one.
     current: Range,
     behind: VecDeque<Range>,
@@ -54,7 +54,7 @@ struct Buffers {
     switches: u64,
 }
 
-/// How a line stands, for the shell and for metrics.
+/// How a buffer stands, for the shell and for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Numbers left in the segment in use.
@@ -71,15 +71,15 @@ pub(crate) struct Standing {
     pub(crate) lasted: Option<Duration>,
     /// Switches from one segment to the next.
     pub(crate) switches: u64,
-    /// Numbers taken or passed over since the line was made.
+    /// Numbers taken or passed over since the buffer was made.
     pub(crate) taken: u64,
 }
 
-impl Line {
-    /// A line without a segment. `prepare_at`: percent of a segment, 0 to 100. `reserve`: two segments are wanted behind the
+impl SegmentBuffer {
+    /// A buffer without a segment. `prepare_at`: percent of a segment, 0 to 100. `reserve`: two segments are wanted behind the
     /// current one while one alone would not last as long.
     pub(crate) fn new(prepare_at: u8, reserve: Duration) -> Self {
-        let buffers = Buffers {
+        let segments = Segments {
             // Empty: no number is above `last` and at most `last`.
             current: Range { first: 1, last: 0 },
             behind: VecDeque::new(),
@@ -94,7 +94,7 @@ impl Line {
         Self {
             cursor: Apart(AtomicU64::new(0)),
             room: Apart(AtomicU64::new(0)),
-            buffers: Mutex::new(buffers),
+            segments: Mutex::new(segments),
         }
     }
 
@@ -114,13 +114,13 @@ impl Line {
 
     /// What became of a number that `take_one` drew: itself if it is good, another in its place if there is one.
     pub(crate) fn resolve(&self, drawn: u64, now: Duration) -> Option<u64> {
-        let mut buffers = self.lock();
-        let current = buffers.current;
+        let mut segments = self.lock();
+        let current = segments.current;
         if current.first <= drawn && drawn <= current.last {
-            self.open(&buffers, drawn);
+            self.open(&segments, drawn);
             return Some(drawn);
         }
-        match self.take_locked(&mut buffers, 1, now) {
+        match self.take_locked(&mut segments, 1, now) {
             Take::Taken(ranges) => ranges.first().map(|range| range.first),
             Take::Need(_) => None,
         }
@@ -134,49 +134,49 @@ impl Line {
     /// Adds a segment behind all others. What is not above them, and was therefore taken out of order, is left
     /// as a gap: false.
     pub(crate) fn put(&self, segment: Range, now: Duration) -> bool {
-        let mut buffers = self.lock();
-        let last = buffers.behind.back().map_or(buffers.current.last, |range| range.last);
+        let mut segments = self.lock();
+        let last = segments.behind.back().map_or(segments.current.last, |range| range.last);
         if segment.first <= last {
             return false;
         }
-        buffers.behind.push_back(segment);
-        if self.left(&buffers) == 0 {
-            self.switch(&mut buffers, now);
+        segments.behind.push_back(segment);
+        if self.left(&segments) == 0 {
+            self.switch(&mut segments, now);
         }
         true
     }
 
-    /// How the line stands.
+    /// How the buffer stands.
     pub(crate) fn standing(&self) -> Standing {
-        let buffers = self.lock();
-        let left = self.left(&buffers);
-        let length = length(buffers.current);
-        let cursor = buffers.current.last - left;
+        let segments = self.lock();
+        let left = self.left(&segments);
+        let length = length(segments.current);
+        let cursor = segments.current.last - left;
         Standing {
             left,
-            behind: buffers.behind.iter().map(|range| length_of(*range)).sum(),
+            behind: segments.behind.iter().map(|range| length_of(*range)).sum(),
             used: length - left,
-            begun: buffers.begun,
-            wants: !buffers.has_enough() && (left == 0 || cursor > buffers.mark),
-            lasted: buffers.lasted,
-            switches: buffers.switches,
-            taken: buffers.ended + (length - left),
+            begun: segments.begun,
+            wants: !segments.has_enough() && (left == 0 || cursor > segments.mark),
+            lasted: segments.lasted,
+            switches: segments.switches,
+            taken: segments.ended + (length - left),
         }
     }
 
-    fn take_locked(&self, buffers: &mut Buffers, count: u64, now: Duration) -> Take {
+    fn take_locked(&self, segments: &mut Segments, count: u64, now: Duration) -> Take {
         let mut ranges: Vec<Range> = Vec::with_capacity(1);
         let mut missing = count;
         loop {
             let seen = self.cursor.0.load(Ordering::Relaxed);
-            let left = buffers.current.last.saturating_sub(seen);
+            let left = segments.current.last.saturating_sub(seen);
             if left < missing {
                 // Others must not take what has just been counted; those that read the room before may.
                 self.room.0.store(0, Ordering::Release);
-                let behind: u64 = buffers.behind.iter().map(|range| length_of(*range)).sum();
+                let behind: u64 = segments.behind.iter().map(|range| length_of(*range)).sum();
                 if left + behind < missing {
                     if left > 0 {
-                        self.open(buffers, seen);
+                        self.open(segments, seen);
                     }
                     return Take::Need(missing - left - behind);
                 }
@@ -192,50 +192,50 @@ impl Line {
                 missing -= part;
             }
             if missing == 0 {
-                self.open(buffers, seen + part);
+                self.open(segments, seen + part);
                 return Take::Taken(ranges);
             }
-            self.switch(buffers, now);
+            self.switch(segments, now);
         }
     }
 
     /// Begins the next segment, which is there, although takers may still be adding beyond the end of the current.
-    fn switch(&self, buffers: &mut Buffers, now: Duration) {
-        let Some(next) = buffers.behind.pop_front() else { return };
-        buffers.ended += length(buffers.current);
-        if buffers.ended > 0 {
-            buffers.lasted = Some(now.saturating_sub(buffers.begun));
-            buffers.switches += 1;
+    fn switch(&self, segments: &mut Segments, now: Duration) {
+        let Some(next) = segments.behind.pop_front() else { return };
+        segments.ended += length(segments.current);
+        if segments.ended > 0 {
+            segments.lasted = Some(now.saturating_sub(segments.begun));
+            segments.switches += 1;
         }
-        buffers.begun = now;
-        buffers.current = next;
-        let part = u128::from(length(next)) * u128::from(buffers.prepare_at) / 100;
+        segments.begun = now;
+        segments.current = next;
+        let part = u128::from(length(next)) * u128::from(segments.prepare_at) / 100;
         // Not above the length, which is 64 bits.
-        buffers.mark = next.first - 1 + part as u64;
+        segments.mark = next.first - 1 + part as u64;
         // Before the room is published, which orders it for all who read that room. Never back: what was added
         // beyond the end before stays passed over.
         let seen = self.cursor.0.fetch_max(next.first - 1, Ordering::Relaxed);
-        self.open(buffers, seen.max(next.first - 1));
+        self.open(segments, seen.max(next.first - 1));
     }
 
     /// Publishes how far numbers may be taken by addition, with the cursor at or beyond `at`.
-    fn open(&self, buffers: &Buffers, at: u64) {
+    fn open(&self, segments: &Segments, at: u64) {
         let room =
-            if at > buffers.mark || buffers.has_enough() { buffers.current.last } else { buffers.mark };
+            if at > segments.mark || segments.has_enough() { segments.current.last } else { segments.mark };
         self.room.0.store(room, Ordering::Release);
     }
 
-    fn left(&self, buffers: &Buffers) -> u64 {
+    fn left(&self, segments: &Segments) -> u64 {
         let seen = self.cursor.0.load(Ordering::Relaxed);
-        length(buffers.current).min(buffers.current.last.saturating_sub(seen))
+        length(segments.current).min(segments.current.last.saturating_sub(seen))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Buffers> {
-        self.buffers.lock().expect("nothing panics while it is locked")
+    fn lock(&self) -> MutexGuard<'_, Segments> {
+        self.segments.lock().expect("nothing panics while it is locked")
     }
 }
 
-impl Buffers {
+impl Segments {
     /// Whether as many segments wait behind the current one as should. Just before the mark, the rest of the current one
     /// and those behind are all that is there.
     fn has_enough(&self) -> bool {

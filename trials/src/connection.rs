@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{Failure, Result};
 
 /// One connection.
-pub(crate) struct Line {
+pub(crate) struct ClientConnection {
     stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
@@ -33,18 +33,18 @@ pub(crate) struct Heard<'a> {
     pub(crate) detail: Option<String>,
 }
 
-impl Line {
+impl ClientConnection {
     /// Connects to `url` as the owner of `token`, and reads the welcome.
-    pub(crate) async fn open(url: &str, token: &str) -> Result<Line> {
+    pub(crate) async fn open(url: &str, token: &str) -> Result<ClientConnection> {
         let socket = Socket::connect(url, token, &SocketOptions::default()).await?;
-        let mut line = Line { stream: socket.into_stream() };
-        line.expect("welcome").await?;
-        Ok(line)
+        let mut connection = ClientConnection { stream: socket.into_stream() };
+        connection.expect("welcome").await?;
+        Ok(connection)
     }
 
     /// Speaks over a connection that has no welcome to read.
-    pub(crate) fn over(stream: WebSocketStream<MaybeTlsStream<TcpStream>>) -> Line {
-        Line { stream }
+    pub(crate) fn over(stream: WebSocketStream<MaybeTlsStream<TcpStream>>) -> ClientConnection {
+        ClientConnection { stream }
     }
 
     /// Sends a text at once.
@@ -52,7 +52,7 @@ impl Line {
         Ok(self.stream.send(Message::Text(text.into())).await?)
     }
 
-    /// Puts a text behind the others; [`Line::flush`] sends them in one go.
+    /// Puts a text behind the others; [`ClientConnection::flush`] sends them in one go.
     pub(crate) async fn feed(&mut self, text: impl Into<Utf8Bytes>) -> Result<()> {
         Ok(self.stream.feed(Message::Text(text.into())).await?)
     }

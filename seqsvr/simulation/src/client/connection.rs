@@ -8,7 +8,7 @@ use std::task::Waker;
 use tokio::sync::oneshot;
 
 use super::super::cx::Cx;
-use super::super::message::{Packet, Tick, Told};
+use super::super::message::{Packet, Reply, Tick};
 use super::super::{MILLI, Place};
 use seqsvr_client::error::AttemptError;
 use seqsvr_client::metrics::Counters;
@@ -55,14 +55,14 @@ impl Waits {
     /// The answer, once it is there.
     pub(super) fn look(&mut self) -> Option<Result<outbox::Answered, AttemptError>> {
         match self {
-            Self::Single(told) => Some(told.try_recv().ok()?.map(outbox::Answered::Granted)),
-            Self::Call(told) => told.try_recv().ok(),
+            Self::Single(waiting) => Some(waiting.try_recv().ok()?.map(outbox::Answered::Granted)),
+            Self::Call(waiting) => waiting.try_recv().ok(),
         }
     }
 }
 
 /// See the module.
-pub(super) struct Line {
+pub(super) struct Connection {
     to: Place,
     outbox: Outbox,
     dispatcher: ReplyDispatcher,
@@ -71,7 +71,7 @@ pub(super) struct Line {
     streams: Vec<(u64, u32)>,
 }
 
-impl Line {
+impl Connection {
     /// The first stream of this life, under a number that no other has.
     pub(super) fn open(cx: &mut Cx<'_>, to: Place, stream: u64, shared: &Shared) -> Self {
         let mut outbox = Outbox::new(BOUNDS, shared.flaws);
@@ -90,12 +90,12 @@ impl Line {
     pub(super) fn ask(&mut self, cx: &mut Cx<'_>, ask: CallRequest) -> Result<Waits, AttemptError> {
         let (waker, waits) = match ask {
             CallRequest::Next { uid, count: 1 } => {
-                let (answer, told) = oneshot::channel();
-                (self.outbox.single(uid, answer)?, Waits::Single(told))
+                let (answer, waiting) = oneshot::channel();
+                (self.outbox.single(uid, answer)?, Waits::Single(waiting))
             }
             ask => {
-                let (answer, told) = oneshot::channel();
-                (self.outbox.call(ask, answer)?, Waits::Call(told))
+                let (answer, waiting) = oneshot::channel();
+                (self.outbox.call(ask, answer)?, Waits::Call(waiting))
             }
         };
         if waker.is_some() {
@@ -121,10 +121,10 @@ impl Line {
     }
 
     /// An answer came on one of its streams.
-    pub(super) fn told(&mut self, stream: u64, id: u64, told: Told, table: Option<Arc<Table>>) {
+    pub(super) fn on_reply(&mut self, stream: u64, id: u64, reply: Reply, table: Option<Arc<Table>>) {
         let era = self.streams.iter().find(|(number, _)| *number == stream).map(|(_, era)| *era);
         if let Some(pending) = era.and_then(|era| self.outbox.answered(era, id)) {
-            self.dispatcher.dispatch(pending, Some(reply(told, table)));
+            self.dispatcher.dispatch(pending, Some(wire_reply(reply, table)));
         }
     }
 
@@ -154,26 +154,26 @@ impl Line {
 }
 
 /// What an AllocSvr says, as it says it on a stream.
-fn reply(told: Told, table: Option<Arc<Table>>) -> Answer {
+fn wire_reply(reply: Reply, table: Option<Arc<Table>>) -> Answer {
     let table = table.as_deref().map(v1::Table::from);
     let next = |outcome| Answer::Next(v1::NextReply { outcome: Some(outcome), table: table.clone() });
-    match told {
-        Told::Granted { first, last, epoch } => {
+    match reply {
+        Reply::Granted { first, last, epoch } => {
             next(next_reply::Outcome::Granted(v1::Granted { first, last, epoch: Some(epoch.into()) }))
         }
-        Told::Each(each) => {
+        Reply::Each(each) => {
             let run = |one: &Granted| v1::EpochRun { count: 1, epoch: Some(one.epoch.into()) };
             let epochs = each.iter().map(run).collect();
             let numbers = each.iter().map(|one| one.last).collect();
             let outcome = next_each_reply::Outcome::Granted(v1::GrantedEach { numbers, epochs });
             Answer::NextEach(v1::NextEachReply { outcome: Some(outcome), table })
         }
-        Told::Bounds(numbers) => {
+        Reply::Bounds(numbers) => {
             let outcome = current_reply::Outcome::UpperBounds(v1::UpperBounds { numbers });
             Answer::Current(v1::CurrentReply { outcome: Some(outcome), table })
         }
-        Told::NotOwner => next(next_reply::Outcome::NotOwner(v1::NotOwner {})),
-        Told::Unavailable => {
+        Reply::NotOwner => next(next_reply::Outcome::NotOwner(v1::NotOwner {})),
+        Reply::Unavailable => {
             let later = v1::Unavailable { reason: "not now".to_owned(), retry_after_ms: 0 };
             next(next_reply::Outcome::Unavailable(later))
         }

@@ -1,6 +1,6 @@
 //! How far a replica is known to have written, kept in a small file beside the others: when they end before it, they were
-//! put back from an older copy. Two slots are written in turns, so that one always holds. It lags behind by up to a second of
-//! frames and is no proof: a whole directory that was put back brings its own mark along.
+//! replaced by an older copy. Two slots are written in turns, so that one always holds. It lags behind by up to a second of
+//! frames and is no proof: a whole directory that is restored brings its own progress file along.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,16 +10,19 @@ use std::path::Path;
 use super::frame::SECTOR;
 use super::identity::Place;
 
+/// Its name in the directory. Stored, must stay stable.
+pub(super) const NAME: &str = "mark";
+
 const MAGIC: [u8; 8] = *b"sqmark1\n";
 const LENGTH: usize = 28;
 
 /// The file, open for writing.
-pub(super) struct Mark {
+pub(super) struct ProgressFile {
     file: File,
     slot: u64,
 }
 
-impl Mark {
+impl ProgressFile {
     /// Opens or makes the file.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
