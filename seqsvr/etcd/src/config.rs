@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use super::members::EtcdError;
+use super::error::EtcdError;
 use seqsvr_rpc::security::{Call, CallConfig, SecurityError};
 
 /// How long a connection may be silent before it is tried. etcd refuses callers that try more often than every 5 s.

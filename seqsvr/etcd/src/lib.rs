@@ -2,12 +2,16 @@
 //! etcd's public gRPC API, of which `etcd.proto` holds the part that is used. Owns the connections; knows nothing of what is
 //! stored.
 
+mod cell;
 mod config;
+mod error;
 mod members;
 mod operations;
 
+pub use cell::Cell;
 pub use config::EtcdConfig;
-pub use members::{Cell, EtcdError, Members};
+pub use error::EtcdError;
+pub use members::Members;
 pub use operations::{delete, found, get, holds, prefix_end, put, put_leased, unchanged};
 
 /// The messages and services of `etcd.proto`, as generated.

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use thiserror::Error;
 use tokio::time::timeout;
 use tonic::metadata::MetadataValue;
 use tonic::service::Interceptor;
@@ -13,23 +12,19 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::EtcdConfig;
+use super::cell::Cell;
+use super::config::EtcdConfig;
+use super::error::EtcdError;
 use super::operations::{found, get};
 use super::v3::kv_client::KvClient;
 use super::v3::lease_client::LeaseClient;
 use super::v3::watch_client::WatchClient;
 use super::v3::watch_request::RequestUnion;
 use super::v3::{
-    KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RangeRequest, RangeResponse,
-    TxnRequest, TxnResponse, WatchCreateRequest, WatchRequest, WatchResponse,
+    LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, RangeRequest, RangeResponse, TxnRequest,
+    TxnResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
-use seqsvr_core::store::StoreError;
 use seqsvr_rpc::text;
-
-/// etcd cannot be used; one line that says which member, and why.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct EtcdError(pub(super) String);
 
 /// The connections to all members of one cluster.
 pub struct Members {
@@ -54,30 +49,6 @@ impl Interceptor for OnlyWithLeader {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
         Ok(request)
-    }
-}
-
-/// What a key holds.
-#[derive(Clone, Debug, Default)]
-pub struct Cell {
-    /// The revision of the last change; 0: the key is not there.
-    pub revision: i64,
-    /// The value; empty where the key is not there.
-    pub value: Vec<u8>,
-    /// The lease with which the key ends; 0: none.
-    pub lease: i64,
-}
-
-impl Cell {
-    /// The value, if the key is there.
-    pub fn value(&self) -> Option<&[u8]> {
-        (self.revision > 0).then_some(self.value.as_slice())
-    }
-}
-
-impl From<&KeyValue> for Cell {
-    fn from(stored: &KeyValue) -> Self {
-        Self { revision: stored.mod_revision, value: stored.value.clone(), lease: stored.lease }
     }
 }
 
@@ -251,10 +222,4 @@ fn reason(address: &str, status: &Status) -> String {
         _ => "",
     };
     format!("{reported}{advice}")
-}
-
-impl From<EtcdError> for StoreError {
-    fn from(error: EtcdError) -> Self {
-        Self::Unavailable(error.to_string())
-    }
 }

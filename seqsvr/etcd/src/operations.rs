@@ -1,6 +1,6 @@
 //! The operations and comparisons that transactions are made of.
 
-use super::members::Cell;
+use super::cell::Cell;
 use super::v3::compare::{CompareResult, CompareTarget, TargetUnion};
 use super::v3::request_op::Request;
 use super::v3::response_op::Response;

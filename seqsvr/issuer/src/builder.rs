@@ -12,20 +12,12 @@ use super::redis::{RedisOptions, RedisStrategy};
 use super::rejected::{Log, Rejected};
 use super::repository::{MemoryRepository, Repository};
 use super::segment::{Journal, SegmentOptions, SegmentStrategy};
-use super::service::Issuer;
+use super::service::{Issuer, Setup};
 use super::strategy::Strategy;
 use super::tag::Tag;
 
 /// The most numbers that one call may take, unless configured.
 pub const MAX_COUNT: u32 = 10_000;
-
-/// What belongs to one tag.
-pub(super) struct Setup {
-    pub(super) strategy: Arc<dyn Strategy>,
-    pub(super) kind: String,
-    pub(super) max_count: u32,
-    pub(super) rejected: Arc<dyn Rejected>,
-}
 
 /// An [`Issuer`] in the making. Later calls for a tag refine the earlier ones.
 pub struct Builder {
@@ -35,16 +27,19 @@ pub struct Builder {
     registry: Registry,
 }
 
-impl Builder {
-    pub(super) fn new() -> Self {
-        Self {
+impl Issuer {
+    /// An issuer without tags, which works from memory alone until it is given a repository.
+    pub fn builder() -> Builder {
+        Builder {
             repository: Arc::new(MemoryRepository::new()),
             journal: None,
             tags: BTreeMap::new(),
             registry: Registry::new(),
         }
     }
+}
 
+impl Builder {
     /// Where the segments of the tags that follow are durable.
     #[must_use]
     pub fn repository(mut self, repository: Arc<dyn Repository>) -> Self {

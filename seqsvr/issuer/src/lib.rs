@@ -1,5 +1,5 @@
 //! The number issuer: every other number that an application needs (order numbers, user ids, invite codes,
-//! trace ids), each *business tag* with a line of its own (S21).
+//! trace ids), each *business tag* with a sequence of its own (S21).
 //!
 //! A [`Strategy`] makes the numbers, [plugins] may watch and veto, and a [repository] keeps what must survive
 //! (S26). Everything here is a library; the role `seqsvr issuer` and the chat server embed it.

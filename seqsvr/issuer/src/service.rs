@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::builder::{Builder, Setup};
 use super::error::NextError;
 use super::plugins::{Plugin, Registry, Verdict};
-use super::rejected::Instead;
-use super::strategy::{Issued, Part, Status, TryIssueError};
+use super::rejected::{Instead, Rejected};
+use super::strategy::{Issued, Part, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 
 /// How many tags the error about an unknown one names.
@@ -41,6 +40,14 @@ pub struct Counter {
     chain: Arc<[Arc<dyn Plugin>]>,
 }
 
+/// What belongs to one tag.
+pub(super) struct Setup {
+    pub(super) strategy: Arc<dyn Strategy>,
+    pub(super) kind: String,
+    pub(super) max_count: u32,
+    pub(super) rejected: Arc<dyn Rejected>,
+}
+
 /// A tag as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagInfo {
@@ -66,11 +73,6 @@ pub struct Decoded {
 }
 
 impl Issuer {
-    /// An issuer without tags, which works from memory alone until it is given a repository.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(super) fn new(setups: BTreeMap<Tag, Setup>, registry: Registry) -> Self {
         let counter = |(tag, setup): (Tag, Setup)| {
             let chain = registry.chain(&tag).into();

@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use super::config::PeersConfig;
 use super::identity::Identity;
-use super::merge::LayoutsDiffer;
 use super::rejoin_plan::{Bid, Event, RejoinPlan, Step};
+use crate::store::merge::LayoutsDiffer;
 use crate::store::quorum::{Link, Remote};
 use seqsvr_core::clock;
 use seqsvr_core::flaws::Flaws;

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::merge::{LayoutsDiffer, merge};
+use crate::store::merge::{LayoutsDiffer, merge};
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::store::Sizes;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::runs::Runs;
+use crate::store::section_map::SectionMap;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::ids::{Epoch, SectionId};
@@ -24,7 +24,7 @@ pub struct State {
     layout: Option<Layout>,
     /// Only claimed sections have one.
     ceilings: BTreeMap<SectionId, u64>,
-    holders: Runs<Holders>,
+    holders: SectionMap<Holders>,
     /// The highest term whose arbiter reported that it acts, and when.
     last_activity: Option<(u64, Moment)>,
     /// Its id among the members; 0: it has none.
@@ -102,7 +102,7 @@ impl State {
             table,
             layout,
             ceilings: BTreeMap::new(),
-            holders: Runs::default(),
+            holders: SectionMap::default(),
             last_activity: None,
             id: 0,
             configured,

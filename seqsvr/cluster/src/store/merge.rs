@@ -1,4 +1,5 @@
-//! What a replica that lost its state takes over from the others: of each value the highest that any of them has. Pure.
+//! What several replicas hold, taken together: of each value the highest that any of them has. A rejoin, a change of the
+//! stores and a survey go by it. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::runs::Runs;
+use super::section_map::SectionMap;
 use seqsvr_core::ids::{Epoch, SectionId};
 use seqsvr_core::routing::Table;
 use seqsvr_core::store::message::{Copy, Held, SectionState};
@@ -27,7 +28,7 @@ pub struct LayoutsDiffer(Layout, Layout);
 /// [`LayoutsDiffer`].
 pub(crate) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, LayoutsDiffer> {
     let mut merged = Copy::default();
-    let mut sections: Runs<SectionState> = Runs::default();
+    let mut sections: SectionMap<SectionState> = SectionMap::default();
     for copy in copies {
         merged.configured = merged.configured.newer(copy.configured);
         merged.promised = merged.promised.max(copy.promised);
@@ -49,7 +50,7 @@ pub(crate) fn merge(copies: impl IntoIterator<Item = Copy>) -> Result<Copy, Layo
 
 /// In how many sections `copy` has an older claim or a smaller ceiling than `newest`, which is merged from it and others.
 pub(crate) fn behind(copy: &Copy, newest: &Copy) -> u32 {
-    let mut mine: Runs<SectionState> = Runs::default();
+    let mut mine: SectionMap<SectionState> = SectionMap::default();
     for (range, state) in &copy.sections {
         mine.change(range, |_| Some(*state));
     }

@@ -1,5 +1,5 @@
 //! A value for each section, kept as runs of equal neighbours: whole Sets are claimed at once, so 42,950 sections are
-//! usually a handful of runs. Pure; owned by the state of a replica.
+//! usually a handful of runs. Pure; used by the state of a replica and by `merge`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,26 +8,26 @@ use seqsvr_core::ids::SectionId;
 
 /// Sections to values; a section may have none. Runs are as long as can be, so equal contents compare equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Runs<T> {
+pub(crate) struct SectionMap<T> {
     /// The first section of each run, to its last and its value.
     runs: BTreeMap<u32, (u32, T)>,
 }
 
-impl<T> Default for Runs<T> {
+impl<T> Default for SectionMap<T> {
     fn default() -> Self {
         Self { runs: BTreeMap::new() }
     }
 }
 
-impl<T: Copy + PartialEq> Runs<T> {
+impl<T: Copy + PartialEq> SectionMap<T> {
     /// The value of one section.
-    pub(super) fn get(&self, section: SectionId) -> Option<T> {
+    pub(crate) fn get(&self, section: SectionId) -> Option<T> {
         let (_, &(last, value)) = self.runs.range(..=section.get()).next_back()?;
         (section.get() <= last).then_some(value)
     }
 
     /// The runs within `sections`, cut at its ends, in order.
-    pub(super) fn within(
+    pub(crate) fn within(
         &self,
         sections: &RangeInclusive<SectionId>,
     ) -> impl Iterator<Item = (RangeInclusive<SectionId>, T)> {
@@ -44,7 +44,7 @@ impl<T: Copy + PartialEq> Runs<T> {
     }
 
     /// All runs, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (RangeInclusive<SectionId>, T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (RangeInclusive<SectionId>, T)> {
         let run = |(&first, &(last, value)): (&u32, &(u32, T))| {
             (SectionId::new(first)..=SectionId::new(last), value)
         };
@@ -52,7 +52,7 @@ impl<T: Copy + PartialEq> Runs<T> {
     }
 
     /// Gives every section of `sections` the value that `to` makes of its present one; `None` leaves it without.
-    pub(super) fn change(
+    pub(crate) fn change(
         &mut self,
         sections: &RangeInclusive<SectionId>,
         mut to: impl FnMut(Option<T>) -> Option<T>,
@@ -124,13 +124,13 @@ mod tests {
         SectionId::new(first)..=SectionId::new(last)
     }
 
-    fn listed(runs: &Runs<u8>) -> Vec<(u32, u32, u8)> {
+    fn listed(runs: &SectionMap<u8>) -> Vec<(u32, u32, u8)> {
         runs.iter().map(|(run, value)| (run.start().get(), run.end().get(), value)).collect()
     }
 
     #[test]
     fn the_last_section_of_all_is_like_any_other() {
-        let mut runs = Runs::default();
+        let mut runs = SectionMap::default();
         runs.change(&range(u32::MAX, u32::MAX), |_| Some(1));
         assert_eq!(listed(&runs), [(u32::MAX, u32::MAX, 1)]);
         runs.change(&range(0, u32::MAX), |old| Some(old.unwrap_or(1)));
@@ -145,7 +145,7 @@ mod tests {
         fn runs_say_what_an_array_says(
             changes in prop::collection::vec((0u32..20, 0u32..20, 0u8..4, any::<bool>()), 0..30)
         ) {
-            let mut runs = Runs::default();
+            let mut runs = SectionMap::default();
             let mut array = [None; 20];
             for (a, b, value, add) in changes {
                 let to = |old: Option<u8>| match value {

@@ -1,8 +1,8 @@
 //! How each store of a Set is, for operators: whether it answers, and how far it is behind the newest. Asked for by arbiters; what it
 //! costs is one copy of each store's state.
 
-use crate::replica::LayoutsDiffer;
-use crate::replica::merge::{behind, merge};
+use crate::store::merge::LayoutsDiffer;
+use crate::store::merge::{behind, merge};
 use seqsvr_core::store::message::Copy;
 use seqsvr_core::store::tables::{StoreHealth, StoreState};
 

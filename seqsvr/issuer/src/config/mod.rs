@@ -101,7 +101,7 @@ impl IssuerConfig {
             ));
         }
         self.check_database()?;
-        let mut builder = Builder::new().repository(self.repository()?);
+        let mut builder = Issuer::builder().repository(self.repository()?);
         if let Some(path) = &self.journal {
             builder = builder.journal(Journal::open(path, clock.clone())?);
         }

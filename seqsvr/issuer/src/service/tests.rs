@@ -9,6 +9,7 @@ use super::super::segment::SegmentOptions;
 use super::super::strategy::{IssueError, Strategy};
 use super::super::{History, OpenError, Rate};
 use super::*;
+use crate::Builder;
 
 async fn orders() -> Issuer {
     let builder = Issuer::builder().segment("order", SegmentOptions::default()).unwrap();

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Change, Decision, State};
-use crate::replica::merge::merge;
+use crate::store::merge::merge;
 use seqsvr_core::clock::Moment;
 use seqsvr_core::flaws::Flaw;
 use seqsvr_core::ids::SectionId;

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::rounds::{Ask, ChangeError, ChangeRound, Step, Timed, asked};
 use super::{Link, Quorum};
-use crate::replica::LayoutsDiffer;
+use crate::store::merge::LayoutsDiffer;
 use seqsvr_core::flaws::Flaws;
 use seqsvr_core::store::configuration::CannotChange;
 use seqsvr_core::store::message::{Answer, Question};

@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::timeout;
 
-use crate::replica::merge::merge;
+use crate::store::merge::merge;
 use crate::store::survey;
 use seqsvr_core::clock::{self, Moment};
 use seqsvr_core::flaws::Flaws;

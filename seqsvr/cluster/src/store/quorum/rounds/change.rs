@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use super::{Ask, Open, Round, Step};
-use crate::replica::{LayoutsDiffer, merge};
+use crate::store::merge::{LayoutsDiffer, merge};
 use seqsvr_core::flaws::{Flaw, Flaws};
 use seqsvr_core::store::configuration::Configuration;
 use seqsvr_core::store::message::Copy;
