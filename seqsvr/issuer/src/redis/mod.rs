@@ -20,12 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{mpsc, oneshot};
 
 use super::repository::Repository;
-use super::segment::{AskedStep, Journal, SegmentOptions, Source, Taker};
+use super::segment::{AskedStep, Journal, SegmentOptions, Source, Taker, TaskHandle};
 use super::strategy::{IssueError, Issued, Status, Strategy};
 use super::tag::Tag;
 use shared::Shared;
@@ -103,14 +101,7 @@ pub struct RedisStrategy {
     shared: Arc<Shared>,
     asked: Arc<AskedStep>,
     requests: mpsc::Sender<Request>,
-    stop: CancellationToken,
-    work: Mutex<Work>,
-}
-
-enum Work {
-    Waits(Box<Worker>),
-    Runs(JoinHandle<()>),
-    Ended,
+    worker: TaskHandle<Worker>,
 }
 
 impl RedisStrategy {
@@ -127,40 +118,21 @@ impl RedisStrategy {
     ) -> Result<Self, IssueError> {
         let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
         options.check().map_err(wrong)?;
-        let segment = options.segment.clone();
-        let ahead = segment.ahead;
-        let taker = Taker::new(repository, tag.clone(), segment);
+        let taker = Taker::new(repository, tag.clone(), options.segment.clone());
         let asked = taker.asked_step();
-        let source = Source::new(taker, journal, ahead).map_err(wrong)?;
+        let source = Source::new(taker, journal).map_err(wrong)?;
         let shared = Arc::new(Shared::new(tag.clone()));
         let (requests, received) = mpsc::channel(options.queue);
-        let stop = CancellationToken::new();
-        let worker = Worker::new(Arc::clone(&shared), options, source, received, stop.clone());
-        Ok(Self { shared, asked, requests, stop, work: Mutex::new(Work::Waits(Box::new(worker))) })
-    }
-}
-
-impl Drop for RedisStrategy {
-    fn drop(&mut self) {
-        self.stop.cancel();
+        let worker = |stop| Worker::new(Arc::clone(&shared), options, source, received, stop);
+        let worker = TaskHandle::new(tag.clone(), worker);
+        Ok(Self { shared, asked, requests, worker })
     }
 }
 
 #[async_trait]
 impl Strategy for RedisStrategy {
     async fn init(&self) -> Result<(), IssueError> {
-        let mut work = self.work.lock().await;
-        let Work::Waits(mut worker) = std::mem::replace(&mut *work, Work::Ended) else {
-            return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
-        };
-        match worker.load().await {
-            Err(IssueError::Retryable(problem)) => {
-                tracing::warn!(%problem, "starting without the database; numbers come from Redis while it has some");
-            }
-            loaded => loaded?,
-        }
-        *work = Work::Runs(tokio::spawn(worker.run()));
-        Ok(())
+        self.worker.start().await
     }
 
     async fn issue(&self, count: u32) -> Result<Issued, IssueError> {
@@ -182,12 +154,6 @@ impl Strategy for RedisStrategy {
     }
 
     async fn shutdown(&self) {
-        self.stop.cancel();
-        let work = std::mem::replace(&mut *self.work.lock().await, Work::Ended);
-        if let Work::Runs(task) = work
-            && let Err(error) = task.await
-        {
-            tracing::error!(%error, "the worker ended badly");
-        }
+        self.worker.shutdown().await;
     }
 }

@@ -16,7 +16,7 @@ use super::stock::{Stock, split};
 use super::turn::Ask;
 use super::{RedisOptions, Shared, WhenHotDown};
 use crate::range::Range;
-use crate::segment::{Source, Supply};
+use crate::segment::{Source, Supply, Task};
 use crate::strategy::{IssueError, Issued};
 
 /// How long to wait before a busy Redis is asked again.
@@ -78,14 +78,20 @@ impl Worker {
             probe: None,
         }
     }
+}
 
-    /// Checks the settings against what is stored.
-    pub(super) async fn load(&mut self) -> Result<(), IssueError> {
-        self.stock.source.lock().await.load().await
+impl Task for Worker {
+    async fn load(&mut self) -> Result<(), IssueError> {
+        match self.stock.source.lock().await.load().await {
+            Err(IssueError::Retryable(problem)) => {
+                warn!(%problem, "starting without the database; numbers come from Redis while it has some");
+                Ok(())
+            }
+            loaded => loaded,
+        }
     }
 
-    /// Runs until told to stop.
-    pub(super) async fn run(mut self) {
+    async fn run(mut self) {
         let mut ticks = interval(self.options.segment.retry_longest);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -120,7 +126,9 @@ impl Worker {
             let _ = request.answer.send(Err(stopped));
         }
     }
+}
 
+impl Worker {
     /// Answers a caller and those that wait behind it.
     async fn serve(&mut self, first: Request) {
         let mut total = u64::from(first.count);

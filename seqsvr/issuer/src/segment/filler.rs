@@ -14,6 +14,7 @@ use super::buffer::SegmentBuffer;
 use super::options::SegmentOptions;
 use super::pace;
 use super::source::{Source, Supply};
+use super::task::Task;
 use crate::strategy::{IssueError, Status};
 use crate::tag::Tag;
 
@@ -119,9 +120,26 @@ impl Filler {
     pub(super) fn new(shared: Arc<Shared>, source: Source, stop: CancellationToken) -> Self {
         Self { shared, source, stop, adapted: 0 }
     }
+}
 
-    /// Runs until told to stop. A call of the repository that is under way is finished first, not dropped.
-    pub(super) async fn run(mut self) {
+impl Task for Filler {
+    async fn load(&mut self) -> Result<(), IssueError> {
+        match self.source.load().await {
+            Err(IssueError::Retryable(problem)) if self.source.ahead() > 0 => {
+                self.shared.tell(Outcome::Extended(problem));
+                Ok(())
+            }
+            Err(IssueError::Retryable(problem)) => {
+                warn!(%problem, "starting without numbers; they come when the database is there");
+                self.shared.tell(Outcome::Down(problem));
+                Ok(())
+            }
+            loaded => loaded,
+        }
+    }
+
+    // A call of the repository that is under way is finished first, not dropped.
+    async fn run(mut self) {
         let (first, longest) =
             (self.source.taker.options.retry_first, self.source.taker.options.retry_longest);
         let mut pause = first;
@@ -154,7 +172,9 @@ impl Filler {
         let stopped = format!("{}: the issuer was shut down", self.shared.tag);
         self.shared.tell(Outcome::Ended(stopped));
     }
+}
 
+impl Filler {
     async fn fill(&mut self, count: u64) -> Outcome {
         let standing = self.shared.buffer.standing();
         // One segment changes the step once.

@@ -15,16 +15,14 @@ mod pace;
 mod source;
 mod sync;
 mod taker;
+mod task;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 pub use journal::Journal;
 pub use options::SegmentOptions;
@@ -35,13 +33,16 @@ use super::strategy::{IssueError, Issued, Status, Strategy, TryIssueError};
 use super::tag::Tag;
 pub(super) use asked::AskedStep;
 use buffer::Take;
-use filler::{Filler, Outcome, Shared};
+use filler::{Filler, Shared};
 #[cfg(feature = "service")]
 pub(super) use pace::lasts;
 pub(super) use source::Source;
 #[cfg(feature = "service")]
 pub(super) use source::Supply;
 pub(super) use taker::Taker;
+#[cfg(feature = "service")]
+pub(super) use task::Task;
+pub(super) use task::TaskHandle;
 
 /// A [`Strategy`] of segments over one [`Repository`].
 ///
@@ -50,14 +51,7 @@ pub(super) use taker::Taker;
 pub struct SegmentStrategy {
     shared: Arc<Shared>,
     asked: Arc<AskedStep>,
-    stop: CancellationToken,
-    work: Mutex<Work>,
-}
-
-enum Work {
-    Waits(Box<Filler>),
-    Runs(JoinHandle<()>),
-    Ended,
+    filler: TaskHandle<Filler>,
 }
 
 impl SegmentStrategy {
@@ -75,13 +69,11 @@ impl SegmentStrategy {
         let wrong = |problem| IssueError::Final(format!("{tag}: {problem}"));
         options.check().map_err(wrong)?;
         let shared = Arc::new(Shared::new(tag.clone(), &options));
-        let stop = CancellationToken::new();
-        let ahead = options.ahead;
         let taker = Taker::new(repository, tag.clone(), options);
         let asked = taker.asked_step();
-        let source = Source::new(taker, journal, ahead).map_err(wrong)?;
-        let filler = Filler::new(Arc::clone(&shared), source, stop.clone());
-        Ok(Self { shared, asked, stop, work: Mutex::new(Work::Waits(Box::new(filler))) })
+        let source = Source::new(taker, journal).map_err(wrong)?;
+        let filler = TaskHandle::new(tag.clone(), |stop| Filler::new(Arc::clone(&shared), source, stop));
+        Ok(Self { shared, asked, filler })
     }
 
     /// The way past the room: the number that was drawn, another in its place, or none.
@@ -98,33 +90,10 @@ impl SegmentStrategy {
     }
 }
 
-impl Drop for SegmentStrategy {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
 #[async_trait]
 impl Strategy for SegmentStrategy {
     async fn init(&self) -> Result<(), IssueError> {
-        let mut work = self.work.lock().await;
-        let Work::Waits(filler) = std::mem::replace(&mut *work, Work::Ended) else {
-            return Err(IssueError::Final(format!("{}: init was called twice", self.shared.tag)));
-        };
-        let mut filler = *filler;
-        match filler.source.load().await {
-            Ok(()) => {}
-            Err(IssueError::Retryable(problem)) if filler.source.ahead() > 0 => {
-                self.shared.tell(Outcome::Extended(problem));
-            }
-            Err(IssueError::Retryable(problem)) => {
-                tracing::warn!(%problem, "starting without numbers; they come when the database is there");
-                self.shared.tell(Outcome::Down(problem));
-            }
-            Err(error @ IssueError::Final(_)) => return Err(error),
-        }
-        *work = Work::Runs(tokio::spawn(filler.run()));
-        Ok(())
+        self.filler.start().await
     }
 
     #[inline]
@@ -165,12 +134,6 @@ impl Strategy for SegmentStrategy {
     }
 
     async fn shutdown(&self) {
-        self.stop.cancel();
-        let work = std::mem::replace(&mut *self.work.lock().await, Work::Ended);
-        if let Work::Runs(task) = work
-            && let Err(error) = task.await
-        {
-            tracing::error!(%error, "the filler ended badly");
-        }
+        self.filler.shutdown().await;
     }
 }

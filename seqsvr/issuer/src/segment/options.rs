@@ -9,7 +9,7 @@ use crate::repository::MAX_NUMBER;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentOptions {
     /// The first number of a new tag: 1 to 2^63 - 1. `None`, the default: 1, and whatever is stored stays. For a tag
-    /// that has numbers already it must be what it was, or above the last number taken, where the line then goes on.
+    /// that has numbers already it must be what it was, or above the last number taken, where the sequence then goes on.
     pub start: Option<u64>,
     /// No number at or below this one is issued, whatever is stored: for data that has such numbers
     /// already. May change with each start. Default 0.

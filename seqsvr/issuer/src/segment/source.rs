@@ -34,7 +34,8 @@ pub(crate) struct Supply {
 
 impl Source {
     /// Segments from the database, and, with a journal, from so many ranges taken ahead.
-    pub(crate) fn new(taker: Taker, journal: Option<Arc<Journal>>, depth: u32) -> Result<Self, String> {
+    pub(crate) fn new(taker: Taker, journal: Option<Arc<Journal>>) -> Result<Self, String> {
+        let depth = taker.options.ahead;
         if depth > 0 && journal.is_none() {
             return Err("to extend while the database is away, name a journal file".to_owned());
         }
