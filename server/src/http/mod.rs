@@ -22,6 +22,7 @@ use crate::telemetry::Metrics;
 mod api;
 mod budget;
 mod codes;
+mod concurrency;
 mod error;
 mod extract;
 mod heads;
@@ -45,8 +46,9 @@ pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use budget::Budget;
+use concurrency::ConcurrencyLimiter;
 use error::Problem;
-use listen::{ConnectionLimiter, LimitedListener};
+use listen::LimitedListener;
 use openapi::Docs;
 use state::{AppState, HttpState, Settings, Sockets};
 
@@ -166,7 +168,7 @@ impl Server {
         let Dependencies { new_request_id, readiness } = dependencies;
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let limiter =
-            ConnectionLimiter::new(config.limits.connections, config.limits.connections_per_address);
+            ConcurrencyLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
@@ -180,7 +182,10 @@ impl Server {
             new_request_id,
             settings: Arc::new(Settings::new(config)),
             rates: Arc::new(limits::Rates::new(&config.limits)),
-            password_places: ConnectionLimiter::new(usize::MAX, config.accounts.password_waiting_per_address),
+            password_places: ConcurrencyLimiter::new(
+                usize::MAX,
+                config.accounts.password_waiting_per_address,
+            ),
             budget: Budget::new(config.limits.buffered_bytes, config.limits.buffered_bytes_per_address),
             metrics,
             sockets: Sockets { limiter: limiter.clone(), stopping: stopping.clone(), open: open.clone() },
@@ -195,7 +200,7 @@ impl Server {
         let listener = LimitedListener { tcp, limiter, trusted, patience, writing };
         let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
-            let limiter = ConnectionLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
+            let limiter = ConcurrencyLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
             let listener = LimitedListener { tcp, limiter, trusted: Vec::new(), patience, writing };
             (listener, metrics_router)
         });

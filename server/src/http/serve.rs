@@ -96,7 +96,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::timeout;
 
-    use super::super::listen::ConnectionLimiter;
+    use super::super::concurrency::ConcurrencyLimiter;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -105,7 +105,7 @@ mod tests {
     async fn start(head: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = tcp.local_addr().expect("bound");
-        let limiter = ConnectionLimiter::new(10, 10);
+        let limiter = ConcurrencyLimiter::new(10, 10);
         let listener =
             LimitedListener { tcp, limiter, trusted: Vec::new(), patience: PATIENCE, writing: PATIENCE };
         let router = Router::new().route("/", get(async || "hello"));

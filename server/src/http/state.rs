@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::budget::Budget;
+use super::concurrency::ConcurrencyLimiter;
 use super::limits::Rates;
-use super::listen::ConnectionLimiter;
 use super::openapi::Docs;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
@@ -78,7 +78,7 @@ impl Settings {
 /// The sockets of the process and how they end.
 #[derive(Clone)]
 pub(super) struct Sockets {
-    pub(super) limiter: ConnectionLimiter,
+    pub(super) limiter: ConcurrencyLimiter,
     /// Fires when the process is to stop.
     pub(super) stopping: CancellationToken,
     /// Counts the open ones, so that a stop can wait for them.
@@ -117,7 +117,7 @@ pub(super) struct AppState {
     pub(super) rates: Arc<Rates>,
     pub(super) budget: Budget,
     /// Places in the line in which passwords wait to be hashed, counted by address.
-    pub(super) password_places: ConnectionLimiter,
+    pub(super) password_places: ConcurrencyLimiter,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sockets: Sockets,
     pub(super) clock: Clock,

@@ -27,8 +27,8 @@ use crate::app::{
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timestamp, Uid};
 use crate::http::budget::Budget;
+use crate::http::concurrency::ConcurrencyLimiter;
 use crate::http::limits::{ClientNetwork, Rates};
-use crate::http::listen::ConnectionLimiter;
 use crate::http::openapi::Docs;
 use crate::http::state::{AppState, HttpState, Settings, Sockets};
 use crate::notify::{Local, Notifier};
@@ -203,10 +203,10 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         rates: Arc::new(Rates::new(&config.limits)),
         budget: Budget::new(1 << 20, 1 << 20),
         docs: Arc::new(Docs::new(&config.limits)),
-        password_places: ConnectionLimiter::new(10, 10),
+        password_places: ConcurrencyLimiter::new(10, 10),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {
-            limiter: ConnectionLimiter::new(10, 10),
+            limiter: ConcurrencyLimiter::new(10, 10),
             stopping: CancellationToken::new(),
             open: TaskTracker::new(),
         },
