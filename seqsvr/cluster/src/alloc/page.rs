@@ -1,5 +1,5 @@
-//! The metrics of an AllocSvr as text, read off its servers when the page is asked for; every one is told by Set. Called
-//! by the role.
+//! The metrics of an AllocSvr as Prometheus text. They are read from its servers at each request of the page, and every
+//! value has the number of its Set as a label. Called by the role.
 
 use std::fmt;
 use std::sync::Arc;

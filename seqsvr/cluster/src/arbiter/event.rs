@@ -1,4 +1,5 @@
-//! What an arbiter is told, and what it wants done: the events and actions between its core and whoever carries them out.
+//! The events that an arbiter reacts to, and the actions that it asks for. The core takes events and answers with
+//! actions; the runtime and the simulation carry the actions out and bring their results back as events.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -58,15 +58,17 @@ fn trouble(status: &SetStatus) -> Option<String> {
     }
 }
 
-/// Lines of columns, each as wide as its widest cell; the last one is free.
+/// Lines of columns, each as wide as its widest cell. The last cell of a line is free: it widens no column.
 fn columns(text: &mut String, title: &str, rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n{title}");
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| {
+        let cells = rows.iter().filter(|row| column + 1 < row.len()).map(|row| &row[column]);
+        cells.map(|cell| cell.chars().count()).max()
+    };
     let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
         let cells: Vec<String> =
@@ -307,8 +309,8 @@ AllocSvrs
   alloc1  http://a:1  unreachable  5 sections  (connection refused)
 
 stores
-  http://s1:1  up to date          table 0.0  term 256
-  http://s2:1  7 sections behind   table 0.0  term 256
+  http://s1:1  up to date         table 0.0  term 256
+  http://s2:1  7 sections behind  table 0.0  term 256
   http://s3:1  unreachable (gone)
 
 not complete
