@@ -171,7 +171,10 @@ impl Rules {
             }
             Record::Pending(pending, _) => {
                 if pending.acceptance.0 > accepted {
-                    return Err(format!("acceptance {} is later than the newest", pending.acceptance.0));
+                    return Err(format!(
+                        "acceptance {} is later than the latest that the header names",
+                        pending.acceptance.0
+                    ));
                 }
                 self.knows(pending.content.sender)?;
                 self.knows_conversation(pending.content.target)?;

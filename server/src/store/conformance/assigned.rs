@@ -12,7 +12,7 @@ fn any(receiver: Uid) -> Row {
 
 /// Ann says something to Bob.
 fn say(name: u128) -> Write {
-    let content = said(ANN, Conversation::User(BOB), name, &format!("message {name}"));
+    let content = text_message(ANN, Conversation::User(BOB), name, &format!("message {name}"));
     Write::Accept(accept(content, vec![any(ANN), any(BOB)], vec![]))
 }
 
@@ -26,7 +26,7 @@ fn assigned(outcome: &Outcome) -> Vec<u64> {
 
 /// Each inbox goes on after its own latest row, also within one call, and the outcome tells the ids.
 pub async fn each_inbox_goes_on_after_its_latest_row(store: &dyn MessageStore) {
-    told(store, (ANN, 5), (BOB, 9), 1).await;
+    send_text(store, (ANN, 5), (BOB, 9), 1).await;
     let done = store.commit(vec![say(2), say(3)]).await.expect("committed");
     assert_eq!(done.iter().map(assigned).collect::<Vec<_>>(), [[6, 10], [7, 11]]);
     assert_eq!((ids(store, ANN).await, ids(store, BOB).await), (vec![5, 6, 7], vec![9, 10, 11]));
@@ -44,10 +44,10 @@ pub async fn an_empty_inbox_begins_at_one(store: &dyn MessageStore) {
 
 /// What was owed gets the next id of its inbox when it is delivered.
 pub async fn a_late_copy_gets_the_next_id(store: &dyn MessageStore) {
-    let content = said(ANN, Conversation::User(BOB), 1, "hi");
+    let content = text_message(ANN, Conversation::User(BOB), 1, "hi");
     let owed = Recipient { uid: BOB, epoch: MembershipEpoch(0) };
     let acceptance = accepted(store, accept(content.clone(), vec![any(ANN)], vec![owed])).await;
-    told(store, (ANN, 2), (BOB, 40), 2).await;
+    send_text(store, (ANN, 2), (BOB, 40), 2).await;
     let deliver = || Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![any(BOB)] });
     assert_eq!(assigned(&one(store, deliver()).await), [41]);
     assert_eq!(delivered(&one(store, deliver()).await), [CopyOutcome::Already]);
@@ -56,7 +56,7 @@ pub async fn a_late_copy_gets_the_next_id(store: &dyn MessageStore) {
 
 /// After 2^53 − 1 an inbox takes nothing more, and nobody else gets a part of it.
 pub async fn the_largest_id_is_followed_by_a_refusal(store: &dyn MessageStore) {
-    told(store, (ANN, 1), (BOB, MessageId::MAX.get()), 1).await;
+    send_text(store, (ANN, 1), (BOB, MessageId::MAX.get()), 1).await;
     assert!(matches!(one(store, say(2)).await, Outcome::Rejected(_)));
     assert_eq!(ids(store, ANN).await, [1]);
 }
