@@ -1,5 +1,6 @@
-//! What every program of the project does the same way as a process: it fails in one line that says what to do, stops when it is
-//! told to, and may hold many files. Owns the signals that it took from the system. Called by both command lines and by `main`.
+//! What every program of the project does the same way as a process: it fails in one line that says what to do, stops
+//! when it is told to, and may hold many files. Owns the signals that it took from the system. Called by both command
+//! lines and by `main`.
 
 use std::fmt::Display;
 use std::io;

@@ -1,6 +1,7 @@
 //! A disk that is really full, under the real program: it says so, loses nothing, and goes on when there is room.
 //!
-//! The data directory is a small file system in a mount namespace of its own, which ends with the program. Needs to be root.
+//! The data directory is a small file system in a mount namespace of its own, which ends with the program. Needs to be
+//! root.
 
 use std::fs;
 use std::io::Write as _;

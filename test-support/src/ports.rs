@@ -1,8 +1,8 @@
 //! Ports for servers whose address must be known before they listen, or that come back on the same one.
 //!
-//! A port that was free a moment ago may be taken by then: by a connection, to which the system gives any port of its own
-//! range, or by another test that looked at the same time. So ports come from below that range, in blocks, and whoever
-//! listens on the first port of a block owns the rest of it. A program owns its blocks until it ends.
+//! A port that was free a moment ago may be taken by then: by a connection, to which the system gives any port of its
+//! own range, or by another test that looked at the same time. So ports come from below that range, in blocks, and
+//! whoever listens on the first port of a block owns the rest of it. A program owns its blocks until it ends.
 
 use std::net::TcpListener;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Waiting for what another process does, which gives no event: the one place in these tests that looks again and again.
+//! Waiting for what another process does, which gives no event: the one place in these tests that looks again and
+//! again.
 
 use std::time::{Duration, Instant};
 

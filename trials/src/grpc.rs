@@ -1,5 +1,5 @@
-//! The load of the sequence measurements over plain generated clients, so that the same load meets an AllocSvr and the bare
-//! server: streams with a fixed number of requests in flight, and unary calls.
+//! The load of the sequence measurements over plain generated clients, so that the same load meets an AllocSvr and the
+//! bare server: streams with a fixed number of requests in flight, and unary calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

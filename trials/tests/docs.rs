@@ -1,8 +1,8 @@
 //! The pages' shell blocks, pasted as they stand: every command succeeds, and what the comments show comes out.
 //!
-//! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may stand before it.
-//! So does one that has a line to itself, where it has columns or an ellipsis, or only numbers: the columns come out in their order.
-//! Each `…` in it stands for anything. Other comments are for people.
+//! A comment shows an answer when it begins with a bracket, a brace, an ellipsis, or is a number; an HTTP status may
+//! stand before it. So does one that has a line to itself, where it has columns or an ellipsis, or only numbers: the
+//! columns come out in their order. Each `…` in it stands for anything. Other comments are for people.
 //!
 //! And the page of settings has the keys that the programs read.
 

@@ -1,4 +1,5 @@
-//! Filters for the templates: the address of a static file, the disc that stands for a person, and texts with code in them.
+//! Filters for the templates: the address of a static file, the disc that stands for a person, and texts with code in
+//! them.
 //!
 //! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
 

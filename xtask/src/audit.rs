@@ -1,5 +1,5 @@
-//! The audit of what is built in: licences, doubled crates, where crates come from, and known vulnerabilities. `deny.toml` holds the
-//! rules, cargo-deny checks them.
+//! The audit of what is built in: licences, doubled crates, where crates come from, and known vulnerabilities.
+//! `deny.toml` holds the rules, cargo-deny checks them.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! `cargo xtask …`: one way to do each thing.
 //!
-//! Only runs other programs: cargo, and apt-get for what the tests need. `fix` is the only command that writes the tree.
+//! Only runs other programs: cargo, and apt-get for what the tests need. `fix` is the only command that writes the
+//! tree.
 
 mod audit;
 mod packages;

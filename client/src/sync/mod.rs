@@ -2,8 +2,9 @@
 //!
 //! The state is a [`Position`]: which life of the data (`history`) the device follows and how far it has come
 //! (`cursor`). A frame turns it into a [`Change`], which the caller carries out on its store, rows and cursor in one
-//! transaction, and then confirms with [`SyncState::stored`]. A change that could not be stored is simply not confirmed:
-//! the next heartbeat then says the old cursor and the server sends the rows again. The rules, each with its reason:
+//! transaction, and then confirms with [`SyncState::stored`]. A change that could not be stored is simply not
+//! confirmed: the next heartbeat then says the old cursor and the server sends the rows again. The rules, each with its
+//! reason:
 //!
 //! - Rows are stored only if they continue the cursor (`after` ≤ cursor); behind a hole they would hide the loss.
 //! - Rows never lower the cursor; only an `alive` with a smaller number or a new history does.

@@ -1,6 +1,7 @@
-//! The newest routing table of a Set, shared by all processes of a machine and user through a file (S12). Every request of
-//! every process looks at one word of the file, which is mapped into memory; only when it has changed is the table itself read, with
-//! ordinary reads. The file is a hint: whoever finds it absent, torn or stale goes on without, and is set right by the next answer.
+//! The newest routing table of a Set, shared by all processes of a machine and user through a file (S12). Every request
+//! of every process looks at one word of the file, which is mapped into memory; only when it has changed is the table
+//! itself read, with ordinary reads. The file is a hint: whoever finds it absent, torn or stale goes on without, and is
+//! set right by the next answer.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,5 +1,5 @@
-//! The client's configuration: a TOML file that names the Sets and where they are found. Checked as a whole when it is read;
-//! each mistake is one line that says what to do.
+//! The client's configuration: a TOML file that names the Sets and where they are found. Checked as a whole when it is
+//! read; each mistake is one line that says what to do.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Why a call of the client failed, for callers ([`CallError`], [`EachError`]) and between the client's parts ([`AttemptError`]).
-//! Whether asking again may help is in the type.
+//! Why a call of the client failed, for callers ([`CallError`], [`EachError`]) and between the client's parts
+//! ([`AttemptError`]). Whether asking again may help is in the type.
 
 use std::borrow::Cow;
 use std::sync::Arc;

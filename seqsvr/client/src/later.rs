@@ -1,5 +1,5 @@
-//! Calls for callers who can wait: a bounded queue that goes on asking long after a call of their own would have given up (S9). Owns
-//! one task; a handle for each call tells when it is done.
+//! Calls for callers who can wait: a bounded queue that goes on asking long after a call of their own would have given
+//! up (S9). Owns one task; a handle for each call tells when it is done.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

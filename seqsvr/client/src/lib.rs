@@ -1,5 +1,5 @@
-//! The client of a cluster: finds the process that serves a uid by the routing table, asks it, and asks again elsewhere or
-//! later within the caller's deadline (S9, S12).
+//! The client of a cluster: finds the process that serves a uid by the routing table, asks it, and asks again elsewhere
+//! or later within the caller's deadline (S9, S12).
 //!
 //! ```text
 //!  Client ── sets: uid → Set ──▶ set: table → process, retries ──▶ peer: one stream to one process

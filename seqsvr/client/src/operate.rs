@@ -1,5 +1,5 @@
-//! What operators ask of a cluster: who holds what, and changes of that (S13). Each a call of its own over a connection of its
-//! own; the arbiter that acts carries changes out.
+//! What operators ask of a cluster: who holds what, and changes of that (S13). Each a call of its own over a connection
+//! of its own; the arbiter that acts carries changes out.
 
 use std::sync::Arc;
 

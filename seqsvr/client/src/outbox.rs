@@ -1,5 +1,5 @@
-//! Questions to one process, on their way: what waits to be sent, and what waits for its answer. Gathers calls for one number
-//! each into one frame. No I/O and no clock: age is counted in ticks of the peer that owns it.
+//! Questions to one process, on their way: what waits to be sent, and what waits for its answer. Gathers calls for one
+//! number each into one frame. No I/O and no clock: age is counted in ticks of the peer that owns it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! One AllocSvr as a Set of the client sees it: one connection, one stream on it, opened again whenever it ends. Owns the
-//! outbox; callers put questions in and wait for the answer of their own.
+//! One AllocSvr as a Set of the client sees it: one connection, one stream on it, opened again whenever it ends. Owns
+//! the outbox; callers put questions in and wait for the answer of their own.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,5 +1,5 @@
-//! Hands a reply to the callers that wait for it: takes over the table that came with it, checks that no number went back,
-//! remembers the new numbers, and wakes the callers. A reply that does not fit its question counts as lost.
+//! Hands a reply to the callers that wait for it: takes over the table that came with it, checks that no number went
+//! back, remembers the new numbers, and wakes the callers. A reply that does not fit its question counts as lost.
 
 use std::sync::{Arc, Mutex};
 

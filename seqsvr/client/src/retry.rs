@@ -1,6 +1,7 @@
-//! Sections in trouble: their last question failed. Of all calls for such a section one asks again, and the others wait for what
-//! comes of it, so that a section that is not served costs a few frames however many wait. Pauses grow, are drawn, and keep to
-//! what the server asked for; all retries of a Set together keep to a rate. Times and chance are arguments.
+//! Sections in trouble: their last question failed. Of all calls for such a section one asks again, and the others wait
+//! for what comes of it, so that a section that is not served costs a few frames however many wait. Pauses grow, are
+//! drawn, and keep to what the server asked for; all retries of a Set together keep to a rate. Times and chance are
+//! arguments.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,5 +1,6 @@
-//! The newest routing table of one Set that this process knows (S12): taken over from replies and from the file that all
-//! processes of the machine share, never replaced by an older one. Read for every request, written when something changed.
+//! The newest routing table of one Set that this process knows (S12): taken over from replies and from the file that
+//! all processes of the machine share, never replaced by an older one. Read for every request, written when something
+//! changed.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,6 @@
-//! The calls of one Set: picks the process to ask from the routing table, asks, and asks again elsewhere or later until the
-//! caller's deadline (S9, S12). For a section in trouble one call asks again on behalf of all (`retry`). Owns the connections of the Set; nothing here is shared with other Sets.
+//! The calls of one Set: picks the process to ask from the routing table, asks, and asks again elsewhere or later until
+//! the caller's deadline (S9, S12). For a section in trouble one call asks again on behalf of all (`retry`). Owns the
+//! connections of the Set; nothing here is shared with other Sets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

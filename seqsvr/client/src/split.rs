@@ -1,5 +1,6 @@
-//! Cuts a call for many uids into parts that are asked at the same time, and puts the answers back into the order of the call.
-//! Cuts are made by Set, by process, and, after trouble, by section; what fails in one part leaves the others alone.
+//! Cuts a call for many uids into parts that are asked at the same time, and puts the answers back into the order of
+//! the call. Cuts are made by Set, by process, and, after trouble, by section; what fails in one part leaves the others
+//! alone.
 
 use std::collections::BTreeMap;
 

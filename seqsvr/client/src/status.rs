@@ -1,5 +1,6 @@
-//! How a Set is, for operators: who answers, who acts, how far the stores are, and which sections nobody serves and why. Everything is
-//! asked at once and within the deadline of one call; what does not answer is told as such. `judge` draws the conclusions (pure).
+//! How a Set is, for operators: who answers, who acts, how far the stores are, and which sections nobody serves and
+//! why. Everything is asked at once and within the deadline of one call; what does not answer is told as such. `judge`
+//! draws the conclusions (pure).
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! The rules that the cluster's safety hangs on, each with a switch that breaks it. The simulation turns one on to prove that its
-//! checker would notice; in every other build [`Flaws`] is empty and [`Flaws::has`] is the constant `false`, so that the
-//! compiler removes the broken branch. Each core takes a `Flaws` in its constructor and asks it where the rule stands.
+//! The rules that the cluster's safety hangs on, each with a switch that breaks it. The simulation turns one on to
+//! prove that its checker would notice; in every other build [`Flaws`] is empty and [`Flaws::has`] is the constant
+//! `false`, so that the compiler removes the broken branch. Each core takes a `Flaws` in its constructor and asks it
+//! where the rule stands.
 
 /// A rule, broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
-//! A client of etcd, as much of it as sections, tables and machine ids need: reads, transactions, watches and leases. It speaks
-//! etcd's public gRPC API, of which `etcd.proto` holds the part that is used. Owns the connections; knows nothing of what is
-//! stored.
+//! A client of etcd, as much of it as sections, tables and machine ids need: reads, transactions, watches and leases.
+//! It speaks etcd's public gRPC API, of which `etcd.proto` holds the part that is used. Owns the connections; knows
+//! nothing of what is stored.
 
 mod cell;
 mod config;

@@ -1,5 +1,5 @@
-//! Every interleaving of a few threads on the numbers of a tag: the switch from one segment to the next. The very sources
-//! of the crate are compiled here against a model checker's types.
+//! Every interleaving of a few threads on the numbers of a tag: the switch from one segment to the next. The very
+//! sources of the crate are compiled here against a model checker's types.
 
 #[path = "../src/segment/buffer.rs"]
 #[allow(dead_code, unreachable_pub, reason = "compiled for the interleavings alone")]

@@ -1,5 +1,6 @@
-//! Limits the connections of a process: how many are open at a time, and for how long one may stay open without a request. This
-//! is the section `[connections]` of every role. Owns the connection limiter of each listener; `grpc_server` accepts through it.
+//! Limits the connections of a process: how many are open at a time, and for how long one may stay open without a
+//! request. This is the section `[connections]` of every role. Owns the connection limiter of each listener;
+//! `grpc_server` accepts through it.
 
 use std::fmt::Write as _;
 use std::io;

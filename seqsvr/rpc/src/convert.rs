@@ -1,5 +1,5 @@
-//! Plain values to wire messages and back. What arrives is hostile: a message that is incomplete or breaks the rules of its
-//! plain value becomes a [`WireError`], never a half-filled value.
+//! Plain values to wire messages and back. What arrives is hostile: a message that is incomplete or breaks the rules of
+//! its plain value becomes a [`WireError`], never a half-filled value.
 
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
-//! The gRPC server of every role: health and reflection beside the role's own services, guarded by tokens and TLS as configured.
-//! The page with metrics stands beside it. Both accept through the connection limiter. Owns the listeners; the roles under `cli`
-//! open and serve it.
+//! The gRPC server of every role: health and reflection beside the role's own services, guarded by tokens and TLS as
+//! configured. The page with metrics stands beside it. Both accept through the connection limiter. Owns the listeners;
+//! the roles under `cli` open and serve it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,5 +1,6 @@
-//! A connection that is given up when its other end does not do its part: brings no request within a time from its opening, does
-//! not read what is sent to it, or falls silent, as a phone does that vanished. Owned by whoever serves the connection: the gRPC servers of the roles, the chat server.
+//! A connection that is given up when its other end does not do its part: brings no request within a time from its
+//! opening, does not read what is sent to it, or falls silent, as a phone does that vanished. Owned by whoever serves
+//! the connection: the gRPC servers of the roles, the chat server.
 
 use std::io;
 use std::pin::Pin;

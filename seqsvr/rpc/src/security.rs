@@ -1,5 +1,6 @@
-//! Who may call: TLS and tokens, the same for every role. Owns the certificates and the digests of the tokens that a process
-//! loaded at its start. A process that listens on a loopback address may do without; on any other it must have both.
+//! Who may call: TLS and tokens, the same for every role. Owns the certificates and the digests of the tokens that a
+//! process loaded at its start. A process that listens on a loopback address may do without; on any other it must have
+//! both.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! What other servers of the same database write: their hints are followed, and what they cannot tell is looked up.
 //!
-//! Owns nothing; one task runs it for as long as the server serves. A server that dies between its commit and its hint, or a connection
-//! that breaks, would leave a device asleep for ever. So the inboxes of all who are connected are looked at once an interval, and after
-//! each gap at once; sessions in memory are compared with the database every ten seconds.
+//! Owns nothing; one task runs it for as long as the server serves. A server that dies between its commit and its hint,
+//! or a connection that breaks, would leave a device asleep for ever. So the inboxes of all who are connected are
+//! looked at once an interval, and after each gap at once; sessions in memory are compared with the database every ten
+//! seconds.
 
 use std::sync::Arc;
 use std::time::Duration;

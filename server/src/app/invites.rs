@@ -1,5 +1,5 @@
-//! Invitations into groups: a member makes a link, a guest follows it. The invitation works as its maker: it ends when that
-//! one leaves the group.
+//! Invitations into groups: a member makes a link, a guest follows it. The invitation works as its maker: it ends when
+//! that one leaves the group.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Passwords: argon2id on threads of its own, a bounded number at a time, the same work for every answer.
 //!
-//! The threads are few and stay, and each keeps the megabytes that a hash needs from one to the next: an allocator would keep
-//! them anyway, several times over. They run behind all other work, so that a flood of log-ins does not slow down messages.
-//! Called by `accounts` alone; owns the threads, which end with it.
+//! The threads are few and stay, and each keeps the megabytes that a hash needs from one to the next: an allocator
+//! would keep them anyway, several times over. They run behind all other work, so that a flood of log-ins does not slow
+//! down messages. Called by `accounts` alone; owns the threads, which end with it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};

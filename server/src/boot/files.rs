@@ -1,7 +1,8 @@
 //! The files of an installation: whether all are there, whole, and of one moment; and readable by their owner alone.
 //!
-//! Called under the lock of the database, before any of the other files is opened. Going on without a file, or with an older one, could
-//! lose what was accepted or give numbers a second time; so a start is refused, with the command that helps. `judge` is pure.
+//! Called under the lock of the database, before any of the other files is opened. Going on without a file, or with an
+//! older one, could lose what was accepted or give numbers a second time; so a start is refused, with the command that
+//! helps. `judge` is pure.
 
 use std::fs;
 use std::path::{Path, PathBuf};

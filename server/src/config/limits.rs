@@ -1,5 +1,5 @@
-//! `[limits]`: what one caller may ask for (I9). A rate allows a burst of ten times its value, sign-ups and log-ins of an
-//! address one of twice their value; 0 lifts it.
+//! `[limits]`: what one caller may ask for (I9). A rate allows a burst of ten times its value, sign-ups and log-ins of
+//! an address one of twice their value; 0 lifts it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! `[sequence]`: where numbers come from (S1) and, when this server makes them itself, how they are set aside (S3, S4). The
-//! latter are compared with what is stored.
+//! `[sequence]`: where numbers come from (S1) and, when this server makes them itself, how they are set aside (S3, S4).
+//! The latter are compared with what is stored.
 
 use serde::{Deserialize, Serialize};
 

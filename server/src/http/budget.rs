@@ -1,5 +1,5 @@
-//! A budget of bytes for what waits in memory on its way in or out: request bodies, answers, and frames with rows. In all, and for
-//! one client network, so that one network that never reads leaves room for the others.
+//! A budget of bytes for what waits in memory on its way in or out: request bodies, answers, and frames with rows. In
+//! all, and for one client network, so that one network that never reads leaves room for the others.
 //!
 //! Owned by the HTTP state. A [`Charge`] is taken before the bytes are made, and dropped when they have left.
 

@@ -1,7 +1,8 @@
-//! Every code with which a request over HTTP is refused: its status, whether the same request may succeed later, and why it comes.
+//! Every code with which a request over HTTP is refused: its status, whether the same request may succeed later, and
+//! why it comes.
 //!
-//! The description of the interface shows it (`openapi/refusals.rs`), and the table in `docs/API.md` is compared with it. Codes
-//! that come over the WebSocket alone stand in `docs/PROTOCOL.md`.
+//! The description of the interface shows it (`openapi/refusals.rs`), and the table in `docs/API.md` is compared with
+//! it. Codes that come over the WebSocket alone stand in `docs/PROTOCOL.md`.
 
 /// One code.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! How much may go on at a time, in all and for each client network: connections, passwords that wait to be hashed. Owns the
-//! counts; whoever holds a [`Permit`] frees its place by dropping it.
+//! How much may go on at a time, in all and for each client network: connections, passwords that wait to be hashed.
+//! Owns the counts; whoever holds a [`Permit`] frees its place by dropping it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

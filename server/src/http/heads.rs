@@ -1,10 +1,10 @@
-//! A request's head that comes in small pieces over a long time costs a read for each piece. [`Unhurried`] reads such a head only now
-//! and then: what has come in the meantime is taken in one read. Thousands of slow heads so cost little, and because the pauses
-//! differ, their reads do not come all at once. A client that sends its head in one go, or in pieces soon one after the other, is
-//! never waited for.
+//! A request's head that comes in small pieces over a long time costs a read for each piece. [`Unhurried`] reads such a
+//! head only now and then: what has come in the meantime is taken in one read. Thousands of slow heads so cost little,
+//! and because the pauses differ, their reads do not come all at once. A client that sends its head in one go, or in
+//! pieces soon one after the other, is never waited for.
 //!
-//! Lies between the connection and hyper. The service tells by [`Phase`] when a head is whole and when the next one is awaited;
-//! bodies and WebSockets are not touched.
+//! Lies between the connection and hyper. The service tells by [`Phase`] when a head is whole and when the next one is
+//! awaited; bodies and WebSockets are not touched.
 
 use std::io;
 use std::pin::Pin;

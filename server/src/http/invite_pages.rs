@@ -1,4 +1,5 @@
-//! The pages of invitations: the one that a guest opens, and the one on which a member makes a link. Plain forms, no script.
+//! The pages of invitations: the one that a guest opens, and the one on which a member makes a link. Plain forms, no
+//! script.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Serves connections, one task each: HTTP/1.1 with upgrades to WebSocket, and a bound on the time that a head may take.
+//! Serves connections, one task each: HTTP/1.1 with upgrades to WebSocket, and a bound on the time that a head may
+//! take.
 //!
 //! Owns the tasks until the requests on them are answered; dropped earlier, it cuts them off. Called by `Server::run`.
 

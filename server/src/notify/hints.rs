@@ -1,5 +1,5 @@
-//! What the servers of one database tell each other. A hint says where to look, and never what is there: one that is lost or comes twice
-//! costs time, not rows.
+//! What the servers of one database tell each other. A hint says where to look, and never what is there: one that is
+//! lost or comes twice costs time, not rows.
 
 use async_trait::async_trait;
 

@@ -1,8 +1,9 @@
 //! Hints by PostgreSQL's LISTEN and NOTIFY.
 //!
-//! Owns two connections of its own: one listens, one notifies. It notifies after the commit and apart from it, since a NOTIFY in the
-//! transaction that writes would take one lock for the whole database and let all commits wait for each other. Each second it notifies
-//! itself, too. If that does not come back, the connection is dead although nobody says so, and it listens anew.
+//! Owns two connections of its own: one listens, one notifies. It notifies after the commit and apart from it, since a
+//! NOTIFY in the transaction that writes would take one lock for the whole database and let all commits wait for each
+//! other. Each second it notifies itself, too. If that does not come back, the connection is dead although nobody says
+//! so, and it listens anew.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The notifier of one of several servers over one database: it wakes the connections of this process and tells the others.
+//! The notifier of one of several servers over one database: it wakes the connections of this process and tells the
+//! others.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Step 2 of a batch: one number for every copy that this queue's writer is about to write, asked for in one call.
 //!
-//! Owns nothing. The writer calls it between its decisions and its commit, and recovery for the copies that it resumes. A copy whose
-//! number does not come in time stays owed, and its receiver gets nothing more before that: so each inbox keeps the order.
+//! Owns nothing. The writer calls it between its decisions and its commit, and recovery for the copies that it resumes.
+//! A copy whose number does not come in time stays owed, and its receiver gets nothing more before that: so each inbox
+//! keeps the order.
 
 use std::collections::HashSet;
 

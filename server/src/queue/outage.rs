@@ -1,8 +1,9 @@
 //! Sections of the uid space that have no numbers now, so that each delays only its own users.
 //!
-//! Shared by all queues. A writer reports a section whose numbers did not come in time and from then on asks for none there: copies
-//! for its users stay owed, requests of its users are refused. One task ([`Outages::watch`]) asks for a number of each such section
-//! now and then; when one comes, the section is in service again and the writers resume what is owed.
+//! Shared by all queues. A writer reports a section whose numbers did not come in time and from then on asks for none
+//! there: copies for its users stay owed, requests of its users are refused. One task ([`Outages::watch`]) asks for a
+//! number of each such section now and then; when one comes, the section is in service again and the writers resume
+//! what is owed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,6 @@
-//! A sequence that is behind the rows: its numbers are not larger than what inboxes hold already, since its file was lost or is older,
-//! or another sequence is the source now. The store gives such a batch back; it is numbered again, whole and in its order.
+//! A sequence that is behind the rows: its numbers are not larger than what inboxes hold already, since its file was
+//! lost or is older, or another sequence is the source now. The store gives such a batch back; it is numbered again,
+//! whole and in its order.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,8 @@
 //! The order of sends that do not wait for each other's answers: those of one connection, or of one batch (I12).
 //!
-//! When one of them is refused for the moment, those sent behind it must not be accepted before it. So all of them are refused, too,
-//! until the first refused one is sent again: both the entry ([`Pipeline::enter`]) and the writer ([`Place::is_in_order`]) look here.
+//! When one of them is refused for the moment, those sent behind it must not be accepted before it. So all of them are
+//! refused, too, until the first refused one is sent again: both the entry ([`Pipeline::enter`]) and the writer
+//! ([`Place::is_in_order`]) look here.
 
 use std::collections::VecDeque;
 use std::ops::Range;

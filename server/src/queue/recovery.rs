@@ -1,9 +1,10 @@
-//! What is owed is written: by a writer before its first request, after every outcome that it did not learn (I1, I5, S18), and when
-//! sections have numbers again.
+//! What is owed is written: by a writer before its first request, after every outcome that it did not learn (I1, I5,
+//! S18), and when sections have numbers again.
 //!
-//! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says are still
-//! owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are refused. Receivers without
-//! numbers do not hold it up: they are left behind, and a [`Pass`] between two batches catches them up later.
+//! A recovery reads the unsettled watermarks again and writes, under new and larger ids, the copies that the store says
+//! are still owed to this queue's receivers, in the order of their acceptance. Until it has succeeded, requests are
+//! refused. Receivers without numbers do not hold it up: they are left behind, and a [`Pass`] between two batches
+//! catches them up later.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,7 @@
 //! What somebody wants written, and the answer: the first and the last stage of the way of a message.
 //!
-//! `app` makes requests and gets acknowledgements; `plan` decides what a request leads to. [`Queued`] is a request in its queue.
+//! `app` makes requests and gets acknowledgements; `plan` decides what a request leads to. [`Queued`] is a request in
+//! its queue.
 
 use tokio::sync::oneshot;
 

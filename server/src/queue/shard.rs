@@ -1,7 +1,8 @@
 //! One queue: its lanes and what must outlive a writer. When a writer panics, a new one takes over (S18).
 //!
-//! Called by `Queues::start`. The state lies behind a lock that the living writer holds for its whole life, so there are
-//! never two; requests that wait in the lanes survive a writer's death, the batch in its hand is found again in the store.
+//! Called by `Queues::start`. The state lies behind a lock that the living writer holds for its whole life, so there
+//! are never two; requests that wait in the lanes survive a writer's death, the batch in its hand is found again in the
+//! store.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Watermarks: the latest *committed* id of each user, in memory (I2, S2).
 //!
-//! Owns the table of watermarks. A watermark is loaded from the store when first needed, by one load for all who wait, and
-//! after that moves only up: by the queues when a commit is durable, or by a reader that saw a newer row.
-//! An up-to-date heartbeat is one atomic read (I8).
+//! Owns the table of watermarks. A watermark is loaded from the store when first needed, by one load for all who wait,
+//! and after that moves only up: by the queues when a commit is durable, or by a reader that saw a newer row. An
+//! up-to-date heartbeat is one atomic read (I8).
 //!
-//! Where other servers write to the same database, too, what memory holds may be behind. Then a watermark is read again whenever somebody
-//! begins to use it. A hint of another server ([`Watermarks::hear`]) does not raise it, since a wrong one would let a device skip rows: it
-//! is kept beside the watermark until a read has shown what is true.
+//! Where other servers write to the same database, too, what memory holds may be behind. Then a watermark is read again
+//! whenever somebody begins to use it. A hint of another server ([`Watermarks::hear`]) does not raise it, since a wrong
+//! one would let a device skip rows: it is kept beside the watermark until a read has shown what is true.
 
 use std::convert::Infallible;
 use std::sync::Arc;

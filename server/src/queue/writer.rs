@@ -1,7 +1,8 @@
 //! THE loop: takes a batch and goes through four steps with it: decide, number, commit, answer (S16, I1, I3).
 //!
-//! One writer lives per queue; it alone takes ids for and writes rows to the queue's receivers, and it moves on only when the outcome of
-//! its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in `numbering`.
+//! One writer lives per queue; it alone takes ids for and writes rows to the queue's receivers, and it moves on only
+//! when the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in
+//! `numbering`.
 
 use std::sync::Arc;
 

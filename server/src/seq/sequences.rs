@@ -1,5 +1,5 @@
-//! Which sequences serve this server: its own, or those of a cluster. Opened once at boot; the queues and the operator's
-//! commands see a [`Sequencer`] either way.
+//! Which sequences serve this server: its own, or those of a cluster. Opened once at boot; the queues and the
+//! operator's commands see a [`Sequencer`] either way.
 
 use std::ops::Deref;
 use std::sync::Arc;

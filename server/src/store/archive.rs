@@ -1,8 +1,8 @@
 //! The whole of an installation as records: what an export reads and an import writes.
 //!
-//! [`ExportSnapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`InboxImport`] adds to one inbox. SQLite
-//! implements them; `transfer` turns records into lines of a file and back. Sessions are no records, since nobody stays logged in
-//! across an import; read markers are none, since they follow from the rest.
+//! [`ExportSnapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`InboxImport`] adds to one
+//! inbox. SQLite implements them; `transfer` turns records into lines of a file and back. Sessions are no records,
+//! since nobody stays logged in across an import; read markers are none, since they follow from the rest.
 
 use async_trait::async_trait;
 

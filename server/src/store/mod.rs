@@ -1,8 +1,8 @@
 //! What survives a power cut: rows, acceptances, groups, accounts. Three traits, and who implements them.
 //!
-//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it.
-//! [`Directory`] holds accounts and sessions, [`Invites`] invitations. SQLite and
-//! PostgreSQL implement them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
+//! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds
+//! accounts and sessions, [`Invites`] invitations. SQLite and PostgreSQL implement them for real, `memory` for tests;
+//! one suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
 
 use std::sync::Arc;
 use std::time::Duration;

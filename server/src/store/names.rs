@@ -1,5 +1,6 @@
-//! Names of people in a bounded memory. A name never changes and its uid is never given again, so what is there is right on every
-//! server; that somebody does not exist is not kept, since another server may make the account a moment later.
+//! Names of people in a bounded memory. A name never changes and its uid is never given again, so what is there is
+//! right on every server; that somebody does not exist is not kept, since another server may make the account a moment
+//! later.
 
 use std::collections::HashMap;
 use std::sync::Arc;

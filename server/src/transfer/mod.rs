@@ -1,4 +1,5 @@
-//! Data in and out of an installation: export, import, what to do after files were restored, and whether the sequence is ahead of the rows.
+//! Data in and out of an installation: export, import, what to do after files were restored, and whether the sequence
+//! is ahead of the rows.
 //!
 //! An archive is a file of JSON Lines (`docs/EXPORT.md`). `line` and `record` know how a line is written, `reader` how
 //! a file ends, `check` what a good one holds; `export` and `import` move records between it and the contracts of

@@ -1,5 +1,5 @@
-//! The description of the interface is true: every call that it lists is made in good and in bad ways, and each answer is one that it
-//! names, of the form that it gives. `support/contract.rs` holds every answer of these tests against it.
+//! The description of the interface is true: every call that it lists is made in good and in bad ways, and each answer
+//! is one that it names, of the form that it gives. `support/contract.rs` holds every answer of these tests against it.
 
 use std::collections::BTreeSet;
 

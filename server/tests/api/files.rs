@@ -1,5 +1,5 @@
-//! The files of an installation: what of them is missing, damaged or of another moment is named with what helps; and nobody but their
-//! owner reads them.
+//! The files of an installation: what of them is missing, damaged or of another moment is named with what helps; and
+//! nobody but their owner reads them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
-//! What earlier versions wrote, opened by this one: each schema that the database ever had, with the files beside it, and each export.
-//! `fixtures/README.md` says which version wrote which, and how the next one is made.
+//! What earlier versions wrote, opened by this one: each schema that the database ever had, with the files beside it,
+//! and each export. `fixtures/README.md` says which version wrote which, and how the next one is made.
 
 use std::collections::BTreeSet;
 use std::fs;

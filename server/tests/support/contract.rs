@@ -1,5 +1,5 @@
-//! The OpenAPI document as a judge: each answer that a test gets over HTTP is one that its operation names, of the form that the
-//! document gives, with no field and no code more.
+//! The OpenAPI document as a judge: each answer that a test gets over HTTP is one that its operation names, of the form
+//! that the document gives, with no field and no code more.
 //!
 //! The document is that of a server with the defaults, asked for once.
 

@@ -1,5 +1,5 @@
-//! Holds the directions in which modules and crates may use each other, as the tables of docs/ARCHITECTURE.md say, and that
-//! no modules of a crate use each other in a circle.
+//! Holds the directions in which modules and crates may use each other, as the tables of docs/ARCHITECTURE.md say, and
+//! that no modules of a crate use each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! An etcd cluster of three for the tests (Debian `etcd-server`). All tests of a program share it; each takes a prefix of
-//! its own. Every member listens twice: in plain text, and with TLS for callers who show a certificate.
+//! An etcd cluster of three for the tests (Debian `etcd-server`). All tests of a program share it; each takes a prefix
+//! of its own. Every member listens twice: in plain text, and with TLS for callers who show a certificate.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Real servers of other people for the tests, in temporary folders. The tests of the library use them, and those beside it,
-//! which bring this folder in by its path. A server that nobody stops is shared by all tests of a program.
+//! Real servers of other people for the tests, in temporary folders. The tests of the library use them, and those
+//! beside it, which bring this folder in by its path. A server that nobody stops is shared by all tests of a program.
 
 #![allow(dead_code, reason = "the tests of the library and those beside it need different parts")]
 

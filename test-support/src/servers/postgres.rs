@@ -1,4 +1,5 @@
-//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. What only needs a schema shares one server.
+//! PostgreSQL for the tests (Debian `postgresql`), on a socket in its folder. What only needs a schema shares one
+//! server.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `cluster`: a whole sequence service on this machine until it is interrupted. `cargo xtask cluster` builds what it needs and
-//! becomes it.
+//! `cluster`: a whole sequence service on this machine until it is interrupted. `cargo xtask cluster` builds what it
+//! needs and becomes it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

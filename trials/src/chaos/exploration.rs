@@ -1,5 +1,6 @@
-//! The sequence cluster's protocol state by state: every row of docs/SIMULATION.md to its last state. Rows without a broken rule
-//! must hold, those with one must break. Nothing is started, and memory is bounded by the states that are looked at.
+//! The sequence cluster's protocol state by state: every row of docs/SIMULATION.md to its last state. Rows without a
+//! broken rule must hold, those with one must break. Nothing is started, and memory is bounded by the states that are
+//! looked at.
 
 use std::fmt;
 use std::path::Path;

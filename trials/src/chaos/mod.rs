@@ -1,8 +1,9 @@
 //! `chaos`: faults on purpose, against the real process, and whether the promises hold.
 //!
-//! A fault run has a fault (how the server ends), a seed (when, and who writes to whom) and a length. Users write to each
-//! other while the server ends and comes back; afterwards everything that was acknowledged, everything that devices
-//! saw and everything that is stored must agree (`check`). The sequence cluster has a fault run of its own (`cluster`).
+//! A fault run has a fault (how the server ends), a seed (when, and who writes to whom) and a length. Users write to
+//! each other while the server ends and comes back; afterwards everything that was acknowledged, everything that
+//! devices saw and everything that is stored must agree (`check`). The sequence cluster has a fault run of its own
+//! (`cluster`).
 
 mod check;
 mod cluster;

@@ -1,5 +1,5 @@
-//! Wires between the processes of a cluster: a TCP relay for each pair that speaks, which can be cut in either direction. What
-//! was sent into a cut wire arrives when it is mended, late, as on a real network.
+//! Wires between the processes of a cluster: a TCP relay for each pair that speaks, which can be cut in either
+//! direction. What was sent into a cut wire arrives when it is mended, late, as on a real network.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! A whole cluster of real `seqsvr` processes on the loopback: stores, AllocSvrs, arbiters. Owns the processes, their
-//! configuration files and data, all in one folder. Used by `cargo xtask cluster`, by the fault runs and by the measurements.
+//! configuration files and data, all in one folder. Used by `cargo xtask cluster`, by the fault runs and by the
+//! measurements.
 
 mod config;
 mod etcd;

@@ -1,5 +1,5 @@
-//! What a cluster is made of: how many processes, over which stores, for which uids, how quick, and who may call. Plain values,
-//! turned into configuration files by `config`.
+//! What a cluster is made of: how many processes, over which stores, for which uids, how quick, and who may call. Plain
+//! values, turned into configuration files by `config`.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

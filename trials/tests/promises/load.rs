@@ -1,4 +1,5 @@
-//! Load (S11): when the nodes are unevenly busy, sections move to the idle one by their rates, and then everything stays.
+//! Load (S11): when the nodes are unevenly busy, sections move to the idle one by their rates, and then everything
+//! stays.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A store that is gone is replaced by a new one while callers take numbers; and roles that do not belong together are told so.
+//! A store that is gone is replaced by a new one while callers take numbers; and roles that do not belong together are
+//! told so.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

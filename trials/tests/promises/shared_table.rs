@@ -1,4 +1,5 @@
-//! One routing table for all processes of a machine (S12): what one client process has learnt, the others use without asking.
+//! One routing table for all processes of a machine (S12): what one client process has learnt, the others use without
+//! asking.
 
 use seqsvr_client::{Client, ClientConfig};
 use seqsvr_core::Uid;

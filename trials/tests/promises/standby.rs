@@ -1,5 +1,5 @@
-//! The policy of 1.0 (S10): one serves and the next stands by, roles swap when it dies, and clients with a static list find
-//! who serves with at most one wasted request.
+//! The policy of 1.0 (S10): one serves and the next stands by, roles swap when it dies, and clients with a static list
+//! find who serves with at most one wasted request.
 
 use seqsvr_client::Client;
 use seqsvr_core::routing::{Order, Table};

@@ -1,5 +1,5 @@
-//! AllocSvrs as they are, each on a runtime and a port of its own, over stores in memory: they can die, fall silent, and come back
-//! over other stores.
+//! AllocSvrs as they are, each on a runtime and a port of its own, over stores in memory: they can die, fall silent,
+//! and come back over other stores.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;

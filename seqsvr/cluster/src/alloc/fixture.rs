@@ -1,4 +1,5 @@
-//! Nodes of one Set over stores in memory, by the clock of the tests' runtime: for the tests of the shell and of the services.
+//! Nodes of one Set over stores in memory, by the clock of the tests' runtime: for the tests of the shell and of the
+//! services.
 
 #![allow(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 

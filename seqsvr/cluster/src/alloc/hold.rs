@@ -1,5 +1,5 @@
-//! What a table gave to this incarnation under one epoch: how much of it is only wished for, may be served, is served. Pure;
-//! owned by `node`, one for each epoch that the table names.
+//! What a table gave to this incarnation under one epoch: how much of it is only wished for, may be served, is served.
+//! Pure; owned by `node`, one for each epoch that the table names.
 
 use std::time::Duration;
 

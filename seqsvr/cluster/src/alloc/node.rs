@@ -1,6 +1,6 @@
 //! Every decision of an AllocSvr about one Set except handing out numbers from memory: when the table is read, what is
-//! claimed, from when on it is served, what is unloaded and released, until when the lease lasts. Pure: the shell carries out the
-//! [`Action`]s and feeds their outcomes back as [`Event`]s; the simulation does the same.
+//! claimed, from when on it is served, what is unloaded and released, until when the lease lasts. Pure: the shell
+//! carries out the [`Action`]s and feeds their outcomes back as [`Event`]s; the simulation does the same.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

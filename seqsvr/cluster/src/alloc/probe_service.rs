@@ -1,5 +1,5 @@
-//! The service `Allocator`: what the arbiter learns of this process. A process that is about to end says so, so that the arbiter
-//! moves its sections elsewhere while it still serves them.
+//! The service `Allocator`: what the arbiter learns of this process. A process that is about to end says so, so that
+//! the arbiter moves its sections elsewhere while it still serves them.
 
 use std::sync::Arc;
 use std::time::Duration;

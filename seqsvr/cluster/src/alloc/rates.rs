@@ -1,5 +1,5 @@
-//! How much each section is asked for: what the arbiter balances by. Owned by the shell, which counts now and then, away from the
-//! requests, what the sections have handed out, and remembers the last count.
+//! How much each section is asked for: what the arbiter balances by. Owned by the shell, which counts now and then,
+//! away from the requests, what the sections have handed out, and remembers the last count.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The data directory of an AllocSvr: a lock that proves the process before this one dead, and for each Set a small file
-//! that says what it was serving, so that a restart need not wait for its own old lease. Written whole, synced and
+//! The data directory of an AllocSvr: a lock that proves the process before this one dead, and for each Set a small
+//! file that says what it was serving, so that a restart need not wait for its own old lease. Written whole, synced and
 //! renamed; one that is damaged counts as none, which only costs the wait.
 
 use std::fmt::Write as _;

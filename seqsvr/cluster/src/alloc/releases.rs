@@ -1,5 +1,5 @@
-//! Releases: what was served and is not any more, until the stores have noted that its last answer has left. Pure; owned by
-//! `node`. A release only spares the next owner a wait, so it is given up once that would be over.
+//! Releases: what was served and is not any more, until the stores have noted that its last answer has left. Pure;
+//! owned by `node`. A release only spares the next owner a wait, so it is given up once that would be over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

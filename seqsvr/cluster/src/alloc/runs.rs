@@ -1,5 +1,5 @@
-//! Sets of sections as sorted runs: what a table gives, what is claimed, what is served. Plain values; the sections of a node
-//! lie in few runs, so everything walks them.
+//! Sets of sections as sorted runs: what a table gives, what is claimed, what is served. Plain values; the sections of
+//! a node lie in few runs, so everything walks them.
 
 use std::fmt;
 use std::ops::RangeInclusive;

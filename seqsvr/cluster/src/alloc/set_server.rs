@@ -1,5 +1,5 @@
-//! What serves one Set in this process: the newest view, the clock, and what is counted. Owns no task. The shell changes the
-//! view and the deadline; the gRPC services answer through it.
+//! What serves one Set in this process: the newest view, the clock, and what is counted. Owns no task. The shell
+//! changes the view and the deadline; the gRPC services answer through it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

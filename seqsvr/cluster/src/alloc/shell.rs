@@ -1,5 +1,6 @@
-//! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it what came of
-//! it. Owns the core, the section groups and every call under way; the role starts one for each Set. Requests go through its `SetServer`.
+//! The task of one Set in an AllocSvr: carries out what the core decides, on the stores and in memory, and tells it
+//! what came of it. Owns the core, the section groups and every call under way; the role starts one for each Set.
+//! Requests go through its `SetServer`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
-//! What a node serves of one Set at one moment: the table it goes by, and a section group for each section that is served.
-//! Immutable but for the deadline; each change makes a new one. Requests look here, and once nobody looks at a view any
-//! more, everything that was taken through it has been answered.
+//! What a node serves of one Set at one moment: the table it goes by, and a section group for each section that is
+//! served. Immutable but for the deadline; each change makes a new one. Requests look here, and once nobody looks at a
+//! view any more, everything that was taken through it has been answered.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The Admin service: operators' changes over gRPC, handed to the arbiter that runs in this process. Owns nothing; `cli::arbiter`
-//! adds it to the gRPC server.
+//! The Admin service: operators' changes over gRPC, handed to the arbiter that runs in this process. Owns nothing;
+//! `cli::arbiter` adds it to the gRPC server.
 
 use std::time::Duration;
 

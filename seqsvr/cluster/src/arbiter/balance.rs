@@ -1,5 +1,5 @@
-//! Moves between nodes that are unevenly busy (S11): a bounded run of sections from the busiest node to the least busy one, and only
-//! when that makes the busiest clearly less busy. Pure; the arbiter's core calls it now and then.
+//! Moves between nodes that are unevenly busy (S11): a bounded run of sections from the busiest node to the least busy
+//! one, and only when that makes the busiest clearly less busy. Pure; the arbiter's core calls it now and then.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
-//! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry them out. It
-//! is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting* (`leadership`). Whatever the timing, two
-//! that believe to act do no harm: the stores follow the higher term only (docs/CLUSTER.md, "Tables").
+//! All decisions of an arbiter, as a pure machine: events in, actions out; the shell (`run`) and the simulation carry
+//! them out. It is in one of three roles: *watching* another arbiter act, *bidding* for a term of its own, or *acting*
+//! (`leadership`). Whatever the timing, two that believe to act do no harm: the stores follow the higher term only
+//! (docs/CLUSTER.md, "Tables").
 //!
 //! Terms are unique: round × 256 + the arbiter's number.
 

@@ -1,6 +1,6 @@
-//! What the arbiter thinks of one AllocSvr, from its answers to probes and their absence: dead after some misses in a row, trusted
-//! again after some answers in a row, and after ever more of them when it dies again and again, so that a node that flaps does not
-//! drag its sections to and fro. Pure.
+//! What the arbiter thinks of one AllocSvr, from its answers to probes and their absence: dead after some misses in a
+//! row, trusted again after some answers in a row, and after ever more of them when it dies again and again, so that a
+//! node that flaps does not drag its sections to and fro. Pure.
 
 use std::time::Duration;
 

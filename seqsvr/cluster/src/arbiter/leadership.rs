@@ -1,5 +1,6 @@
-//! The leadership of an arbiter, while it acts: it probes the nodes, plans, writes one table at a time, reports to the stores
-//! that it is there, and carries out what operators ask for. The core owns it and drops it when it steps down. Pure.
+//! The leadership of an arbiter, while it acts: it probes the nodes, plans, writes one table at a time, reports to the
+//! stores that it is there, and carries out what operators ask for. The core owns it and drops it when it steps down.
+//! Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

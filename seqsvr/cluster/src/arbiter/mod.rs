@@ -1,6 +1,7 @@
-//! The arbiter of a Set: probes the AllocSvrs and decides who serves which sections (S8, S11, S13). `core` decides (pure), with
-//! `leadership` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what the table should be. `run` is the
-//! shell around it, with `probe`, the Admin service in `admin`, and what it shows of itself in `view`.
+//! The arbiter of a Set: probes the AllocSvrs and decides who serves which sections (S8, S11, S13). `core` decides
+//! (pure), with `leadership` for the time that it acts, `health` for what it thinks of the nodes, and `plan` for what
+//! the table should be. `run` is the shell around it, with `probe`, the Admin service in `admin`, and what it shows of
+//! itself in `view`.
 
 pub mod admin;
 mod balance;

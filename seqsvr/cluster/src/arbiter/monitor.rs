@@ -1,5 +1,5 @@
-//! The Monitor service: what this arbiter sees of its Set, for operators. Owns the last look at the stores, so that many callers cost
-//! them no more than one; `cli::arbiter` adds it to the gRPC server.
+//! The Monitor service: what this arbiter sees of its Set, for operators. Owns the last look at the stores, so that
+//! many callers cost them no more than one; `cli::arbiter` adds it to the gRPC server.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! What the table should be, given who lives (S11, S13): pure functions from a table, what is known of its nodes and a policy to
-//! the next table, or to nothing when the table is right as it is. `spread` and `standby` hold the two policies, `balance` moves
-//! sections between nodes that are unevenly busy, `slots` is their common ground.
+//! What the table should be, given who lives (S11, S13): pure functions from a table, what is known of its nodes and a
+//! policy to the next table, or to nothing when the table is right as it is. `spread` and `standby` hold the two
+//! policies, `balance` moves sections between nodes that are unevenly busy, `slots` is their common ground.
 //!
-//! Whatever the policy: nobody who is drained or dead is given sections; where nobody could take them everything stays as it is;
-//! an epoch is renewed exactly where the owner or its incarnation changes.
+//! Whatever the policy: nobody who is drained or dead is given sections; where nobody could take them everything stays
+//! as it is; an epoch is renewed exactly where the owner or its incarnation changes.
 
 use std::time::Duration;
 

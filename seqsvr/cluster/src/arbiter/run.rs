@@ -1,5 +1,6 @@
-//! The shell around the arbiter's core: carries out what it decides (calls of the stores, probes) and feeds it what came of it, until it is told to
-//! stop. Owns the core and everything under way; one for each Set that a process arbitrates. `cli::arbiter` runs it.
+//! The shell around the arbiter's core: carries out what it decides (calls of the stores, probes) and feeds it what
+//! came of it, until it is told to stop. Owns the core and everything under way; one for each Set that a process
+//! arbitrates. `cli::arbiter` runs it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

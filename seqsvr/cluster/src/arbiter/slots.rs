@@ -1,5 +1,5 @@
-//! The table of a Set opened up, one slot for each section, so that the planning rules can treat every section alone; and
-//! closed again into as few assignments as say the same. Pure.
+//! The table of a Set opened up, one slot for each section, so that the planning rules can treat every section alone;
+//! and closed again into as few assignments as say the same. Pure.
 
 use std::ops::RangeInclusive;
 

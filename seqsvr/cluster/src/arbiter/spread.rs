@@ -1,5 +1,5 @@
-//! The policy of 2.0 (S11): every node has sections that are at home with it; those of a node that is away are fostered by all the
-//! others alike, in few runs, and go back when it returns. Works on slots; `plan` calls it. Pure.
+//! The policy of 2.0 (S11): every node has sections that are at home with it; those of a node that is away are fostered
+//! by all the others alike, in few runs, and go back when it returns. Works on slots; `plan` calls it. Pure.
 
 use super::plan::{Member, Status, takers};
 use super::slots::{Slot, shares};

@@ -1,5 +1,5 @@
-//! The policy of 1.0 (S10): one serves, the next in the order stands by; when the one that serves is gone the next takes
-//! everything and keeps it, and the old one, once back, stands by. Works on slots; `plan` calls it. Pure.
+//! The policy of 1.0 (S10): one serves, the next in the order stands by; when the one that serves is gone the next
+//! takes everything and keeps it, and the old one, once back, stands by. Works on slots; `plan` calls it. Pure.
 
 use std::ops::RangeInclusive;
 

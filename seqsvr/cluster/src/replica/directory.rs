@@ -1,5 +1,5 @@
-//! The directory of a replica: a lock, the progress file, the numbered files of which only the last counts. Owns all of them; used by
-//! the writer alone.
+//! The directory of a replica: a lock, the progress file, the numbered files of which only the last counts. Owns all of
+//! them; used by the writer alone.
 //!
 //! ```text
 //!  lock       held while a process has the replica; never removed

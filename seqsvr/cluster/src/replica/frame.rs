@@ -1,6 +1,6 @@
 //! Frames: how a replica's file holds what was written together. Each is checksummed, numbered, bound to its file, and
-//! written only after the one before it was synced; the file is zeros from there on. So a frame that a power cut tore is
-//! told from one that was damaged later. Pure; the file around it owns the bytes.
+//! written only after the one before it was synced; the file is zeros from there on. So a frame that a power cut tore
+//! is told from one that was damaged later. Pure; the file around it owns the bytes.
 
 use thiserror::Error;
 

@@ -1,5 +1,5 @@
-//! Whose files these are, and why a replica does not open them. Every file of a replica begins with its identity, so that
-//! files that were put into the wrong place are noticed.
+//! Whose files these are, and why a replica does not open them. Every file of a replica begins with its identity, so
+//! that files that were put into the wrong place are noticed.
 
 use std::io;
 use std::path::{Path, PathBuf};

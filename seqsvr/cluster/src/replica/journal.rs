@@ -1,7 +1,7 @@
-//! One file of a replica: who it belongs to, the state as the file began, and every change since. Written ahead with zeros,
-//! so that a sync need not change the file's size. A file is only ever written by the process that made it: opening a
-//! replica reads the last one and begins another, which makes everything durable anew (a sync that once failed may have
-//! left changes in memory alone) and leaves torn ends behind.
+//! One file of a replica: who it belongs to, the state as the file began, and every change since. Written ahead with
+//! zeros, so that a sync need not change the file's size. A file is only ever written by the process that made it:
+//! opening a replica reads the last one and begins another, which makes everything durable anew (a sync that once
+//! failed may have left changes in memory alone) and leaves torn ends behind.
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,6 @@
-//! How far a replica is known to have written, kept in a small file beside the others: when they end before it, they were
-//! replaced by an older copy. Two slots are written in turns, so that one always holds. It lags behind by up to a second of
-//! frames and is no proof: a whole directory that is restored brings its own progress file along.
+//! How far a replica is known to have written, kept in a small file beside the others: when they end before it, they
+//! were replaced by an older copy. Two slots are written in turns, so that one always holds. It lags behind by up to a
+//! second of frames and is no proof: a whole directory that is restored brings its own progress file along.
 
 use std::fs::{File, OpenOptions};
 use std::io;

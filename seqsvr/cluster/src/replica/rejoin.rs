@@ -1,5 +1,5 @@
-//! What a replica asks the others before it serves: for copies of what they have, when it lost or restored its disk (what
-//! `rejoin_plan` decides), and whether they are in use, when it is new. Owns the links to them; `serve` calls it.
+//! What a replica asks the others before it serves: for copies of what they have, when it lost or restored its disk
+//! (what `rejoin_plan` decides), and whether they are in use, when it is new. Owns the links to them; `serve` calls it.
 
 use std::time::Duration;
 

@@ -1,15 +1,17 @@
-//! The plan of a rejoin, for a replica that lost or restored its disk: when it asks the others for copies, how many it needs, and
-//! what state it then votes with. Pure; the shell in `rejoin` carries it out over gRPC, the simulation in virtual time.
+//! The plan of a rejoin, for a replica that lost or restored its disk: when it asks the others for copies, how many it
+//! needs, and what state it then votes with. Pure; the shell in `rejoin` carries it out over gRPC, the simulation in
+//! virtual time.
 //!
-//! A lost replica may have confirmed things that its disk does not have any more. Each of them was confirmed by W - 1 others
-//! too, so that copies from any N - W + 1 others hold all of them. One case remains: a caller may still count an answer of the
-//! lost life together with one that another replica gives after it was copied. So the copies are taken only after a pause
-//! that is longer than any call of the quorum counts answers, on any clock.
+//! A lost replica may have confirmed things that its disk does not have any more. Each of them was confirmed by W - 1
+//! others too, so that copies from any N - W + 1 others hold all of them. One case remains: a caller may still count an
+//! answer of the lost life together with one that another replica gives after it was copied. So the copies are taken
+//! only after a pause that is longer than any call of the quorum counts answers, on any clock.
 //!
-//! A table that too few replicas had counts once the copy is one more. An arbiter of a higher term may have its promises from before
-//! that, one of them from the lost life, and know only an older table. So where the newest copied table is older than the highest
-//! copied promise, W - 1 others first promise a term above that: whoever had the promises is outranked, and asks anew. Their
-//! copies are taken after that, so that none of what the arbiter wrote before is missed.
+//! A table that too few replicas had counts once the copy is one more. An arbiter of a higher term may have its
+//! promises from before that, one of them from the lost life, and know only an older table. So where the newest copied
+//! table is older than the highest copied promise, W - 1 others first promise a term above that: whoever had the
+//! promises is outranked, and asks anew. Their copies are taken after that, so that none of what the arbiter wrote
+//! before is missed.
 
 use std::time::Duration;
 
@@ -83,7 +85,14 @@ impl RejoinPlan {
         let rejoin_wait = if flaws.has(Flaw::NoRejoinWait) { Duration::ZERO } else { rejoin_wait };
         let enough = sizes.n() - sizes.w() + 1;
         let needed = if flaws.has(Flaw::RejoinOnTooFew) { enough - 1 } else { enough };
-        Self { sizes, flaws, others: vec![Other::Due(now + rejoin_wait); sizes.n() - 1], needed, bid: None, kept }
+        Self {
+            sizes,
+            flaws,
+            others: vec![Other::Due(now + rejoin_wait); sizes.n() - 1],
+            needed,
+            bid: None,
+            kept,
+        }
     }
 
     /// Takes note of `event` at `now`. A copy that was taken once stays good: what is confirmed since is confirmed without

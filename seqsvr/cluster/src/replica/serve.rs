@@ -1,4 +1,5 @@
-//! The role StoreSvr: opens the files as it is told to, serves until it is asked to stop, and ends when its storage fails.
+//! The role StoreSvr: opens the files as it is told to, serves until it is asked to stop, and ends when its storage
+//! fails.
 
 use std::fs;
 use std::future::Future;

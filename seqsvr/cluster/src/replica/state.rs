@@ -1,6 +1,6 @@
-//! What one replica keeps, and the rules by which it answers: the fence of the claims, ceilings that only grow, releases,
-//! the term and the table. Pure: the shell makes each [`Change`] durable before it lets the answer out, and the simulation
-//! forgets the changes that were not.
+//! What one replica keeps, and the rules by which it answers: the fence of the claims, ceilings that only grow,
+//! releases, the term and the table. Pure: the shell makes each [`Change`] durable before it lets the answer out, and
+//! the simulation forgets the changes that were not.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

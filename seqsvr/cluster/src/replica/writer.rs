@@ -1,6 +1,6 @@
-//! The one thread that owns a replica's state and files, and the handle by which everybody asks it. It takes all questions
-//! that wait, answers them from the state, makes their changes durable with one sync, and only then lets the answers out
-//! (group commit). After a failed write or sync nothing more is answered (I3).
+//! The one thread that owns a replica's state and files, and the handle by which everybody asks it. It takes all
+//! questions that wait, answers them from the state, makes their changes durable with one sync, and only then lets the
+//! answers out (group commit). After a failed write or sync nothing more is answered (I3).
 
 use std::sync::Arc;
 use std::thread;

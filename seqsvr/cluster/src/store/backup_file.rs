@@ -1,5 +1,5 @@
-//! A backup as a file: JSON Lines. The first line says what it is, the last one holds the SHA-256 of all before it, so a file that was
-//! cut or changed is refused. Stored, must stay readable: a later form has a larger version.
+//! A backup as a file: JSON Lines. The first line says what it is, the last one holds the SHA-256 of all before it, so
+//! a file that was cut or changed is refused. Stored, must stay readable: a later form has a larger version.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

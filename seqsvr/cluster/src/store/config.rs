@@ -1,5 +1,5 @@
-//! Which stores keep a Set: the section `[stores]` of AllocSvrs and arbiters, checked and opened in one place. Either names
-//! StoreSvrs or an etcd cluster.
+//! Which stores keep a Set: the section `[stores]` of AllocSvrs and arbiters, checked and opened in one place. Either
+//! names StoreSvrs or an etcd cluster.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Sections and routing tables in etcd: for those who run it already or outgrow a quorum of their own. Owns one connection to
-//! each member. Every read is linearizable; every change is one transaction that names the revision of all that it was
-//! decided by, so nothing is written over by who saw less.
+//! Sections and routing tables in etcd: for those who run it already or outgrow a quorum of their own. Owns one
+//! connection to each member. Every read is linearizable; every change is one transaction that names the revision of
+//! all that it was decided by, so nothing is written over by who saw less.
 //!
 //! ```text
 //!  PREFIX/configuration   lease, layout, uids

@@ -1,5 +1,5 @@
-//! What several replicas hold, taken together: of each value the highest that any of them has. A rejoin, a change of the
-//! stores and a survey go by it. Pure.
+//! What several replicas hold, taken together: of each value the highest that any of them has. A rejoin, a change of
+//! the stores and a survey go by it. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! How each store of a Set is, for operators: whether it answers, and how far it is behind the newest. Asked for by arbiters; what it
-//! costs is one copy of each store's state.
+//! How each store of a Set is, for operators: whether it answers, and how far it is behind the newest. Asked for by
+//! arbiters; what it costs is one copy of each store's state.
 
 use crate::store::merge::LayoutsDiffer;
 use crate::store::merge::{behind, merge};

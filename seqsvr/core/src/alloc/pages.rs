@@ -1,9 +1,9 @@
-//! Memory for the uids that were touched, and for no others: one 64-bit slot for each. It holds the last number of the uid, and
-//! whether its block is open. A block is a run of numbers that begins at a multiple of its size; it is open for a uid that came into
-//! it when the ceiling already was so far above that the uid may go on to the end of the block without asking again. So a take
-//! within an open block needs this slot and nothing else of the uid's section: what a random take costs beside its one cache miss
-//! are the instructions that stand between this miss and the next (docs/BENCHMARKS.md). Pages appear at the first touch and stay.
-//! Owned and called by `space`.
+//! Memory for the uids that were touched, and for no others: one 64-bit slot for each. It holds the last number of the
+//! uid, and whether its block is open. A block is a run of numbers that begins at a multiple of its size; it is open
+//! for a uid that came into it when the ceiling already was so far above that the uid may go on to the end of the block
+//! without asking again. So a take within an open block needs this slot and nothing else of the uid's section: what a
+//! random take costs beside its one cache miss are the instructions that stand between this miss and the next
+//! (docs/BENCHMARKS.md). Pages appear at the first touch and stay. Owned and called by `space`.
 
 use std::array;
 use std::ptr;

@@ -1,5 +1,5 @@
-//! What follows from an answer of the store to a raise, and how long to pause before the next attempt. Pure: the raiser carries it
-//! out, and the simulation does the same.
+//! What follows from an answer of the store to a raise, and how long to pause before the next attempt. Pure: the raiser
+//! carries it out, and the simulation does the same.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What callers and the raiser of a section group share: its sections, and which of them are due to be raised. The due set is a
-//! bit for each section, so it is bounded, needs no lock, and a section stands in it once.
+//! What callers and the raiser of a section group share: its sections, and which of them are due to be raised. The due
+//! set is a bit for each section, so it is bounded, needs no lock, and a section stands in it once.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The memory of a leaf, and of the pointers to all leaves, which is brought in as it is written.
 //!
 //! A leaf is zeroed 64-bit slots that lie side by side. The kernel brings a small page at the first write to it, so
-//! that scattered uids cost little. Once half of the pages were touched, the kernel is asked to make one huge page of them, so
-//! that a random uid of a dense leaf costs one cache miss and a short walk of the page tables.
+//! that scattered uids cost little. Once half of the pages were touched, the kernel is asked to make one huge page of
+//! them, so that a random uid of a dense leaf costs one cache miss and a short walk of the page tables.
 
 use std::io;
 use std::marker::PhantomData;

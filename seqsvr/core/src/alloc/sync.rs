@@ -1,5 +1,6 @@
-//! What `pages` and `space` need from the standard library, the memory of a leaf, and the sizes of blocks and pages. The interleaving
-//! tests compile these two against a module of the same name with a model checker's types, tiny blocks and tiny pages.
+//! What `pages` and `space` need from the standard library, the memory of a leaf, and the sizes of blocks and pages.
+//! The interleaving tests compile these two against a module of the same name with a model checker's types, tiny blocks
+//! and tiny pages.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock};

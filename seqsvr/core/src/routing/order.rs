@@ -1,6 +1,6 @@
-//! The order in which the AllocSvrs of a standby Set serve (S10): clients and the arbiter work it out alike, each from the
-//! names that it is configured with, so that a client finds who serves with at most one wasted request after a switch.
-//! Pure; the numbers that it yields must stay stable, since the two ends may be of different releases.
+//! The order in which the AllocSvrs of a standby Set serve (S10): clients and the arbiter work it out alike, each from
+//! the names that it is configured with, so that a client finds who serves with at most one wasted request after a
+//! switch. Pure; the numbers that it yields must stay stable, since the two ends may be of different releases.
 
 use std::ops::RangeInclusive;
 

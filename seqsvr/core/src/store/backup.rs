@@ -1,9 +1,9 @@
-//! What of a store must outlive its loss: the ceilings, and how far epochs, terms and the table had come. Taken from any store, and
-//! put into any, by the same claims and raises by which an owner would: so nothing that a store refuses can be restored, and what is
-//! there already only grows. `backup_file` is its form on disk.
+//! What of a store must outlive its loss: the ceilings, and how far epochs, terms and the table had come. Taken from
+//! any store, and put into any, by the same claims and raises by which an owner would: so nothing that a store refuses
+//! can be restored, and what is there already only grows. `backup_file` is its form on disk.
 //!
-//! What was handed out after the backup is in no copy. Therefore every section starts `ahead` of what was backed up, those that the
-//! backup does not name too, and epochs and terms begin above all that can have been used since.
+//! What was handed out after the backup is in no copy. Therefore every section starts `ahead` of what was backed up,
+//! those that the backup does not name too, and epochs and terms begin above all that can have been used since.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! Cuts raises into what a store can carry out at a time. Owns nothing; used by the stores whose one statement or transaction
-//! changes each section at most once.
+//! Cuts raises into what a store can carry out at a time. Owns nothing; used by the stores whose one statement or
+//! transaction changes each section at most once.
 
 use std::collections::HashSet;
 

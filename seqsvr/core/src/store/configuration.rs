@@ -1,6 +1,6 @@
-//! The configuration of one Set: which replicas vote, how many must answer, and what all roles must have in common. Stored by
-//! every replica, numbered, and compared in every call: a vote counts for one configuration only (docs/CLUSTER.md, "The
-//! configuration"). Plain values; who changes it is `quorum::rounds::change`.
+//! The configuration of one Set: which replicas vote, how many must answer, and what all roles must have in common.
+//! Stored by every replica, numbered, and compared in every call: a vote counts for one configuration only
+//! (docs/CLUSTER.md, "The configuration"). Plain values; who changes it is `quorum::rounds::change`.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

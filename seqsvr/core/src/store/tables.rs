@@ -1,5 +1,5 @@
-//! Where routing tables are durable: the other half of what a cluster keeps in its stores (S8). The arbiter writes, under
-//! a term that it was promised; everybody else reads, and a read renews a lease.
+//! Where routing tables are durable: the other half of what a cluster keeps in its stores (S8). The arbiter writes,
+//! under a term that it was promised; everybody else reads, and a read renews a lease.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

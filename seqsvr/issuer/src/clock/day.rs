@@ -1,5 +1,5 @@
-//! The calendar day and time of a moment, for logs and errors: pure arithmetic, with years beyond 9999, since the bits of a
-//! format may last longer than that.
+//! The calendar day and time of a moment, for logs and errors: pure arithmetic, with years beyond 9999, since the bits
+//! of a format may last longer than that.
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 

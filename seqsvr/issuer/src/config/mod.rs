@@ -1,5 +1,5 @@
-//! The issuer's configuration: where numbers are durable, and one section for each tag. Checks itself, and opens what it
-//! describes; used by the role and by whoever embeds an issuer.
+//! The issuer's configuration: where numbers are durable, and one section for each tag. Checks itself, and opens what
+//! it describes; used by the role and by whoever embeds an issuer.
 
 mod machine;
 mod tag;

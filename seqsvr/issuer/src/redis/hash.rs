@@ -2,10 +2,10 @@
 //! segment when this one is used up, `install` puts the next one there, `release` lets another process prepare it.
 //! Each is short and atomic. Who may prepare is settled by a claim, a key beside the hash that expires by itself.
 //!
-//! `life` names one unbroken life of the data: the run id of the Redis process (which a restart changes) and the id of its
-//! replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as empty,
-//! and a segment asked for in another life may be below numbers of this one, so it does not follow. A segment was
-//! taken after it was asked for, so within a life what follows is above all that any process was given.
+//! `life` names one unbroken life of the data: the run id of the Redis process (which a restart changes) and the id of
+//! its replication history (which a promotion changes). A hash of another life may hold an old `cur`, so it counts as
+//! empty, and a segment asked for in another life may be below numbers of this one, so it does not follow. A segment
+//! was taken after it was asked for, so within a life what follows is above all that any process was given.
 
 use std::time::Duration;
 

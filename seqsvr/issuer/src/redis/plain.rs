@@ -1,6 +1,6 @@
-//! A step of the hash without a script: numbers by one transaction that adds blindly (`cur` may then run past `max`, and
-//! what lies beyond belongs to nobody), everything else by `turn` and a transaction that takes place only if the hash is
-//! still what was read. Called by `hash` where scripts are forbidden.
+//! A step of the hash without a script: numbers by one transaction that adds blindly (`cur` may then run past `max`,
+//! and what lies beyond belongs to nobody), everything else by `turn` and a transaction that takes place only if the
+//! hash is still what was read. Called by `hash` where scripts are forbidden.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The segments of this process: the one that it is taking from the database, and those that it has for itself, from which
-//! numbers come while Redis is away. Owned by the worker.
+//! The segments of this process: the one that it is taking from the database, and those that it has for itself, from
+//! which numbers come while Redis is away. Owned by the worker.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The one task for each tag that talks to Redis. Calls that wait at the same time share one step of the hash, each with
-//! its own part of the numbers, so many callers cost Redis as much as one. Of all processes that share the tag, the one
-//! with the claim brings the next segment; the others take numbers meanwhile, or wait and look again.
+//! The one task for each tag that talks to Redis. Calls that wait at the same time share one step of the hash, each
+//! with its own part of the numbers, so many callers cost Redis as much as one. Of all processes that share the tag,
+//! the one with the claim brings the next segment; the others take numbers meanwhile, or wait and look again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Rows in PostgreSQL, for any number of processes on any number of machines. Owns a small pool; a connection that broke
-//! is replaced, so a restart of the database needs none of ours.
+//! Rows in PostgreSQL, for any number of processes on any number of machines. Owns a small pool; a connection that
+//! broke is replaced, so a restart of the database needs none of ours.
 
 use std::time::Duration;
 

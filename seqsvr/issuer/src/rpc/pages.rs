@@ -1,5 +1,5 @@
-//! The issuer over HTTP and JSON, behind the same listener, token and TLS as the gRPC service. Numbers are strings, since
-//! a browser would lose digits of large ones. Errors are problem details (RFC 9457).
+//! The issuer over HTTP and JSON, behind the same listener, token and TLS as the gRPC service. Numbers are strings,
+//! since a browser would lose digits of large ones. Errors are problem details (RFC 9457).
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;

@@ -1,5 +1,5 @@
-//! The plugin that spells numbers as codes (S26). Owns the codecs of its tags; opened once, when every codec agrees with
-//! the codes that exist.
+//! The plugin that spells numbers as codes (S26). Owns the codecs of its tags; opened once, when every codec agrees
+//! with the codes that exist.
 
 use std::collections::BTreeMap;
 

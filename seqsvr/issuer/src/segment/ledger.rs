@@ -1,5 +1,5 @@
-//! What the journal says, line by line: which ranges a process took ahead, which of these it began, and which it used while
-//! the database was away. Pure; `journal` keeps the lines in a file.
+//! What the journal says, line by line: which ranges a process took ahead, which of these it began, and which it used
+//! while the database was away. Pure; `journal` keeps the lines in a file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;

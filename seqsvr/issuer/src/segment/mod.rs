@@ -2,8 +2,8 @@
 //! segment is in use the next is prepared, so that a switch waits for nothing.
 //!
 //! `buffer` holds the numbers (lock-free), `pace` decides how large segments are (pure), `taker` takes them from the
-//! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the one
-//! task for each tag that brings them, and this file is the whole for callers.
+//! repository, `source` adds what to do while that is away, with the `journal` and its `ledger` (pure), `filler` is the
+//! one task for each tag that brings them, and this file is the whole for callers.
 
 mod asked;
 mod buffer;

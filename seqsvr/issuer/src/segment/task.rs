@@ -1,5 +1,5 @@
-//! The task behind a strategy: made with the strategy, started once by its `init`, ended by its `shutdown` or when it is
-//! dropped. Owned by the strategies of segments, in memory and in Redis.
+//! The task behind a strategy: made with the strategy, started once by its `init`, ended by its `shutdown` or when it
+//! is dropped. Owned by the strategies of segments, in memory and in Redis.
 
 use std::mem;
 

@@ -1,4 +1,5 @@
-//! `seqsvr backup FILE` and `seqsvr restore FILE`: what must outlive the loss of all stores of a Set, for every kind of store.
+//! `seqsvr backup FILE` and `seqsvr restore FILE`: what must outlive the loss of all stores of a Set, for every kind of
+//! store.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What the commands for people and scripts share: the client configuration, how long to try, and answers as text or JSON on
-//! standard output.
+//! What the commands for people and scripts share: the client configuration, how long to try, and answers as text or
+//! JSON on standard output.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

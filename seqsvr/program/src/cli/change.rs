@@ -1,4 +1,5 @@
-//! `seqsvr drain NODE`, `add NODE [ADDR]`, `remove NODE`, `rebalance`: changes of who holds what, each one change of the routing table (S13).
+//! `seqsvr drain NODE`, `add NODE [ADDR]`, `remove NODE`, `rebalance`: changes of who holds what, each one change of
+//! the routing table (S13).
 
 use clap::Args;
 

@@ -1,4 +1,5 @@
-//! What answers with many rows have in common: an account reads so fast and no faster, and what it reads fits into memory.
+//! What answers with many rows have in common: an account reads so fast and no faster, and what it reads fits into
+//! memory.
 
 use std::sync::Arc;
 

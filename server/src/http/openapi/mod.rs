@@ -1,7 +1,8 @@
-//! The description of the HTTP interface, made from the code: for programs as an OpenAPI document, for people as a page.
+//! The description of the HTTP interface, made from the code: for programs as an OpenAPI document, for people as a
+//! page.
 //!
-//! Types are described where they are defined, operations at their handlers, refusals by the table of codes. [`Docs`] puts them
-//! together, with the limits that are configured, when somebody first asks.
+//! Types are described where they are defined, operations at their handlers, refusals by the table of codes. [`Docs`]
+//! puts them together, with the limits that are configured, when somebody first asks.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,5 +1,5 @@
-//! Which refusals each operation may answer with. A handler names those of its own in `x-codes`; those that come from what
-//! all handlers share follow from the operation's form: a body may be malformed, a session may have ended.
+//! Which refusals each operation may answer with. A handler names those of its own in `x-codes`; those that come from
+//! what all handlers share follow from the operation's form: a body may be malformed, a session may have ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The opening handshake of a WebSocket (RFC 6455, section 4.2), up to the bare connection. The connection is handed on as it is,
-//! since what passes over it is counted before the WebSocket library sees it.
+//! The opening handshake of a WebSocket (RFC 6455, section 4.2), up to the bare connection. The connection is handed on
+//! as it is, since what passes over it is counted before the WebSocket library sees it.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;

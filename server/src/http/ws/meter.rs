@@ -1,8 +1,8 @@
-//! Counts the raw frames that a client sends. The WebSocket library joins fragments and answers pings by itself, so a flood of
-//! empty fragments or pings would never reach the session.
+//! Counts the raw frames that a client sends. The WebSocket library joins fragments and answers pings by itself, so a
+//! flood of empty fragments or pings would never reach the session.
 //!
-//! [`Metered`] lies between the connection and the library. It follows the heads of frames (RFC 6455, section 5.2) in the bytes
-//! that pass, and ends the reading with [`Flood`] when a limit is passed. It changes no byte.
+//! [`Metered`] lies between the connection and the library. It follows the heads of frames (RFC 6455, section 5.2) in
+//! the bytes that pass, and ends the reading with [`Flood`] when a limit is passed. It changes no byte.
 
 use std::io;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! A client that sends too much is not read for a while: its frames stay in the buffers of TCP and cost the server nothing.
-//! Everything else of the connection goes on. Owned by the session.
+//! A client that sends too much is not read for a while: its frames stay in the buffers of TCP and cost the server
+//! nothing. Everything else of the connection goes on. Owned by the session.
 
 use std::future::pending;
 use std::pin::Pin;

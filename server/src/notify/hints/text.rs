@@ -1,7 +1,8 @@
 //! Hints as the payloads of PostgreSQL notifications: text of fewer than 8,000 bytes.
 //!
-//! A payload is `SERVER WORD…`: who says it, and what. Words: `r` and pairs `UID:ID,…` in base 36; `s` and a hash in hexadecimal; `u` and a
-//! uid; `*`. A payload without words is a sign of life. Words that are not understood come from a newer program and mean `*`.
+//! A payload is `SERVER WORD…`: who says it, and what. Words: `r` and pairs `UID:ID,…` in base 36; `s` and a hash in
+//! hexadecimal; `u` and a uid; `*`. A payload without words is a sign of life. Words that are not understood come from
+//! a newer program and mean `*`.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Whether a connection leads to a database on which what is committed stays, in order. Asked on every new one: a failover or a
-//! changed setting is noticed by the next.
+//! Whether a connection leads to a database on which what is committed stays, in order. Asked on every new one: a
+//! failover or a changed setting is noticed by the next.
 
 use std::collections::HashMap;
 

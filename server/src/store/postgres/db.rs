@@ -1,7 +1,8 @@
 //! The way to one PostgreSQL database: connections that were checked, in two bounded pools.
 //!
-//! The queues have a pool of their own, so that no number of reads keeps them waiting. Everybody else shares the other one, behind a
-//! bounded line. A connection that broke is replaced by the next call, so a restart of the database needs none of ours.
+//! The queues have a pool of their own, so that no number of reads keeps them waiting. Everybody else shares the other
+//! one, behind a bounded line. A connection that broke is replaced by the next call, so a restart of the database needs
+//! none of ours.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,6 @@
-//! Accounts and sessions in PostgreSQL. Each call is one statement, so what another server does at the same moment comes before or
-//! after it. Owns a bounded memory of names; whether an account is open, its password and its sessions are asked each time.
+//! Accounts and sessions in PostgreSQL. Each call is one statement, so what another server does at the same moment
+//! comes before or after it. Owns a bounded memory of names; whether an account is open, its password and its sessions
+//! are asked each time.
 
 use std::sync::Arc;
 

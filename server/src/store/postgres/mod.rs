@@ -1,8 +1,8 @@
 //! PostgreSQL: one database that several server processes use at the same time.
 //!
-//! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection checked when it
-//! is made, and the tables brought up to date when the first one is. It owns no data in memory that another process could change.
-//! [`PgDirectory`] keeps accounts, sessions and invitations in it.
+//! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection
+//! checked when it is made, and the tables brought up to date when the first one is. It owns no data in memory that
+//! another process could change. [`PgDirectory`] keeps accounts, sessions and invitations in it.
 
 mod check;
 mod db;

@@ -1,7 +1,8 @@
 //! The migrations: applied once, whichever server starts first, and told apart from those of newer programs.
 //!
-//! Newer programs first *expand*: they add tables and columns that an older program does not need to know. It serves on. What an older
-//! program would go wrong with raises `oldest_program` in `meta` in the same migration, and is refused here.
+//! Newer programs first *expand*: they add tables and columns that an older program does not need to know. It serves
+//! on. What an older program would go wrong with raises `oldest_program` in `meta` in the same migration, and is
+//! refused here.
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection};

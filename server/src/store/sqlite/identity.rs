@@ -1,8 +1,8 @@
 //! What the main database knows of the files beside it: which there are, and since which start they belong together.
 //!
-//! A start notes itself here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in between
-//! leaves some files with the stamp of the current start and some with that of the next, and both are good. The start after that takes over the next one:
-//! with another one, files that have the first would fit no longer.
+//! A start notes itself here as the *next* one, stamps the other files, and then makes it the *current* one. A crash in
+//! between leaves some files with the stamp of the current start and some with that of the next, and both are good. The
+//! start after that takes over the next one: with another one, files that have the first would fit no longer.
 
 use uuid::Uuid;
 

@@ -1,4 +1,5 @@
-//! What decides about a write (I1, I4, I5, I13): latest ids, keys used, copies owed, groups and ended membership epochs.
+//! What decides about a write (I1, I4, I5, I13): latest ids, keys used, copies owed, groups and ended membership
+//! epochs.
 //!
 //! Pure. The committer, its only owner, first asks what a batch [`Needs`] to know, fetches what is missing, then
 //! judges write after write; each accepted one moves the ledger at once, so that the next one sees it. The ledger may

@@ -1,5 +1,5 @@
-//! Files that their owner alone may read and write, whatever the umask: they hold messages and the hashes of passwords. SQLite gives
-//! the logs beside a database the mode of the database, so it is enough that this one is made first.
+//! Files that their owner alone may read and write, whatever the umask: they hold messages and the hashes of passwords.
+//! SQLite gives the logs beside a database the mode of the database, so it is enough that this one is made first.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};

@@ -1,8 +1,8 @@
 //! Ranges of rows from the tables, at the speed of the statement itself.
 //!
 //! sqlx hands every row and column of a result between threads by itself, which costs seven times the reading of a
-//! hundred rows (docs/adr/0003). A scan runs whole on a blocking thread, over rusqlite, which wraps the same SQLite library.
-//! Owns a bounded set of connections that cannot write; the readers of `read` call it.
+//! hundred rows (docs/adr/0003). A scan runs whole on a blocking thread, over rusqlite, which wraps the same SQLite
+//! library. Owns a bounded set of connections that cannot write; the readers of `read` call it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

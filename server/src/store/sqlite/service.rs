@@ -1,7 +1,8 @@
-//! Connections that read for the queues and for the committer alone, so that no number of other reads keeps them waiting.
+//! Connections that read for the queues and for the committer alone, so that no number of other reads keeps them
+//! waiting.
 //!
-//! Not a pool of sqlx: that one sends each connection once more to its thread when it comes back, which a message alone in its batch
-//! would pay for. Owned by `Db`.
+//! Not a pool of sqlx: that one sends each connection once more to its thread when it comes back, which a message alone
+//! in its batch would pay for. Owned by `Db`.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};

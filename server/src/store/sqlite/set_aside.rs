@@ -1,8 +1,9 @@
 //! Rows that the tables do not take, in a table of their own.
 //!
-//! The unique index refuses a second copy of one message for one receiver (I5). The ledger sees to it that there is none, but rows
-//! may have come into the tables another way: an import into an inbox to which the same copy was still owed. Such a row would
-//! stop every flush, and with it all commits. It is kept in `set_aside` for the operator, and the flush goes on.
+//! The unique index refuses a second copy of one message for one receiver (I5). The ledger sees to it that there is
+//! none, but rows may have come into the tables another way: an import into an inbox to which the same copy was still
+//! owed. Such a row would stop every flush, and with it all commits. It is kept in `set_aside` for the operator, and
+//! the flush goes on.
 
 use sqlx::SqliteConnection;
 use tracing::error;

@@ -1,8 +1,10 @@
-//! The stamp of a file: of which installation it is, as what, and since which start. It lies in a table of its own inside the file.
+//! The stamp of a file: of which installation it is, as what, and since which start. It lies in a table of its own
+//! inside the file.
 //!
-//! Each start gives all files of an installation a new stamp, and the main database remembers it (`identity`). So a file that was put
-//! back from another moment, or comes from another installation, is told from the one that belongs there. Blocking; nobody else has
-//! the files open meanwhile. Each is opened once, and its log is in it before it is stamped.
+//! Each start gives all files of an installation a new stamp, and the main database remembers it (`identity`). So a
+//! file that was put back from another moment, or comes from another installation, is told from the one that belongs
+//! there. Blocking; nobody else has the files open meanwhile. Each is opened once, and its log is in it before it is
+//! stamped.
 
 use std::fs::File;
 use std::io::Read as _;

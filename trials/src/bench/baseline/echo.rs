@@ -1,7 +1,7 @@
 //! A bare axum WebSocket server that answers each frame with the same text: what the network and the framework cost.
 //!
-//! It runs in a process of its own (`bench --serve-echo`, started by the measurement), as the server does, so that both share
-//! the processor with the load in the same way.
+//! It runs in a process of its own (`bench --serve-echo`, started by the measurement), as the server does, so that both
+//! share the processor with the load in the same way.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! A bare tonic server that answers the messages of the sequence service and of the issuer with fixed numbers: what the network, HTTP/2 and
-//! protobuf cost before anybody has thought about a number.
+//! A bare tonic server that answers the messages of the sequence service and of the issuer with fixed numbers: what the
+//! network, HTTP/2 and protobuf cost before anybody has thought about a number.
 //!
 //! It runs in a process of its own (`bench --serve-grpc`, started by the measurement), as an AllocSvr does.
 

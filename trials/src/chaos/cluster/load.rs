@@ -1,5 +1,5 @@
-//! Callers of a cluster: they ask for numbers in every way there is, for a few uids that all of them want, and write down
-//! what they were told. Failures that pass are part of a fault; any other ends the fault run.
+//! Callers of a cluster: they ask for numbers in every way there is, for a few uids that all of them want, and write
+//! down what they were told. Failures that pass are part of a fault; any other ends the fault run.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

@@ -1,5 +1,5 @@
-//! A fault run of the sequence cluster: real processes over wires that can be cut, callers that all want the same uids, faults at
-//! seeded moments, and the comparison of everything that the callers were told.
+//! A fault run of the sequence cluster: real processes over wires that can be cut, callers that all want the same uids,
+//! faults at seeded moments, and the comparison of everything that the callers were told.
 
 mod fault;
 mod history;

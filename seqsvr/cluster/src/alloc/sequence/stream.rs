@@ -1,6 +1,6 @@
-//! Many requests on one stream. They are answered in the very poll that finds them, without a task or a channel: a batch
-//! of what has arrived is carried out, then the clock is compared with the deadline once, then the answers leave. Only
-//! what must wait for a raise is set aside, boundedly.
+//! Many requests on one stream. They are answered in the very poll that finds them, without a task or a channel: a
+//! batch of what has arrived is carried out, then the clock is compared with the deadline once, then the answers leave.
+//! Only what must wait for a raise is set aside, boundedly.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! The role itself: the shell over tables in memory, probing servers on the loopback, told what to do through its Admin service.
+//! The role itself: the shell over tables in memory, probing servers on the loopback, told what to do through its Admin
+//! service.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

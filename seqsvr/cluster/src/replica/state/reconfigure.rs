@@ -1,5 +1,5 @@
-//! Which calls a replica answers, and its part in a change of the configuration: it is sealed, accepts what comes next, and
-//! installs what was decided on.
+//! Which calls a replica answers, and its part in a change of the configuration: it is sealed, accepts what comes next,
+//! and installs what was decided on.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Signs of life of the arbiter: a key under an etcd lease. The key is put once for each lease, and a lease that is kept alive
-//! makes no revision, so an idle cluster leaves nothing in etcd that would have to be compacted. Only how soon another arbiter
-//! bids depends on it, never which table counts: that is decided by the terms, which every write compares.
+//! Signs of life of the arbiter: a key under an etcd lease. The key is put once for each lease, and a lease that is
+//! kept alive makes no revision, so an idle cluster leaves nothing in etcd that would have to be compacted. Only how
+//! soon another arbiter bids depends on it, never which table counts: that is decided by the terms, which every write
+//! compares.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What all roles of a Set must have in common, stored beside the table: lease, layout and uids. Stored by the first AllocSvr that
-//! reads a table, and compared by every one that starts.
+//! What all roles of a Set must have in common, stored beside the table: lease, layout and uids. Stored by the first
+//! AllocSvr that reads a table, and compared by every one that starts.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The store in etcd, by both suites on three real members, and by what only several processes and silent members can do.
+//! The store in etcd, by both suites on three real members, and by what only several processes and silent members can
+//! do.
 
 use std::path::Path;
 

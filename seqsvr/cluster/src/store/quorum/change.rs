@@ -1,5 +1,5 @@
-//! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. Whoever runs it again
-//! after it was cut off goes on where it ended. `seqsvr store replace` and `seqsvr store lease` call it.
+//! Changing the configuration while the stores serve: carries the rounds of a change out, as often as it takes. Whoever
+//! runs it again after it was cut off goes on where it ended. `seqsvr store replace` and `seqsvr store lease` call it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! A change of the configuration whose coordinator ended between its first and its last step leaves stores that answer no call. Arbiters
-//! look for that, and complete it: as one more coordinator with a higher ballot, which the protocol allows at any moment.
+//! A change of the configuration whose coordinator ended between its first and its last step leaves stores that answer
+//! no call. Arbiters look for that, and complete it: as one more coordinator with a higher ballot, which the protocol
+//! allows at any moment.
 
 use std::sync::Arc;
 use std::time::Duration;

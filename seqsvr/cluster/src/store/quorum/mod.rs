@@ -1,6 +1,6 @@
-//! N replicas as one store (S5): a [`SectionStore`] and a [`TableStore`] that ask StoreSvrs over [`Link`]s and count their
-//! answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are pure; this
-//! shell carries the questions. AllocSvrs and arbiters open one for each Set.
+//! N replicas as one store (S5): a [`SectionStore`] and a [`TableStore`] that ask StoreSvrs over [`Link`]s and count
+//! their answers. Owns no durable state. What to ask and what the answers come to is decided by the rounds, which are
+//! pure; this shell carries the questions. AllocSvrs and arbiters open one for each Set.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

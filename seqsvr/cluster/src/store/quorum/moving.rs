@@ -1,6 +1,7 @@
-//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"): the Set that gives them stops serving them, and writes their ceilings
-//! into a file once nobody can hold a lease on them; the Set that takes them serves them once these ceilings are stored. Each is two
-//! configurations with work in between, and whoever runs it again goes on. `seqsvr store give` and `take` call it.
+//! Uids from one Set to another (docs/CLUSTER.md, "Other uids"): the Set that gives them stops serving them, and writes
+//! their ceilings into a file once nobody can hold a lease on them; the Set that takes them serves them once these
+//! ceilings are stored. Each is two configurations with work in between, and whoever runs it again goes on. `seqsvr
+//! store give` and `take` call it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question that nobody waits for any
-//! more is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall behind for it.
+//! The way to a StoreSvr over gRPC. Connects when first asked, and again after it broke. A question that nobody waits
+//! for any more is still carried to its end: the quorum goes on with W answers, and the other replicas should not fall
+//! behind for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The quorum, by both suites over three real replicas, asked over gRPC; and by the rules of every section store while at each
-//! call another replica is down, the one that hurts most at the moment.
+//! The quorum, by both suites over three real replicas, asked over gRPC; and by the rules of every section store while
+//! at each call another replica is down, the one that hurts most at the moment.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

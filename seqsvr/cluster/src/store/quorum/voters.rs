@@ -1,6 +1,6 @@
-//! Whom a quorum asks: the replicas that its role's file lists until a configuration is known, then that one's members; and how
-//! it hears of a newer one. A round asks the members of one configuration, each as the member it is, so that votes of two
-//! configurations never add up, and a replica under two addresses has one vote.
+//! Whom a quorum asks: the replicas that its role's file lists until a configuration is known, then that one's members;
+//! and how it hears of a newer one. A round asks the members of one configuration, each as the member it is, so that
+//! votes of two configurations never add up, and a replica under two addresses has one vote.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
-//! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one before may
-//! hold the longer one a while; uids that are given up are written into a file once nobody can serve them any more, and uids that are
-//! taken in are served once their ceilings are here (docs/CLUSTER.md, "Another lease" and "Other uids"). Pure; `quorum::change` and
-//! `quorum::moving` carry the steps out.
+//! What changes in steps: the lease, and the uids. A shorter lease takes two configurations, because readers of the one
+//! before may hold the longer one a while; uids that are given up are written into a file once nobody can serve them
+//! any more, and uids that are taken in are served once their ceilings are here (docs/CLUSTER.md, "Another lease" and
+//! "Other uids"). Pure; `quorum::change` and `quorum::moving` carry the steps out.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! What every table store must do, run by each of them: `tables::conformance!(fresh)` in a test module makes one test of
-//! each rule, on a store that `fresh` returns empty. A table store keeps sections too, since a release wakes its readers.
+//! What every table store must do, run by each of them: `tables::conformance!(fresh)` in a test module makes one test
+//! of each rule, on a store that `fresh` returns empty. A table store keeps sections too, since a release wakes its
+//! readers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `batch`: many calls in flight, each for one number of 64 different uids drawn at random, as the fan-out of a group makes them,
-//! against Redis INCR that is durable before the reply.
+//! `batch`: many calls in flight, each for one number of 64 different uids drawn at random, as the fan-out of a group
+//! makes them, against Redis INCR that is durable before the reply.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! `drain`: every AllocSvr drained and taken in again, and then every process of the cluster restarted in turn, under load:
-//! how long the slowest request waited.
+//! `drain`: every AllocSvr drained and taken in again, and then every process of the cluster restarted in turn, under
+//! load: how long the slowest request waited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

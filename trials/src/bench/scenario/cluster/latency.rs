@@ -1,5 +1,5 @@
-//! `latency`: 50,000 single requests a second in an open loop, through raises and a graceful change of the table. Each is
-//! timed from the moment when it was due, whatever kept it from being sent.
+//! `latency`: 50,000 single requests a second in an open loop, through raises and a graceful change of the table. Each
+//! is timed from the moment when it was due, whatever kept it from being sent.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

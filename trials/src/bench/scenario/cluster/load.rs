@@ -1,5 +1,5 @@
-//! `load`: the ceilings of all 42,950 sections of the whole uid space, claimed in one sweep as a starting AllocSvr does, from
-//! three StoreSvrs, from SQLite and from PostgreSQL; and from etcd where it is installed.
+//! `load`: the ceilings of all 42,950 sections of the whole uid space, claimed in one sweep as a starting AllocSvr
+//! does, from three StoreSvrs, from SQLite and from PostgreSQL; and from etcd where it is installed.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The measurements of the sequence service as a cluster: three stores, and as many AllocSvrs as the question needs, all real
-//! processes.
+//! The measurements of the sequence service as a cluster: three stores, and as many AllocSvrs as the question needs,
+//! all real processes.
 
 mod batch;
 mod current;

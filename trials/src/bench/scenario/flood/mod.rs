@@ -1,8 +1,8 @@
-//! `flood`: one client floods in one way after another while another sends 50 messages a second. How much longer do those take, and
-//! how much memory does the server take?
+//! `flood`: one client floods in one way after another while another sends 50 messages a second. How much longer do
+//! those take, and how much memory does the server take?
 //!
-//! The flood comes from a process of its own at the lowest priority, since on a real network its work would be done elsewhere, and
-//! from an address of its own. The server runs with its defaults.
+//! The flood comes from a process of its own at the lowest priority, since on a real network its work would be done
+//! elsewhere, and from an address of its own. The server runs with its defaults.
 
 mod raw;
 mod ways;

@@ -1,5 +1,5 @@
-//! The ways to flood. Each is what one client does, over and over; [`flood`] does it on many connections at the same time, and
-//! dials again when one is closed.
+//! The ways to flood. Each is what one client does, over and over; [`flood`] does it on many connections at the same
+//! time, and dials again when one is closed.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! `redis-segment`: 50 callers that each ask for one number at a time, from segments whose counter is in Redis, against
 //! `redis-benchmark`'s INCR of one key over 50 connections to the same server.
 //!
-//! The server keeps nothing on disk, as the issuer allows: that is INCR at its fastest. The callers are tasks of one process,
-//! which share steps of the counter; that is what the issuer has over a connection for each caller.
+//! The server keeps nothing on disk, as the issuer allows: that is INCR at its fastest. The callers are tasks of one
+//! process, which share steps of the counter; that is what the issuer has over a connection for each caller.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! `issuer-rpc`: calls for 1 and for 1,000 numbers over gRPC, 8 connections with 8 in flight each, against a bare unary call
-//! that answers the same messages.
+//! `issuer-rpc`: calls for 1 and for 1,000 numbers over gRPC, 8 connections with 8 in flight each, against a bare unary
+//! call that answers the same messages.
 
 use std::path::Path;
 use std::process::Stdio;

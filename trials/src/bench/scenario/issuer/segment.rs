@@ -1,5 +1,5 @@
-//! `segment`: numbers of one tag from memory, while its segments come and go, against a bare `fetch_add` on one atomic that
-//! the same threads share.
+//! `segment`: numbers of one tag from memory, while its segments come and go, against a bare `fetch_add` on one atomic
+//! that the same threads share.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! `snowflake`: ids on one thread, against what the format can hold: 4,096 in a millisecond. With more sequence bits than
-//! a thread can use up, what one id costs.
+//! `snowflake`: ids on one thread, against what the format can hold: 4,096 in a millisecond. With more sequence bits
+//! than a thread can use up, what one id costs.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! `segment-switch`: how long calls take through a thousand switches from one segment to the next, with storage that takes
-//! 50 ms for each segment, against storage that answers at once.
+//! `segment-switch`: how long calls take through a thousand switches from one segment to the next, with storage that
+//! takes 50 ms for each segment, against storage that answers at once.
 //!
-//! Many tags at a steady pace: a segment lasts twice as long as the storage takes. One call in a hundred is a switch, so a
-//! p99.9 without a spike means that nine switches in ten waited for nothing; the longest call tells about the rest.
+//! Many tags at a steady pace: a segment lasts twice as long as the storage takes. One call in a hundred is a switch,
+//! so a p99.9 without a spike means that nine switches in ten waited for nothing; the longest call tells about the
+//! rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,13 +3,13 @@
 //! ```text
 //!  seal     the old members promise a ballot, and answer no other call of the old configuration from then on: W copies
 //!  accept   W old members keep the next configuration under that ballot: it is decided
-//!  install  the members of the next one take over what the W copies hold, and vote in it: W of them, and it is in force
+//!  install  the members of the next one take over what the W copies hold, and vote in it: W of them put it in force
 //! ```
 //!
-//! What was confirmed in the old configuration was confirmed by W members, one of which is among the W sealed ones, and it said
-//! so before it was sealed, so the copies hold it. What had fewer than W answers when W were sealed can never get them. Nothing
-//! has to be waited for. Two that change at once are kept apart by ballots: who is outbid stops, and who seals finds what
-//! was accepted before, which is then the one to go on with.
+//! What was confirmed in the old configuration was confirmed by W members, one of which is among the W sealed ones, and
+//! it said so before it was sealed, so the copies hold it. What had fewer than W answers when W were sealed can never
+//! get them. Nothing has to be waited for. Two that change at once are kept apart by ballots: who is outbid stops, and
+//! who seals finds what was accepted before, which is then the one to go on with.
 
 use std::sync::Arc;
 

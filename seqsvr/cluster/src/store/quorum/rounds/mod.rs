@@ -1,6 +1,6 @@
 //! One round for each call of the quorum: whom to ask what, and what the answers come to (docs/CLUSTER.md, "Claims" and
-//! "Tables"). Pure: the shell in the folder above asks over the network, the simulation in virtual time; both only carry out
-//! what a round says. A round ends as soon as its outcome is certain; answers that come later are dropped.
+//! "Tables"). Pure: the shell in the folder above asks over the network, the simulation in virtual time; both only
+//! carry out what a round says. A round ends as soon as its outcome is certain; answers that come later are dropped.
 
 use seqsvr_core::store::message::{Answer, Question};
 

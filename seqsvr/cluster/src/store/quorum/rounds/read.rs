@@ -1,6 +1,7 @@
-//! The round that reads the table. What it answers *counts*: W replicas have answered, and the newest of their tables was seen
-//! on W, or has been written back to W. W answers meet every table that counted before the round began, and W replicas
-//! with the answered one keep any later read from missing it; so a lease may be renewed from the moment before the first question.
+//! The round that reads the table. What it answers *counts*: W replicas have answered, and the newest of their tables
+//! was seen on W, or has been written back to W. W answers meet every table that counted before the round began, and W
+//! replicas with the answered one keep any later read from missing it; so a lease may be renewed from the moment before
+//! the first question.
 
 use std::sync::Arc;
 use std::time::Duration;

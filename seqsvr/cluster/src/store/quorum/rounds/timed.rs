@@ -1,8 +1,8 @@
-//! How long a call of the quorum counts answers. A replica that lost its disk has forgotten what it answered; what it had
-//! confirmed is copied from the others, as far as it is there by then. So nobody may go on counting its old answer together with
-//! one that another replica gives after it was copied: each call ends, on the clock that leases run on, whatever comes later,
-//! and a replica that comes back copies only when all such calls have ended ([`rejoin_wait`]). A timer alone would not do: who
-//! wakes from a pause may see an answer first.
+//! How long a call of the quorum counts answers. A replica that lost its disk has forgotten what it answered; what it
+//! had confirmed is copied from the others, as far as it is there by then. So nobody may go on counting its old answer
+//! together with one that another replica gives after it was copied: each call ends, on the clock that leases run on,
+//! whatever comes later, and a replica that comes back copies only when all such calls have ended ([`rejoin_wait`]). A
+//! timer alone would not do: who wakes from a pause may see an answer first.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! Two that change the configuration at once, one of which may end at any moment: a store is replaced, and somebody who found the stores
-//! halted completes that, or ends it by a next configuration that is the same. Over the pure rounds and replicas, in any order.
+//! Two that change the configuration at once, one of which may end at any moment: a store is replaced, and somebody who
+//! found the stores halted completes that, or ends it by a next configuration that is the same. Over the pure rounds
+//! and replicas, in any order.
 
 use proptest::prelude::*;
 

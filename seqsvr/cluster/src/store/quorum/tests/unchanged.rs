@@ -1,5 +1,5 @@
-//! A table that its reader has does not come again, and one side of the version before gets, or sends, it each time. Over real
-//! replicas; the store of the version before is one that never sees the newer fields.
+//! A table that its reader has does not come again, and one side of the version before gets, or sends, it each time.
+//! Over real replicas; the store of the version before is one that never sees the newer fields.
 
 use prost::Message as _;
 use tonic::transport::Channel;
