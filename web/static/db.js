@@ -147,7 +147,7 @@ class Db {
     });
   }
 
-  /** Takes the server's counts for conversations whose own count could not be told (`stale`). */
+  /** Takes the server's counts for conversations whose own count is not known (`stale`). */
   recount(list) {
     return this.write(["conversations"], async (conversations) => {
       for (const { id, last, unread } of list) {

@@ -2,7 +2,7 @@
 
 import { $, h } from "./dom.js";
 
-/** `state()` answers what sync last told; `over(path)` logs out. Answers {show, facts}. */
+/** `state()` answers what sync last reported; `over(path)` logs out. Answers {show, facts}. */
 export function settingsDialog(state, over) {
   const theme = $("theme");
   theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;

@@ -1,5 +1,5 @@
 // What the page shows, read from the database and read again when it changed: conversations, names,
-// drafts, the outbox. Writes go to the database first; other tabs are told through `nudge`.
+// drafts, the outbox. Writes go to the database first; other tabs are notified through `nudge`.
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */

@@ -5,7 +5,7 @@
 
 use super::{GroupId, Uid};
 
-/// Which of a user's stays in a group: 1 for the first, one more for each rejoining.
+/// Which of a user's memberships in a group: 1 for the first, one more for each rejoining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MembershipEpoch(pub u32);
 

@@ -73,7 +73,7 @@ async fn a_guest_who_came_in_at_the_moment_of_the_crash_has_used_one_use() {
         if comes_back {
             assert_eq!(invites.accept(bob, &code).await.expect("in already"), gid);
         }
-        // The next stay by this link is another use.
+        // The next membership by this link is another use.
         after.groups.remove(bob, gid, bob).await.expect("left");
         assert_eq!(invites.accept(bob, &code).await.expect("by the second use"), gid);
         assert!(matches!(invites.accept(eve, &code).await, Err(InviteError::UsedUp)));
