@@ -8,7 +8,7 @@ use super::super::{Db, SqliteDirectory, SqliteInboxImport, SqliteStore};
 use super::*;
 use crate::domain::{Conversation, MembershipEpoch, Timestamp, Uid};
 use crate::store::archive::InboxImport as _;
-use crate::store::conformance::{accept, id, row, said, told};
+use crate::store::conformance::{accept, id, row, send_text, text_message};
 use crate::store::{Deliver, Directory as _, MessageStore as _, NewAccount, Recipient, Write};
 
 async fn all(snapshot: &mut SqliteExportSnapshot, section: Section) -> Vec<Record> {
@@ -37,7 +37,7 @@ async fn what_was_flushed_or_signed_up_between_the_two_readings_makes_it_begin_a
     let flushed = async || meta::number(db.readers(), meta::FLUSHED).await.expect("read");
 
     let before = Tables::begin(&main).await.expect("begun");
-    told(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
+    send_text(&store, (Uid(10_001), 1), (Uid(10_002), 1), 1).await;
     while flushed().await == before.flushed {
         tokio::task::yield_now().await;
     }
@@ -60,7 +60,7 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("tidemark.db");
     let options = SqliteOptions { flush_rows: usize::MAX, ..SqliteOptions::default() };
-    let content = said(Uid(1), Conversation::User(Uid(2)), 1, "hi");
+    let content = text_message(Uid(1), Conversation::User(Uid(2)), 1, "hi");
     let open = async || {
         let db = Db::open_with(&path, &options).await.expect("opened");
         SqliteStore::open(db, options.clone(), HistoryId(Uuid::nil())).await.expect("opened")
@@ -83,7 +83,7 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     let store = open().await;
     let owed = Write::Deliver(Deliver { acceptance: AcceptanceId(1), content, rows: vec![row(Uid(2), 10)] });
     store.commit(vec![owed]).await.expect("committed");
-    told(&store, (Uid(3), 1), (Uid(2), 11), 2).await;
+    send_text(&store, (Uid(3), 1), (Uid(2), 11), 2).await;
     let of_two = async |snapshot: &mut SqliteExportSnapshot| {
         let rows = all(snapshot, Section::Rows).await.into_iter();
         let rows = rows.filter_map(|record| match record {
@@ -112,7 +112,7 @@ async fn an_export_snapshot_is_whole_however_often_flushes_begin_and_end() {
     let writing = async {
         for n in 1..=600u64 {
             let (from, to) = (Uid(10_001 + n as u32 % 7), Uid(10_101 + n as u32 % 5));
-            told(&store, (from, n), (to, n), n.into()).await;
+            send_text(&store, (from, n), (to, n), n.into()).await;
             committed.store(n, Ordering::SeqCst);
         }
     };

@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn the_first_version_stays_as_it_is() {
         let open = Open {
-            content: said(Uid(1), Conversation::Group(GroupId(5)), 2, "hi"),
+            content: text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi"),
             ends: Some((Uid(7), MembershipEpoch(1))),
             owed: vec![Recipient { uid: Uid(300), epoch: MembershipEpoch(2) }],
         };
