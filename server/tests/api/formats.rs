@@ -166,9 +166,17 @@ fn is_member(group: &Value, person: &Person) -> bool {
     group["members"].as_array().expect("members").iter().any(|member| member["uid"] == person.uid)
 }
 
-/// The lines of an export between header and footer.
+/// The lines of an export between header and footer, in the words of version 2.
 fn records(archive: &Path) -> Vec<String> {
-    let text = fs::read_to_string(archive).expect("readable");
+    let mut text = fs::read_to_string(archive).expect("readable");
+    if text.lines().next().expect("a header").contains("\"version\":1,") {
+        for (before, now) in
+            [("\"type\":\"stay\"", "\"type\":\"ended_epoch\""), ("\"generation\":", "\"epoch\":")]
+        {
+            assert!(text.contains(before), "{}", archive.display());
+            text = text.replace(before, now);
+        }
+    }
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines[1..lines.len() - 1].to_vec()
 }
