@@ -86,9 +86,26 @@ impl InboxSync {
         Ok(Pulled { entries, synced, more })
     }
 
+    /// What a device is told that says it has rows up to `cursor`, beyond the watermark: the latest committed id. Another server may have
+    /// written them, so it is looked up; while that cannot be, the device is believed, for it may have them from there.
+    pub async fn look_ahead(&self, watermark: &Watermark, cursor: u64) -> MessageId {
+        let looked = self.watermarks.reread(watermark).await;
+        let latest = watermark.latest();
+        if cursor <= latest.get() {
+            return latest;
+        }
+        match looked {
+            Ok(()) => {
+                self.note_ahead(watermark, cursor);
+                latest
+            }
+            Err(_) => MessageId::new(cursor).unwrap_or(latest),
+        }
+    }
+
     /// A device says that it has rows beyond the newest one: proof that older files were restored without `tidemark restored`, unless the
     /// device is wrong. Logged once a minute at most, whoever says it.
-    pub fn note_ahead(&self, watermark: &Watermark, cursor: u64) {
+    fn note_ahead(&self, watermark: &Watermark, cursor: u64) {
         let Some(left_out) = self.log.pass() else { return };
         warn!(
             uid = %watermark.uid(), cursor, latest = %watermark.latest(), left_out,

@@ -139,6 +139,14 @@ impl Watermarks {
         Ok(latest)
     }
 
+    /// Reads a watermark again of which somebody says that it is behind. Where nobody else writes, it cannot be.
+    pub async fn reread(&self, watermark: &Watermark) -> Result<(), StoreError> {
+        if self.shared {
+            watermark.raise(self.store.watermark(watermark.uid).await?);
+        }
+        Ok(())
+    }
+
     /// Another server says that `uid` has rows up to `id`. Whether that is news to somebody who uses the watermark; where nobody does,
     /// nothing is kept.
     pub fn hear(&self, uid: Uid, id: MessageId) -> bool {

@@ -256,12 +256,12 @@ impl Session {
 
     /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
     async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
-        let latest = self.watermark.latest();
-        let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
+        let mut latest = self.watermark.latest();
         if seq > latest.get() {
-            self.state.metrics.cursors_ahead.inc();
-            self.state.sync.note_ahead(&self.watermark, seq);
+            latest = Box::pin(self.state.sync.look_ahead(&self.watermark, seq)).await;
+            self.state.metrics.cursors_ahead.inc_by(u64::from(seq > self.watermark.latest().get()));
         }
+        let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
         (self.cursor, self.unacknowledged) = (Some(cursor), false);
         if self.watermark.may_be_after(cursor) {
             return self.catch_up(socket, cursor).await;
