@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::passwords::{Busy, PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
-use super::tickets::{Tickets, TooManyTickets};
+use super::tickets::{LIFETIME_MS as TICKET_LIFETIME_MS, Tickets, TooManyTickets};
 use super::tokens::{Token, TokenHash, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
 use crate::notify::{Hint, Hints};
 use crate::seq::{Ids, NumberError};
-use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+use crate::store::{Account, Directory, NewAccount, Session, StoreError, Tickets as SharedTickets};
 
 /// Sessions that one statement compares with the database.
 const CONFIRMED_AT_ONCE: usize = 1_000;
@@ -86,6 +86,15 @@ pub struct SignedIn {
 #[derive(Clone)]
 pub struct Accounts(Arc<Inner>);
 
+/// Other servers with the same accounts.
+#[derive(Clone)]
+pub struct Others {
+    /// They are told of sessions that end here.
+    pub hints: Arc<dyn Hints>,
+    /// They redeem tickets that were given here.
+    pub tickets: Arc<dyn SharedTickets>,
+}
+
 struct Inner {
     directory: Arc<dyn Directory>,
     clock: Clock,
@@ -93,8 +102,7 @@ struct Inner {
     sessions: SessionCache,
     tickets: Tickets,
     session_days: u32,
-    /// Other servers with the same accounts, who must learn of sessions that end here.
-    others: Option<Arc<dyn Hints>>,
+    others: Option<Others>,
 }
 
 impl Accounts {
@@ -103,12 +111,12 @@ impl Accounts {
         Accounts::beside(directory, options, clock, None)
     }
 
-    /// The same, where other servers have the same accounts: they are told of sessions that end here.
+    /// The same, where `others` have the same accounts.
     pub fn beside(
         directory: Arc<dyn Directory>,
         options: AccountOptions,
         clock: Clock,
-        others: Option<Arc<dyn Hints>>,
+        others: Option<Others>,
     ) -> Accounts {
         Accounts(Arc::new(Inner {
             directory,
@@ -180,7 +188,10 @@ impl Accounts {
 
     /// The session that `token` stands for, from memory where possible.
     pub async fn session(&self, token: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
-        let hash = hash_of(token);
+        self.session_of(hash_of(token)).await
+    }
+
+    async fn session_of(&self, hash: TokenHash) -> Result<Option<Arc<LiveSession>>, StoreError> {
         loop {
             let now = self.0.clock.now();
             if let Some(live) = self.0.sessions.get(&hash, now) {
@@ -222,7 +233,7 @@ impl Accounts {
 
     fn tell(&self, hint: Hint) {
         if let Some(others) = &self.0.others {
-            others.tell(hint);
+            others.hints.tell(hint);
         }
     }
 
@@ -237,15 +248,26 @@ impl Accounts {
     }
 
     /// A ticket that opens one WebSocket of `session` within 30 seconds.
-    pub fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
+    pub async fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
         let ticket = Token::random(&mut rand::rng());
         self.0.tickets.give(ticket.hash(), session, self.0.clock.now())?;
+        if let Some(others) = &self.0.others {
+            others.tickets.keep_ticket(&ticket.hash(), &session.token_hash, TICKET_LIFETIME_MS).await?;
+        }
         Ok(ticket)
     }
 
     /// The session that `ticket` opens a WebSocket of; it is used up.
-    pub fn redeem(&self, ticket: &str) -> Option<Arc<LiveSession>> {
-        self.0.tickets.take(&hash_of(ticket), self.0.clock.now())
+    pub async fn redeem(&self, ticket: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        let ticket = hash_of(ticket);
+        let Some(others) = &self.0.others else {
+            return Ok(self.0.tickets.take(&ticket, self.0.clock.now()));
+        };
+        // Memory only counts them then: what it has may have been redeemed elsewhere.
+        match others.tickets.take_ticket(&ticket).await? {
+            Some(session) => self.session_of(session).await,
+            None => Ok(None),
+        }
     }
 
     /// Whether `session` has ended or expired by now.

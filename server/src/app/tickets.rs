@@ -9,7 +9,7 @@ use super::tokens::TokenHash;
 use crate::domain::Timestamp;
 
 /// How long a ticket opens something, in milliseconds.
-const LIFETIME_MS: i64 = 30_000;
+pub(super) const LIFETIME_MS: i64 = 30_000;
 
 /// Tickets that one session gets within that time, so that one person cannot use up everyone's.
 const PER_SESSION: u32 = 100;

@@ -105,3 +105,20 @@ pub trait Directory: Send + Sync + 'static {
     /// Forgets what expired before `now`; at most `limit` a call. Says how many.
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
+
+/// Tickets for WebSockets, where whichever server of a database is asked may be the one to redeem them. Times are the database's.
+#[async_trait]
+pub trait Tickets: Send + Sync + 'static {
+    /// Keeps a ticket for `lifetime_ms` milliseconds. It opens one socket of the session with this hash of its token. Both are known by the
+    /// SHA-256 of their text.
+    async fn keep_ticket(
+        &self,
+        ticket_hash: &[u8; 32],
+        token_hash: &[u8; 32],
+        lifetime_ms: i64,
+    ) -> Result<(), StoreError>;
+
+    /// Uses a ticket up, and says whose session it opens a socket of; `None`: there is none, or its time is over. Of several who redeem
+    /// one ticket at the same moment one succeeds.
+    async fn take_ticket(&self, ticket_hash: &[u8; 32]) -> Result<Option<[u8; 32]>, StoreError>;
+}

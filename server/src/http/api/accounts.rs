@@ -177,6 +177,6 @@ pub(in crate::http) async fn ticket(
     State(accounts): State<Accounts>,
     Session(session): Session,
 ) -> Result<Response, Problem> {
-    let ticket = accounts.ticket(&session)?;
+    let ticket = accounts.ticket(&session).await?;
     Ok(json(StatusCode::OK, &Ticket { ticket: ticket.as_str() }))
 }

@@ -71,7 +71,7 @@ pub(super) async fn open(
     handshake: Result<Handshake, Problem>,
 ) -> Result<Response, Problem> {
     let live = match ticket {
-        Some(ticket) => state.accounts.redeem(&ticket),
+        Some(ticket) => state.accounts.redeem(&ticket).await?,
         None => session(&headers, caller, &state).await?,
     };
     let live = live.ok_or_else(Problem::unauthorized)?;

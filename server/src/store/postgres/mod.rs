@@ -12,12 +12,14 @@ mod invites;
 mod meta;
 mod options;
 mod schema;
+mod tickets;
 
 pub use check::Refusal;
 pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;
 pub use options::{PgOptions, check_url};
+pub use tickets::PgTickets;
 
 #[cfg(test)]
 mod tests;
