@@ -1,12 +1,10 @@
 //! The composition root: opens what lies at the bottom, and puts each layer on the one beneath it.
 //!
-//! [`Storage`] is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
+//! [`Storage`], SQLite or PostgreSQL, is the part that the operator's commands need, too. [`start`] goes on from there: numbers, queues, use
 //! cases, HTTP. The first step that fails ends the start with what to do. [`Running`] goes down again the other way.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,21 +28,23 @@ use crate::http::{Dependencies, Server, UseCases};
 use crate::notify::{Local, Notifier};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, RequestIdsError, Sequences};
-use crate::store::sqlite::{Db, OpenError, SqliteDirectory, SqliteStore};
-use crate::store::{Directory, Invites as Invitations, MessageStore, StoreError};
+use crate::store::postgres::PgOpenError;
+use crate::store::sqlite::OpenError;
+use crate::store::{MessageStore, StoreError};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod files;
 mod issued;
 mod sequences;
+mod storage;
 
 pub use files::{BadFile, check_journal};
 pub use issued::{renew_numbers, renew_stored_numbers};
 pub use sequences::sequencer;
+pub use storage::{Storage, check_installed, is_installed, only_on_sqlite, only_with_sequences};
 
-use files::Rule;
 use issued::numbers_of_all_else;
-use sequences::compared_sequencer;
+use sequences::numbers_of_messages;
 
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
@@ -66,6 +66,35 @@ pub enum BootError {
         directory: PathBuf,
         /// Under which name.
         file: PathBuf,
+    },
+    /// PostgreSQL cannot be used.
+    #[error(transparent)]
+    Postgres(#[from] PgOpenError),
+    /// A command or part that knows no other database than SQLite yet.
+    #[error("{what} is not possible on PostgreSQL yet")]
+    OnlySqlite {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A command that knows no other source of ids than the sequence service yet.
+    #[error(
+        "{what} is not possible yet where the database assigns the ids of messages; run `tidemark ids seqsvr` and set [messages] ids to \
+         \"seqsvr\""
+    )]
+    OnlySequences {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Somebody else assigns the ids of messages here than the configuration says.
+    #[error(
+        "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \
+         or run `tidemark ids {wanted}` once"
+    )]
+    MessageIds {
+        /// Who assigns them here.
+        agreed: String,
+        /// Who would.
+        wanted: &'static str,
     },
     /// A file of the installation is missing, damaged, of another moment or of another installation.
     #[error(transparent)]
@@ -113,112 +142,6 @@ pub enum BootError {
 #[error("what was accepted could not be finished in time; it will be at the next start")]
 pub struct Unfinished;
 
-/// The database: opened, locked and up to date.
-pub struct Storage {
-    db: Arc<Db>,
-    /// Accounts and sessions.
-    pub directory: Arc<dyn Directory>,
-    /// The same, over connections that the queues share with nobody.
-    directory_for_queues: Arc<dyn Directory>,
-    /// Invitations into groups.
-    pub invites: Arc<dyn Invitations>,
-}
-
-impl Storage {
-    /// Opens the database that `config` names, applies the migrations that it lacks, and sees to it that the files beside it belong
-    /// to it.
-    pub async fn open(config: &Config) -> Result<Storage, BootError> {
-        Storage::open_by(config, Rule::Strict).await
-    }
-
-    /// The same after files were restored: those that only say how far numbers were given may be older, or missing.
-    pub async fn open_restored(config: &Config) -> Result<Storage, BootError> {
-        check_installed(config)?;
-        Storage::open_by(config, Rule::Restored).await
-    }
-
-    async fn open_by(config: &Config, rule: Rule) -> Result<Storage, BootError> {
-        files::check_database(config)?;
-        let file = config.storage.file()?;
-        let db = Db::open_with(&file, &config.storage.sqlite()).await?;
-        files::make_private(config)?;
-        if let Err(refusal) = files::check_and_stamp(config, &db, rule, random_uuid(), random_uuid()).await {
-            // Why nothing starts is said, not what closing adds to that.
-            _ = db.close().await;
-            return Err(refusal);
-        }
-        info!(path = %file.display(), "the database is open");
-        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        let directory_for_queues = Arc::new(directory.for_queues());
-        Ok(Storage {
-            db,
-            directory_for_queues,
-            invites: Arc::clone(&directory) as Arc<dyn Invitations>,
-            directory,
-        })
-    }
-
-    /// The same for commands that make no sense without an installation: nothing is made.
-    ///
-    /// # Errors
-    /// [`BootError::NoInstallation`] before anything else.
-    pub async fn open_existing(config: &Config) -> Result<Storage, BootError> {
-        check_installed(config)?;
-        Storage::open(config).await
-    }
-
-    /// The database itself, for the commands that move data in and out.
-    pub fn db(&self) -> &Arc<Db> {
-        &self.db
-    }
-
-    /// Accounts over this database.
-    pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
-        Accounts::new(Arc::clone(&self.directory), account_options(config), clock)
-    }
-
-    /// The rows of this database.
-    pub async fn messages(&self, config: &Config) -> Result<SqliteStore, BootError> {
-        Ok(SqliteStore::open(Arc::clone(&self.db), config.storage.sqlite(), new_history()).await?)
-    }
-
-    /// Closes it.
-    pub async fn close(self) -> Result<(), StoreError> {
-        self.db.close().await
-    }
-}
-
-/// Whether there is an installation: its database is there and not empty.
-pub fn is_installed(config: &Config) -> Result<bool, BootError> {
-    let path = config.storage.file()?;
-    match fs::metadata(&path) {
-        Ok(found) => Ok(found.len() > 0),
-        Err(why) if why.kind() == ErrorKind::NotFound => Ok(false),
-        Err(why) => Err(BootError::File { path, why }),
-    }
-}
-
-/// Refuses a place without an installation.
-///
-/// # Errors
-/// [`BootError::NoInstallation`].
-pub fn check_installed(config: &Config) -> Result<(), BootError> {
-    files::check_database(config)?;
-    if is_installed(config)? {
-        return Ok(());
-    }
-    let path = config.storage.file()?;
-    let file = path.file_name().map(PathBuf::from).unwrap_or_default();
-    Err(BootError::NoInstallation { directory: directory_of(&path).to_owned(), file })
-}
-
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 /// A name for a life of the data that begins now (I14).
 pub fn new_history() -> HistoryId {
     HistoryId(random_uuid())
@@ -232,7 +155,8 @@ pub struct Running {
     http: JoinHandle<()>,
     tasks: TaskTracker,
     queues: Queues,
-    sequences: Sequences,
+    /// `None`: the database assigns the ids.
+    sequences: Option<Sequences>,
     ids: Ids,
     messages: Arc<dyn MessageStore>,
     storage: Storage,
@@ -241,18 +165,22 @@ pub struct Running {
 /// Starts everything, in the order in which a message comes back up.
 pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> {
     let storage = Storage::open(config).await?;
-    let messages: Arc<dyn MessageStore> = Arc::new(storage.messages(config).await?);
+    let ids_from = storage.check_message_ids(config).await?;
+    let messages = storage.messages(config).await?;
     let history = messages.history().await?;
     info!(%history, "the rows are there");
 
     // Side by side: neither needs the other.
     let ((sequences, numbers), ids) = try_join!(
-        compared_sequencer(config, &storage, &messages),
+        numbers_of_messages(config, ids_from, &storage, &messages),
         numbers_of_all_else(config, &storage, &*messages),
     )?;
     match &sequences {
-        Sequences::Embedded(embedded) => info!(epoch = %embedded.epoch(), "the sequences are served"),
-        Sequences::Cluster(_) => info!(file = config.sequence.client_config, "numbers come from a cluster"),
+        Some(Sequences::Embedded(embedded)) => info!(epoch = %embedded.epoch(), "the sequences are served"),
+        Some(Sequences::Cluster(_)) => {
+            info!(file = config.sequence.client_config, "numbers come from a cluster")
+        }
+        None => info!("the database assigns the ids of messages"),
     }
 
     let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
@@ -360,7 +288,9 @@ impl Running {
             self.tasks.wait().await;
             info!("stopping: finishing what was accepted");
             self.queues.stop().await;
-            self.sequences.shutdown().await;
+            if let Some(sequences) = &self.sequences {
+                sequences.shutdown().await;
+            }
             self.ids.shutdown().await;
             self.messages.close().await;
             if let Err(error) = self.storage.close().await {

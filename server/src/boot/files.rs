@@ -11,8 +11,9 @@ use sha2::{Digest as _, Sha256};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{BootError, directory_of, issued};
-use crate::config::{Config, SequenceSource};
+use super::storage::directory_of;
+use super::{BootError, issued};
+use crate::config::{Config, MessageIds, SequenceSource};
 use crate::store::sqlite::stamp::{self, Found, Opened, Stamp, Start};
 use crate::store::sqlite::{Db, Identity, private};
 
@@ -97,7 +98,7 @@ fn beside(config: &Config) -> Result<Vec<Beside>, BootError> {
     let main = config.storage.file()?;
     let (ids, _) = issued::issuer_files(config)?;
     let mut files = vec![Beside { role: JOURNAL, path: main.with_extension("journal.db") }];
-    if config.sequence.source == SequenceSource::Embedded {
+    if config.message_ids() == MessageIds::Seqsvr && config.sequence.source == SequenceSource::Embedded {
         files.push(Beside { role: SEQUENCE, path: main.with_file_name("sequence.db") });
     }
     files.push(Beside { role: IDS, path: ids });

@@ -6,13 +6,17 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::files::fingerprint;
-use super::{BootError, Storage, directory_of};
+use super::storage::{Database, directory_of};
+use super::{BootError, Storage};
 use crate::config::Config;
 use crate::seq::{Ids, Stored};
 use crate::store::MessageStore;
 use crate::store::sqlite::{Identity, end_invites};
 
-/// Where the segments of all other numbers are kept, and the secret of the codes of invitations.
+/// Under which key PostgreSQL keeps the secret of the codes of invitations.
+const INVITES_SECRET: &str = "invites_secret";
+
+/// On SQLite, where the segments of all other numbers are kept, and the secret of the codes of invitations.
 pub(super) fn issuer_files(config: &Config) -> Result<(PathBuf, PathBuf), BootError> {
     let file = config.storage.file()?.with_file_name("ids.db");
     let secret = file.with_file_name("invites.key");
@@ -28,16 +32,24 @@ async fn stored_numbers(storage: &Storage, messages: &dyn MessageStore) -> Resul
     })
 }
 
-/// The numbers of users, groups and invitations, with their segments in a file beside the database.
+/// The numbers of users, groups and invitations, with their segments beside the messages: in a file beside the database of SQLite, in
+/// tables of PostgreSQL.
 pub(super) async fn numbers_of_all_else(
     config: &Config,
     storage: &Storage,
     messages: &dyn MessageStore,
 ) -> Result<Ids, BootError> {
     let stored = stored_numbers(storage, messages).await?;
-    let (file, secret) = issuer_files(config)?;
-    let secret = secret_in(&secret)?;
-    Ok(Ids::open(&file, stored, &secret).await?)
+    match &storage.database {
+        Database::Sqlite(_) => {
+            let (file, secret) = issuer_files(config)?;
+            Ok(Ids::open(&file, stored, &secret_in(&secret)?).await?)
+        }
+        Database::Postgres(db) => {
+            let secret = db.agreed(INVITES_SECRET, &new_secret()).await?;
+            Ok(Ids::shared(db.pool(), stored, &secret).await?)
+        }
+    }
 }
 
 /// After data came from a copy: lets the numbers of users, groups and invitations go on `ahead` beyond all that are known, ends all
@@ -56,11 +68,12 @@ pub async fn renew_numbers(
     let invite = storage.invites.largest_invite().await?;
     let stored = Stored { invite: known.invite.max(invite), ..known };
     Ids::skip(&file, stored, u64::from(ahead)).await?;
-    end_invites(storage.db()).await?;
+    let db = storage.sqlite()?;
+    end_invites(db).await?;
     // Interrupted anywhere between here and the end, no key is a wrong one.
-    Identity::forget_key(storage.db()).await?;
+    Identity::forget_key(db).await?;
     replace_secret(&secret)?;
-    Ok(Identity::put_key(storage.db(), &fingerprint(&secret_in(&secret)?)).await?)
+    Ok(Identity::put_key(db, &fingerprint(&secret_in(&secret)?)).await?)
 }
 
 /// The same, with the numbers that are stored already.
@@ -84,12 +97,16 @@ pub(super) fn secret_in(path: &Path) -> Result<String, BootError> {
     }
 }
 
+fn new_secret() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
 /// Writes a new secret into this file, whole or not at all.
 fn replace_secret(path: &Path) -> Result<(), BootError> {
     let fresh = path.with_extension("key.new");
     let write = || {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(format!("{:032x}", rand::random::<u128>()).as_bytes())?;
+        file.write_all(new_secret().as_bytes())?;
         file.sync_all()?;
         fs::rename(&fresh, path)?;
         File::open(directory_of(path))?.sync_all()

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use super::{BootError, Storage};
-use crate::config::{Config, SequenceSource};
+use crate::config::{Config, MessageIds, SequenceSource};
 use crate::domain::MessageId;
 use crate::seq::{Numbers, Sequences};
 use crate::store::{MessageStore, StoreError};
@@ -40,9 +40,25 @@ async fn embedded(config: &Config) -> Result<Arc<Embedded>, BootError> {
     Ok(Arc::new(Embedded::open(Arc::new(sections), options).await?))
 }
 
+/// Where the ids of messages come from: the database, or the sequences.
+pub(super) async fn numbers_of_messages(
+    config: &Config,
+    ids_from: MessageIds,
+    storage: &Storage,
+    messages: &Arc<dyn MessageStore>,
+) -> Result<(Option<Sequences>, Numbers), BootError> {
+    match ids_from {
+        MessageIds::Store => Ok((None, Numbers::of_the_store())),
+        MessageIds::Seqsvr => {
+            let (sequences, numbers) = compared_sequencer(config, storage, messages).await?;
+            Ok((Some(sequences), numbers))
+        }
+    }
+}
+
 /// The sequences, which go on above the rows: a sequence that is behind them (its file was lost or is older, or another one is
 /// the source now) is advanced. With a cluster that does not answer, each sequence is compared when it is used.
-pub(super) async fn compared_sequencer(
+async fn compared_sequencer(
     config: &Config,
     storage: &Storage,
     messages: &Arc<dyn MessageStore>,

@@ -23,6 +23,7 @@ pub(super) struct Export {
 }
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> {
+    boot::only_on_sqlite(config, "`tidemark export`")?;
     boot::check_installed(config)?;
     boot::check_journal(config)?;
     let database = config.storage.file()?;

@@ -15,6 +15,8 @@ use crate::seq::Stored;
 use crate::store::sqlite::{SqliteInboxImport, SqliteRestore};
 use crate::transfer::{self, Checked, Installation};
 
+const WHAT: &str = "`tidemark import`";
+
 /// From where, and whose.
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -33,6 +35,7 @@ pub(super) struct Import {
 }
 
 pub(super) async fn run(what: Import, config: &Config) -> Result<(), ExitError> {
+    boot::only_with_sequences(config, WHAT)?;
     let (storage, done) = match (&what.user, what.into) {
         (Some(user), Some(into)) => {
             let storage = Storage::open_existing(config).await?;
@@ -65,7 +68,8 @@ async fn whole(
     config: &Config,
     bar: &ProgressBar,
 ) -> Result<String, ExitError> {
-    let mut restore = SqliteRestore::new(Arc::clone(storage.db()), config.storage.sqlite());
+    let db = storage.with_sequences(config).await?;
+    let mut restore = SqliteRestore::new(Arc::clone(db), config.storage.sqlite());
     let numbers = boot::sequencer(config).await?;
     let done = fill(what, checked, &mut restore, &*numbers, (storage, config), bar).await;
     numbers.shutdown().await;
@@ -99,6 +103,7 @@ async fn one(
     storage: &Storage,
     config: &Config,
 ) -> Result<String, ExitError> {
+    let db = storage.with_sequences(config).await?;
     if storage.directory.account(into).await.map_err(BootError::from)?.is_none() {
         return Err(ExitError::failed(format!(
             "there is no account {into}; `tidemark user list` shows them"
@@ -108,16 +113,16 @@ async fn one(
     let checked = check(file, config, &bar)?;
     let from = transfer::find_user(file, user).map_err(ExitError::failed)?;
     let from = from.ok_or_else(|| ExitError::failed(format!("{} holds no user {user:?}", file.display())))?;
-    let append = SqliteInboxImport::open(Arc::clone(storage.db()), &config.storage.sqlite()).await;
+    let append = SqliteInboxImport::open(Arc::clone(db), &config.storage.sqlite()).await;
     let mut append = append.map_err(BootError::from)?;
     let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;
     let directory = &*storage.directory;
     let installation =
-        Installation { append: &mut append, store: &messages, directory, sequencer: &*numbers };
+        Installation { append: &mut append, store: &*messages, directory, sequencer: &*numbers };
     let done = transfer::import_one(installation, file, &checked, (from, into), &bar).await;
     numbers.shutdown().await;
-    crate::store::MessageStore::close(&messages).await;
+    messages.close().await;
     bar.finish_and_clear();
     let done = done.map_err(ExitError::failed)?;
     Ok(format!(

@@ -1,12 +1,14 @@
-//! `tidemark migrate`: brings the files up to date and does nothing else.
+//! `tidemark migrate`: brings the database and the files beside it up to date and does nothing else.
 
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
-use crate::config::Config;
+use crate::config::{Config, MessageIds};
 
 pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open(config).await?;
-    boot::sequencer(config).await?.shutdown().await;
+    if config.message_ids() == MessageIds::Seqsvr {
+        boot::sequencer(config).await?.shutdown().await;
+    }
     storage.close().await.map_err(BootError::from)?;
     println!("the database is up to date");
     Ok(())

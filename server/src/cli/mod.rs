@@ -9,6 +9,7 @@ use crate::config::{Config, Flags};
 mod check_config;
 mod exit_error;
 mod export;
+mod ids;
 mod import;
 mod migrate;
 mod progress;
@@ -57,6 +58,8 @@ enum Command {
     Import(import::Import),
     /// Give the data a new history and numbers beyond all that were given, after files were restored from a backup
     Restored(restored::Restored),
+    /// Let somebody else assign the ids of messages, while the server is stopped
+    Ids(ids::Ids),
     /// Look after accounts while the server is stopped
     #[command(subcommand)]
     User(user::User),
@@ -77,6 +80,7 @@ impl Cli {
             Some(Command::Export(what)) => export::run(what, &config).await,
             Some(Command::Import(what)) => import::run(what, &config).await,
             Some(Command::Restored(what)) => restored::run(what, &config).await,
+            Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
         }
     }

@@ -10,6 +10,8 @@ use crate::store::MessageStore;
 use crate::store::sqlite::rename_history;
 use crate::transfer;
 
+const WHAT: &str = "`tidemark restored`";
+
 /// How far numbers go on beyond those in the files.
 #[derive(Debug, Args)]
 pub(super) struct Restored {
@@ -20,6 +22,7 @@ pub(super) struct Restored {
 }
 
 pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError> {
+    boot::only_with_sequences(config, WHAT)?;
     let storage = Storage::open_restored(config).await?;
     let done = renew(&storage, config, what.ahead).await;
     storage.close().await.map_err(BootError::from)?;
@@ -29,14 +32,15 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
 
 /// Numbers first: the new history says that everything is in order.
 async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, ExitError> {
+    let db = storage.with_sequences(config).await?;
     let messages = storage.messages(config).await?;
     let numbers = boot::sequencer(config).await?;
-    let raised = raise(storage, config, &messages, &*numbers).await;
+    let raised = raise(storage, config, &*messages, &*numbers).await;
     numbers.shutdown().await;
     let raised = raised.map_err(ExitError::failed)?;
-    boot::renew_stored_numbers(config, storage, &messages, ahead).await?;
+    boot::renew_stored_numbers(config, storage, &*messages, ahead).await?;
     let history = boot::new_history();
-    rename_history(storage.db(), history).await.map_err(BootError::from)?;
+    rename_history(db, history).await.map_err(BootError::from)?;
     messages.close().await;
     Ok(format!(
         "{raised} ceilings raised by {}; users, groups and invitations go on {ahead} numbers later; \

@@ -16,7 +16,7 @@ pub struct Flags {
     /// Keep the database and its lock in this directory [default: data]
     #[arg(long, global = true, env = "TIDEMARK_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Use this database, sqlite:PATH [default: sqlite:DIR/tidemark.db]
+    /// Use this database, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE [default: sqlite:DIR/tidemark.db]
     #[arg(long, global = true, env = "TIDEMARK_DATABASE_URL", value_name = "URL")]
     pub database_url: Option<String>,
     /// Serve on this address; port 0 picks a free one [default: 127.0.0.1:8080]
@@ -290,9 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn a_postgres_address_is_refused_with_what_to_do() {
-        let flags = Flags { database_url: Some("postgres://db/tidemark".into()), ..Flags::default() };
-        let reported = Config::load(&flags, Vec::new()).expect_err("postgres").to_string();
-        assert!(reported.contains("sqlite:"), "{reported}");
+    fn a_password_of_the_database_is_read_and_not_told() {
+        let url = "postgres://ann:s3cret@db/tidemark";
+        let flags = Flags { database_url: Some(url.into()), ..Flags::default() };
+        let config = Config::load(&flags, Vec::new()).expect("good");
+        assert_eq!(config.storage.database_url.with_password(), url);
+        assert!(!config.to_toml().contains("s3cret") && !format!("{config:?}").contains("s3cret"));
+        let flags = Flags { database_url: Some("mysql://ann:s3cret@db/tidemark".into()), ..Flags::default() };
+        let said = Config::load(&flags, Vec::new()).expect_err("unknown").to_string();
+        assert!(said.contains("write sqlite:PATH or postgres://") && !said.contains("s3cret"), "{said}");
     }
 }

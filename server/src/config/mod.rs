@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 mod accounts;
 mod cidr;
+mod database_url;
 mod limits;
 mod listen;
 mod load;
 mod log;
+mod messages;
 mod metrics;
 mod names;
 mod queues;
@@ -23,10 +25,12 @@ mod storage;
 
 pub use accounts::AccountsSection;
 pub use cidr::Cidr;
+pub use database_url::{DatabaseKind, DatabaseUrl};
 pub use limits::LimitsSection;
 pub use listen::Listen;
 pub use load::Flags;
 pub use log::{LogFormat, LogSection, OWN_CRATES};
+pub use messages::{MessageIds, MessageIdsSetting, MessagesSection};
 pub use metrics::MetricsSection;
 pub use queues::QueuesSection;
 pub use sequence::{SequenceSection, SequenceSource};
@@ -41,6 +45,8 @@ pub struct Config {
     pub server: ServerSection,
     /// Where the data lies.
     pub storage: StorageSection,
+    /// How messages are made.
+    pub messages: MessagesSection,
     /// How writes are queued.
     pub queues: QueuesSection,
     /// Where numbers come from.
@@ -106,10 +112,11 @@ impl Config {
         self.accounts.check()?;
         self.limits.check()?;
         self.metrics.check()?;
-        self.log.check()
+        self.log.check()?;
+        self.check_message_ids()
     }
 
-    /// The effective configuration as TOML.
+    /// The effective configuration as TOML, without the password of the database.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("sections are plain tables of numbers and texts")
     }

@@ -1,11 +1,12 @@
-//! `[storage]`: where the data lies, and what SQLite may use. The defaults are those of the store itself.
+//! `[storage]`: where the data lies, and what SQLite and PostgreSQL may use. The defaults are those of the stores themselves.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, within};
+use super::{ConfigError, DatabaseKind, DatabaseUrl, within};
+use crate::store::postgres::{PgOptions, check_url};
 use crate::store::sqlite::SqliteOptions;
 
 /// Where the data lies.
@@ -14,9 +15,19 @@ use crate::store::sqlite::SqliteOptions;
 pub struct StorageSection {
     /// The directory of the database, unless `database_url` says otherwise.
     pub data_dir: PathBuf,
-    /// `sqlite:PATH`; empty: `tidemark.db` in `data_dir`.
-    pub database_url: String,
-    /// Connections that read at the same time.
+    /// `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`; empty: `tidemark.db` in `data_dir`.
+    pub database_url: DatabaseUrl,
+    /// PostgreSQL: connections that the queues share with nobody.
+    pub queue_connections: u32,
+    /// PostgreSQL: connections for everybody else.
+    pub connections: u32,
+    /// PostgreSQL: how long a statement waits for a lock that another server holds, in milliseconds.
+    pub lock_ms: u32,
+    /// PostgreSQL: how long a statement may run.
+    pub statement_seconds: u32,
+    /// PostgreSQL: how long a transaction may wait for its next statement.
+    pub idle_transaction_seconds: u32,
+    /// SQLite: connections that read at the same time.
     pub readers: u32,
     /// Reads that may wait for one of them; more are refused.
     pub waiting_reads: usize,
@@ -64,10 +75,15 @@ pub struct StorageSection {
 
 impl Default for StorageSection {
     fn default() -> Self {
-        let sqlite = SqliteOptions::default();
+        let (sqlite, postgres) = (SqliteOptions::default(), PgOptions::default());
         StorageSection {
             data_dir: PathBuf::from("data"),
-            database_url: String::new(),
+            database_url: DatabaseUrl::default(),
+            queue_connections: postgres.queue_connections,
+            connections: postgres.connections,
+            lock_ms: postgres.lock_timeout.as_millis() as u32,
+            statement_seconds: postgres.statement_timeout.as_secs() as u32,
+            idle_transaction_seconds: postgres.idle_in_transaction_timeout.as_secs() as u32,
             readers: sqlite.readers,
             waiting_reads: sqlite.waiting_reads,
             busy_seconds: sqlite.busy_timeout.as_secs() as u32,
@@ -94,6 +110,11 @@ impl Default for StorageSection {
 impl StorageSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let check = |key, value: u32, range| within("storage", key, value, range);
+        check("queue_connections", self.queue_connections, 1..=1_000)?;
+        check("connections", self.connections, 1..=1_000)?;
+        check("lock_ms", self.lock_ms, 10..=60_000)?;
+        check("statement_seconds", self.statement_seconds, 1..=3_600)?;
+        check("idle_transaction_seconds", self.idle_transaction_seconds, 1..=3_600)?;
         check("readers", self.readers, 1..=64)?;
         check("busy_seconds", self.busy_seconds, 1..=600)?;
         check("writer_cache_kib", self.writer_cache_kib, 64..=1 << 26)?;
@@ -116,7 +137,27 @@ impl StorageSection {
         check("known_latest_ids", self.known_latest_ids)?;
         check("known_groups", self.known_groups)?;
         check("cached_names", self.cached_names)?;
-        self.file().map(drop)
+        match self.database_url.kind() {
+            DatabaseKind::Sqlite => self.file().map(drop),
+            DatabaseKind::Postgres => {
+                let refuse =
+                    |why: String| ConfigError::Value { section: "storage", key: "database_url", why };
+                check_url(self.database_url.with_password()).map_err(refuse)
+            }
+        }
+    }
+
+    /// What the PostgreSQL store is opened with.
+    pub fn postgres(&self) -> PgOptions {
+        PgOptions {
+            queue_connections: self.queue_connections,
+            connections: self.connections,
+            waiting_reads: self.waiting_reads,
+            connect_timeout: Duration::from_secs(self.busy_seconds.into()),
+            lock_timeout: Duration::from_millis(self.lock_ms.into()),
+            statement_timeout: Duration::from_secs(self.statement_seconds.into()),
+            idle_in_transaction_timeout: Duration::from_secs(self.idle_transaction_seconds.into()),
+        }
     }
 
     /// What the SQLite store is opened with.
@@ -142,23 +183,17 @@ impl StorageSection {
         }
     }
 
-    /// The database file.
+    /// The database file of SQLite.
+    ///
+    /// # Errors
+    /// When the URL is not understood, or names PostgreSQL.
     pub fn file(&self) -> Result<PathBuf, ConfigError> {
-        let refuse = |why: &str| {
-            Err(ConfigError::Value { section: "storage", key: "database_url", why: why.to_owned() })
-        };
-        let url = self.database_url.as_str();
-        if url.is_empty() {
-            return Ok(self.data_dir.join("tidemark.db"));
-        }
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            return refuse("chat on PostgreSQL is not supported yet; use sqlite:PATH");
-        }
-        match url.strip_prefix("sqlite:").map(|rest| rest.strip_prefix("//").unwrap_or(rest)) {
-            Some("" | ":memory:") => refuse("name a file, for example sqlite:data/tidemark.db"),
-            Some(path) => Ok(PathBuf::from(path)),
-            None => refuse("is not understood; write sqlite:PATH"),
-        }
+        let file = self.database_url.file().map_err(|why| ConfigError::Value {
+            section: "storage",
+            key: "database_url",
+            why: why.to_owned(),
+        })?;
+        Ok(file.unwrap_or_else(|| self.data_dir.join("tidemark.db")))
     }
 }
 
@@ -176,5 +211,15 @@ mod tests {
         for bad in ["mysql://x", "sqlite:", "sqlite::memory:", "postgresql://x", "data/t.db"] {
             assert!(file(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_url_of_postgres_is_checked_before_anything_starts() {
+        let check =
+            |url: &str| StorageSection { database_url: url.into(), ..StorageSection::default() }.check();
+        check("postgres://ann:secret@db/chat?sslmode=verify-full").expect("good");
+        let said = check("postgres://ann:s3cret@db/chat?sslmod=require").expect_err("refused").to_string();
+        assert!(said.starts_with("[storage] database_url: has a parameter \"sslmod\""), "{said}");
+        assert!(!said.contains("s3cret"), "{said}");
     }
 }

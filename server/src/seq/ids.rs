@@ -1,12 +1,14 @@
 //! Numbers for everything that is no row: users, groups, invitations. The adapter of the number issuer, as the module
 //! above is the one to the sequences.
 //!
-//! Owns the issuer, whose segments are durable in a file beside the database. Called by `app` when something is made.
+//! Owns the issuer, whose segments are durable in a file beside the database, or in PostgreSQL. Called by `app` when something is made.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use seqsvr_issuer::repository::{MemoryRepository, Repository, SqliteRepository, Values};
+use seqsvr_issuer::repository::{
+    MemoryRepository, PgPool, PostgresRepository, Repository, SqliteRepository, Values,
+};
 use seqsvr_issuer::scramble::{BASE_58, Codec, CodecOptions, Key};
 use seqsvr_issuer::{Counter, Issuer, Range, SegmentOptions, Tag};
 
@@ -53,6 +55,12 @@ impl Ids {
     /// another one makes the codes that are about worthless.
     pub async fn open(file: &Path, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
         Ids::over(Arc::new(SqliteRepository::new(file)), stored, secret).await
+    }
+
+    /// Numbers whose segments are kept in tables of this PostgreSQL database, for all servers that use it.
+    pub async fn shared(pool: PgPool, stored: Stored, secret: &str) -> Result<Ids, OpenError> {
+        let repository = PostgresRepository::over(pool).await.map_err(why)?;
+        Ids::over(Arc::new(repository), stored, secret).await
     }
 
     /// Numbers that are forgotten with the process: for tests of what stands above.

@@ -95,8 +95,8 @@ impl Collector for Overtaken {
     }
 }
 
-/// The `seqsvr_…` metrics of the embedded sequence service, or those of a cluster's client.
-pub struct SequenceMetrics(pub Sequences);
+/// The `seqsvr_…` metrics of the embedded sequence service, or those of a cluster's client; none where the database assigns the ids.
+pub struct SequenceMetrics(pub Option<Sequences>);
 
 impl fmt::Debug for SequenceMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,8 +107,9 @@ impl fmt::Debug for SequenceMetrics {
 impl Collector for SequenceMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         match &self.0 {
-            Sequences::Embedded(embedded) => of_embedded(embedded, encoder),
-            Sequences::Cluster(cluster) => of_cluster(cluster.client(), encoder),
+            Some(Sequences::Embedded(embedded)) => of_embedded(embedded, encoder),
+            Some(Sequences::Cluster(cluster)) => of_cluster(cluster.client(), encoder),
+            None => Ok(()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod files;
 mod floods;
 mod formats;
 mod groups;
+mod ids;
 mod invites;
 mod messages;
 mod operation;

@@ -315,7 +315,17 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
         (&["user"], 2, "a command is missing: tidemark user"),
         (&["check-config", "--config", "typo.toml"], 2, "[log] filter: `inof` is neither a level"),
         (&["serve", "--config", "typo.toml"], 2, "did you mean `info`?"),
-        (&["serve", "--database-url", "postgres://db/x"], 2, "use sqlite:PATH"),
+        (&["serve", "--database-url", "mysql://db/x"], 2, "write sqlite:PATH or postgres://"),
+        (
+            &["serve", "--database-url", "postgres://a:b@localhost:1/x"],
+            1,
+            "PostgreSQL at localhost, port 1, database x cannot be",
+        ),
+        (
+            &["restored", "--database-url", "postgres://a:b@localhost:1/x"],
+            1,
+            "is not possible on PostgreSQL yet",
+        ),
         (&["check-config", "--config", "missing.toml"], 2, "missing.toml"),
         (&["check-config", "--config", "bad.toml"], 2, "bad.toml line 2: unknown field `text_charakters`"),
         (&["serve", "--data-dir", "/dev/null/x", "--listen", "127.0.0.1:0"], 1, "/dev/null"),

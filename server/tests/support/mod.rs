@@ -1,4 +1,5 @@
-//! A whole server in the test's process: real router, real SQLite in a directory of its own, port 0.
+//! A whole server in the test's process: real router, port 0, and a real database of its own: SQLite, or PostgreSQL in the tests of that
+//! name.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,6 +11,7 @@ use tempfile::TempDir;
 use tidemark::boot::{self, Running};
 use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
+use tidemark_test_support::servers::postgres::durable_database;
 use uuid::Uuid;
 
 pub(crate) mod contract;
@@ -23,6 +25,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Names are made in order, so that a failing test fails the same way again.
 pub(crate) fn client_id(n: u128) -> String {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + n).to_string()
+}
+
+/// Whether this is the program of tests that run on PostgreSQL.
+fn is_on_postgres() -> bool {
+    env!("CARGO_CRATE_NAME") == "postgres"
 }
 
 /// A server, and the way to talk to it.
@@ -101,6 +108,9 @@ impl TestApp {
         // One queue writes all copies of a message in one transaction: an answer means that everyone has it.
         config.queues.count = 1;
         config.storage.data_dir = place.path().join("data");
+        if is_on_postgres() {
+            config.storage.database_url = durable_database().await.into();
+        }
         config.accounts.password_memory_kib = 8;
         config.accounts.password_passes = 1;
         change(&mut config);

@@ -19,6 +19,8 @@ pub use memory::MemoryRepository;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresRepository;
 pub use sqlite::SqliteRepository;
+#[cfg(feature = "postgres")]
+pub use sqlx::PgPool;
 
 /// The largest number that a row can hold: 2^63 - 1.
 pub const MAX_NUMBER: u64 = i64::MAX as u64;

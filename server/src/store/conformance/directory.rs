@@ -94,6 +94,9 @@ async fn sessions(directory: &dyn Directory, uid: Uid) {
     assert!(!directory.end_session(&[1; 32]).await.expect("asked"), "it ends once");
     assert_eq!(known(1).await, None);
     assert!(known(2).await.is_some(), "the others go on");
+    let good = directory.are_good(&[[2; 32], [1; 32], [3; 32], [9; 32]], now).await.expect("asked");
+    assert_eq!(good, [true, false, true, false]);
+    assert_eq!(directory.are_good(&[[2; 32]], Timestamp(100)).await.expect("asked"), [false], "expired");
     directory.set_disabled(uid, true).await.expect("set");
     assert_eq!(known(2).await, None, "who is shut has no session");
     directory.set_disabled(uid, false).await.expect("set");

@@ -32,6 +32,8 @@ const LIFE: Duration = Duration::from_secs(1_800);
 pub struct PgDb {
     place: String,
     connect_timeout: Duration,
+    /// How long an answer is waited for, in all.
+    patience: Duration,
     /// For the queues alone.
     queues: PgPool,
     /// For everybody else.
@@ -90,6 +92,7 @@ impl PgDb {
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(PgDb {
             connect_timeout: options.connect_timeout,
+            patience: patience(options),
             queues: pool(options.queue_connections),
             shared: pool(options.connections),
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
@@ -122,6 +125,24 @@ impl PgDb {
         Ok(ReadConnection { connection: self.acquired(&self.shared).await?, _place: place })
     }
 
+    /// Waits for `work`, a few statements on a connection, and no longer than an answer may take: where the database is gone without
+    /// a word, as a machine that lost its power is, nothing else would end the wait.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] after twice the time that a statement may run. What was asked may be done or may be later.
+    pub async fn limited<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match timeout(self.patience, work).await {
+            Ok(done) => done,
+            Err(_) => Err(StoreError::unavailable(format!(
+                "{} did not answer within {:?}",
+                self.place, self.patience
+            ))),
+        }
+    }
+
     async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
         pool.acquire().await.map_err(|error| match error {
             sqlx::Error::PoolTimedOut => {
@@ -145,6 +166,11 @@ impl PgDb {
     pub async fn close(&self) {
         tokio::join!(self.queues.close(), self.shared.close());
     }
+}
+
+/// The database ends a statement before that, unless it cannot be reached.
+fn patience(options: &PgOptions) -> Duration {
+    options.statement_timeout * 2
 }
 
 /// The first connection, and how to make more. A pooler may refuse the settings that open a session; whether the sessions behind it
@@ -186,6 +212,7 @@ fn pool(
     known: &'static Migrator,
     refusal: Arc<Mutex<Option<Arc<str>>>>,
 ) -> PgPool {
+    let patience = patience(options);
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(options.connect_timeout)
@@ -193,6 +220,13 @@ fn pool(
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {
             Box::pin(async move { Ok(meta.idle_for < TRIED_AFTER || connection.ping().await.is_ok()) })
+        })
+        // One that somebody gave up comes back when its statement has ended, or goes.
+        .after_release(move |connection, _| {
+            Box::pin(async move {
+                let silent = || sqlx::Error::Protocol("the database does not answer".to_owned());
+                timeout(patience, connection.ping()).await.map_err(|_| silent())?.map(|()| true)
+            })
         })
         .after_connect(move |connection, _| {
             let refusal = Arc::clone(&refusal);

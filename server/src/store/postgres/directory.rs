@@ -2,6 +2,7 @@
 //! comes before or after it. Owns a bounded memory of names; whether an account is open, its password and its sessions
 //! are asked each time.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -37,21 +38,25 @@ impl PgDirectory {
 
     /// How many rows it changed.
     pub(super) async fn change(&self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, StoreError> {
-        Ok(query.execute(&mut *self.db.reader().await?).await?.rows_affected())
+        let change = async { Ok(query.execute(&mut *self.db.reader().await?).await?.rows_affected()) };
+        self.db.limited(change).await
     }
 
     pub(super) async fn row(
         &self,
         query: Query<'_, Postgres, PgArguments>,
     ) -> Result<Option<PgRow>, StoreError> {
-        Ok(query.fetch_optional(&mut *self.db.reader().await?).await?)
+        self.db.limited(async { Ok(query.fetch_optional(&mut *self.db.reader().await?).await?) }).await
     }
 
     async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>, StoreError> {
-        if self.for_queues {
-            return Ok(query.fetch_all(&mut *self.db.for_queues().await?).await?);
-        }
-        Ok(query.fetch_all(&mut *self.db.reader().await?).await?)
+        let rows = async {
+            if self.for_queues {
+                return Ok(query.fetch_all(&mut *self.db.for_queues().await?).await?);
+            }
+            Ok(query.fetch_all(&mut *self.db.reader().await?).await?)
+        };
+        self.db.limited(rows).await
     }
 }
 
@@ -186,6 +191,18 @@ impl Directory for PgDirectory {
             created_at: Timestamp(row.try_get("created_at")?),
             expires_at: Timestamp(row.try_get("expires_at")?),
         }))
+    }
+
+    async fn are_good(&self, token_hashes: &[[u8; 32]], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        let hashes: Vec<Vec<u8>> = token_hashes.iter().map(|hash| hash.to_vec()).collect();
+        let good = sqlx::query(
+            "SELECT s.token_hash FROM sessions s JOIN accounts a ON a.uid = s.uid \
+             WHERE s.token_hash = ANY($1) AND s.expires_at > $2 AND NOT a.disabled",
+        );
+        let rows = self.rows(good.bind(hashes).bind(now.0)).await?;
+        let good: HashSet<Vec<u8>> =
+            rows.iter().map(|row| row.try_get("token_hash")).collect::<Result<_, _>>()?;
+        Ok(token_hashes.iter().map(|hash| good.contains(&hash[..])).collect())
     }
 
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {

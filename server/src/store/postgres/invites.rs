@@ -45,32 +45,35 @@ impl Invites for PgDirectory {
         name: ClientId,
         now: Timestamp,
     ) -> Result<Option<ClientId>, StoreError> {
-        let mut connection = self.db.reader().await?;
-        let mut tx = connection.begin().await?;
-        let held = sqlx::query("SELECT FROM invites WHERE number = $1 AND expires_at > $2 FOR UPDATE")
+        let claim = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            let held = sqlx::query("SELECT FROM invites WHERE number = $1 AND expires_at > $2 FOR UPDATE")
+                .bind(number.cast_signed())
+                .bind(now.0)
+                .fetch_optional(&mut *tx)
+                .await?;
+            if held.is_none() {
+                tx.rollback().await?;
+                return Ok(None);
+            }
+            // A statement of its own, which sees what was committed while the first one waited.
+            let claim = sqlx::query(
+                "WITH standing AS (SELECT name FROM invite_claims WHERE number = $1 AND uid = $2), \
+                 used AS (UPDATE invites SET uses_left = uses_left - 1 \
+                          WHERE number = $1 AND uses_left > 0 AND NOT EXISTS (SELECT FROM standing) RETURNING number), \
+                 made AS (INSERT INTO invite_claims (number, uid, name) SELECT number, $2, $3 FROM used RETURNING name) \
+                 SELECT name FROM standing UNION ALL SELECT name FROM made",
+            )
             .bind(number.cast_signed())
-            .bind(now.0)
+            .bind(i64::from(guest.0))
+            .bind(name.0.as_bytes().to_vec())
             .fetch_optional(&mut *tx)
             .await?;
-        if held.is_none() {
-            tx.rollback().await?;
-            return Ok(None);
-        }
-        // A statement of its own, which sees what was committed while the first one waited.
-        let claim = sqlx::query(
-            "WITH standing AS (SELECT name FROM invite_claims WHERE number = $1 AND uid = $2), \
-             used AS (UPDATE invites SET uses_left = uses_left - 1 \
-                      WHERE number = $1 AND uses_left > 0 AND NOT EXISTS (SELECT FROM standing) RETURNING number), \
-             made AS (INSERT INTO invite_claims (number, uid, name) SELECT number, $2, $3 FROM used RETURNING name) \
-             SELECT name FROM standing UNION ALL SELECT name FROM made",
-        )
-        .bind(number.cast_signed())
-        .bind(i64::from(guest.0))
-        .bind(name.0.as_bytes().to_vec())
-        .fetch_optional(&mut *tx)
-        .await?;
-        tx.commit().await?;
-        claim.map(|row| claimed(&row)).transpose()
+            tx.commit().await?;
+            claim.map(|row| claimed(&row)).transpose()
+        };
+        self.db.limited(claim).await
     }
 
     async fn claim(&self, number: u64, guest: Uid) -> Result<Option<ClientId>, StoreError> {

@@ -1,12 +1,15 @@
 //! On real servers: what is refused, what is migrated once, and what is bounded.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqlSafeStr as _};
 use tidemark_test_support::servers::postgres::{Server, durable_database, url};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
 
 use super::schema::MIGRATIONS;
 use super::*;
@@ -178,6 +181,62 @@ async fn a_restarted_database_is_found_again() {
         assert!(error.is_retryable(), "{error}");
     }
     assert_eq!(ask().await.expect("found again"), 1);
+}
+
+/// A socket in a folder of its own, in front of the database at `url`. Whenever `life` moves, the connections that are there stay open
+/// and nothing comes through any more.
+async fn relay(url: &str, life: Arc<AtomicU32>) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (before, real) = url.split_once("host=").expect("a socket");
+    let (real, front) = (format!("{real}/.s.PGSQL.5432"), folder.path().join(".s.PGSQL.5432"));
+    let listener = UnixListener::bind(&front).expect("bound");
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = UnixStream::connect(&real).await.expect("connected");
+            let ((from_client, to_client), (from_server, to_server)) =
+                (client.into_split(), server.into_split());
+            for (mut from, mut to) in [(from_client, to_server), (from_server, to_client)] {
+                let (life, own) = (Arc::clone(&life), life.load(Ordering::Relaxed));
+                tokio::spawn(async move {
+                    let mut some = [0; 4_096];
+                    while let Ok(read @ 1..) = from.read(&mut some).await {
+                        if own == life.load(Ordering::Relaxed) && to.write_all(&some[..read]).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    let url = format!("{before}host={}", folder.path().display());
+    (folder, url)
+}
+
+#[tokio::test]
+async fn a_database_that_is_gone_without_a_word_is_given_up_and_found_again() {
+    let life = Arc::new(AtomicU32::new(0));
+    let (_folder, url) = relay(&durable_database().await, Arc::clone(&life)).await;
+    let options = PgOptions {
+        connections: 1,
+        waiting_reads: 1,
+        statement_timeout: Duration::from_secs(1),
+        ..PgOptions::default()
+    };
+    let db = PgDb::open(&url, &options).await.expect("opened");
+    let ask = async || {
+        let ask = async { Ok(sqlx::query("SELECT 1").fetch_one(&mut *db.reader().await?).await.map(drop)?) };
+        db.limited(ask).await
+    };
+    ask().await.expect("it answers");
+    life.fetch_add(1, Ordering::Relaxed);
+    let said = ask().await.expect_err("no answer");
+    assert!(
+        matches!(&said, StoreError::Unavailable(why) if why.contains("did not answer within 2s")),
+        "{said}"
+    );
+    while let Err(error) = ask().await {
+        assert!(error.is_retryable(), "{error}");
+    }
 }
 
 #[tokio::test]

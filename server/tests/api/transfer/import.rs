@@ -222,7 +222,8 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     let checked = transfer::check(&file, config.sequence.section_size, &bar).expect("a good archive");
     let storage = boot::Storage::open(&config).await.expect("opened");
     let numbers = boot::sequencer(&config).await.expect("opened");
-    let mut restore = SqliteRestore::new(Arc::clone(storage.db()), config.storage.sqlite());
+    let mut restore =
+        SqliteRestore::new(Arc::clone(storage.sqlite().expect("files")), config.storage.sqlite());
     let mut dies = Dies { inner: &mut restore, after: 2 };
     let died = transfer::import(&mut dies, &*numbers, &file, &checked, boot::new_history(), &bar).await;
     assert!(matches!(died, Err(TransferError::Restore(RestoreError::Store(_)))), "{died:?}");

@@ -1,0 +1,247 @@
+//! The database under the server and its commands: SQLite or PostgreSQL, by the URL. What stands above sees traits; what only one of them
+//! can do asks for that one by name.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracing::info;
+
+use super::files::{self, Rule};
+use super::{BootError, account_options, new_history, random_uuid};
+use crate::app::Accounts;
+use crate::config::{Config, DatabaseKind, MessageIds};
+use crate::domain::Clock;
+use crate::store::postgres::{PgDb, PgDirectory};
+use crate::store::sqlite::{Db, SqliteDirectory, SqliteStore, agreed_message_ids, put_message_ids};
+use crate::store::{Directory, Invites, MessageStore, StoreError};
+
+/// Under which key PostgreSQL keeps who assigns the ids of messages.
+const MESSAGE_IDS: &str = "message_ids";
+
+/// The database: opened, checked and up to date.
+pub struct Storage {
+    pub(super) database: Database,
+    /// Accounts and sessions.
+    pub directory: Arc<dyn Directory>,
+    /// The same, over connections that the queues share with nobody.
+    pub(super) directory_for_queues: Arc<dyn Directory>,
+    /// Invitations into groups.
+    pub invites: Arc<dyn Invites>,
+}
+
+/// Which one it is.
+pub(super) enum Database {
+    /// Files in one directory, locked by this process.
+    Sqlite(Arc<Db>),
+    /// A server that other processes use, too.
+    Postgres(Arc<PgDb>),
+}
+
+impl Storage {
+    /// Opens the database that `config` names, applies the migrations that it lacks, and, on SQLite, sees to it that the files beside it
+    /// belong to it.
+    pub async fn open(config: &Config) -> Result<Storage, BootError> {
+        match config.storage.database_url.kind() {
+            DatabaseKind::Sqlite => Storage::open_file(config, Rule::Strict).await,
+            DatabaseKind::Postgres => {
+                let url = config.storage.database_url.with_password();
+                Ok(Storage::over_postgres(PgDb::open(url, &config.storage.postgres()).await?, config))
+            }
+        }
+    }
+
+    /// The same after files of SQLite were restored: those that only say how far numbers were given may be older, or missing.
+    pub async fn open_restored(config: &Config) -> Result<Storage, BootError> {
+        check_installed(config)?;
+        Storage::open_file(config, Rule::Restored).await
+    }
+
+    /// The same for commands that make no sense without an installation: nothing is made.
+    ///
+    /// # Errors
+    /// [`BootError::NoInstallation`], or its like on PostgreSQL, before anything else.
+    pub async fn open_existing(config: &Config) -> Result<Storage, BootError> {
+        match config.storage.database_url.kind() {
+            DatabaseKind::Sqlite => {
+                check_installed(config)?;
+                Storage::open(config).await
+            }
+            DatabaseKind::Postgres => {
+                let url = config.storage.database_url.with_password();
+                Ok(Storage::over_postgres(
+                    PgDb::open_existing(url, &config.storage.postgres()).await?,
+                    config,
+                ))
+            }
+        }
+    }
+
+    async fn open_file(config: &Config, rule: Rule) -> Result<Storage, BootError> {
+        files::check_database(config)?;
+        let file = config.storage.file()?;
+        let db = Db::open_with(&file, &config.storage.sqlite()).await?;
+        files::make_private(config)?;
+        if let Err(refusal) = check_files(config, &db, rule).await {
+            // Why nothing starts is said, not what closing adds to that.
+            _ = db.close().await;
+            return Err(refusal);
+        }
+        info!(path = %file.display(), "the database is open");
+        let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
+        Ok(Storage {
+            database: Database::Sqlite(db),
+            directory_for_queues: Arc::new(directory.for_queues()),
+            invites: Arc::clone(&directory) as Arc<dyn Invites>,
+            directory,
+        })
+    }
+
+    fn over_postgres(db: Arc<PgDb>, config: &Config) -> Storage {
+        let directory = Arc::new(PgDirectory::new(Arc::clone(&db), config.storage.cached_names));
+        Storage {
+            database: Database::Postgres(db),
+            directory_for_queues: Arc::new(directory.for_queues()),
+            invites: Arc::clone(&directory) as Arc<dyn Invites>,
+            directory,
+        }
+    }
+
+    /// The database of SQLite, for the commands that know no other yet.
+    ///
+    /// # Errors
+    /// [`BootError::OnlySqlite`].
+    pub fn sqlite(&self) -> Result<&Arc<Db>, BootError> {
+        match &self.database {
+            Database::Sqlite(db) => Ok(db),
+            Database::Postgres(_) => Err(BootError::OnlySqlite { what: "this command" }),
+        }
+    }
+
+    /// The database of SQLite, in which the ids of messages come from where `config` says: for commands that called
+    /// [`only_with_sequences`].
+    ///
+    /// # Errors
+    /// [`BootError::OnlySqlite`] and [`BootError::MessageIds`].
+    pub async fn with_sequences(&self, config: &Config) -> Result<&Arc<Db>, BootError> {
+        self.check_message_ids(config).await?;
+        self.sqlite()
+    }
+
+    /// Refuses an installation in which somebody else assigns the ids of messages than `config` says. One that nobody has used yet takes
+    /// what `config` says.
+    ///
+    /// # Errors
+    /// [`BootError::MessageIds`].
+    pub(super) async fn check_message_ids(&self, config: &Config) -> Result<MessageIds, BootError> {
+        let wanted = config.message_ids();
+        let agreed = match &self.database {
+            Database::Sqlite(db) => agreed_message_ids(db, wanted.as_str()).await?,
+            Database::Postgres(db) => db.agreed(MESSAGE_IDS, wanted.as_str()).await?,
+        };
+        compare_message_ids(wanted, agreed)
+    }
+
+    /// Lets somebody else assign the ids of messages from the next start on. They go on after the newest row of each inbox.
+    pub async fn change_message_ids(&self, to: MessageIds) -> Result<(), BootError> {
+        Ok(put_message_ids(self.sqlite()?, to.as_str()).await?)
+    }
+
+    /// Accounts over this database.
+    pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
+        Accounts::new(Arc::clone(&self.directory), account_options(config), clock)
+    }
+
+    /// The rows of this database.
+    pub async fn messages(&self, config: &Config) -> Result<Arc<dyn MessageStore>, BootError> {
+        match &self.database {
+            Database::Sqlite(db) => {
+                let store = SqliteStore::open(Arc::clone(db), config.storage.sqlite(), new_history()).await?;
+                Ok(Arc::new(store))
+            }
+            Database::Postgres(_) => Err(BootError::OnlySqlite { what: "serving" }),
+        }
+    }
+
+    /// Closes it.
+    pub async fn close(self) -> Result<(), StoreError> {
+        match &self.database {
+            Database::Sqlite(db) => db.close().await,
+            Database::Postgres(db) => {
+                db.close().await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether the files fit, and the sequences that follow what was restored are in use; nothing is stamped before that is known.
+async fn check_files(config: &Config, db: &Db, rule: Rule) -> Result<(), BootError> {
+    if rule == Rule::Restored {
+        let wanted = config.message_ids();
+        compare_message_ids(wanted, agreed_message_ids(db, wanted.as_str()).await?)?;
+    }
+    files::check_and_stamp(config, db, rule, random_uuid(), random_uuid()).await
+}
+
+fn compare_message_ids(wanted: MessageIds, agreed: String) -> Result<MessageIds, BootError> {
+    if agreed == wanted.as_str() {
+        return Ok(wanted);
+    }
+    Err(BootError::MessageIds { agreed, wanted: wanted.as_str() })
+}
+
+/// Refuses a database that is not SQLite, for `what`, which knows no other yet.
+///
+/// # Errors
+/// [`BootError::OnlySqlite`].
+pub fn only_on_sqlite(config: &Config, what: &'static str) -> Result<(), BootError> {
+    match config.storage.database_url.kind() {
+        DatabaseKind::Sqlite => Ok(()),
+        DatabaseKind::Postgres => Err(BootError::OnlySqlite { what }),
+    }
+}
+
+/// Refuses a configuration in which the database assigns the ids of messages, for `what`, which knows only sequences yet.
+///
+/// # Errors
+/// [`BootError::OnlySqlite`] and [`BootError::OnlySequences`].
+pub fn only_with_sequences(config: &Config, what: &'static str) -> Result<(), BootError> {
+    only_on_sqlite(config, what)?;
+    match config.message_ids() {
+        MessageIds::Seqsvr => Ok(()),
+        MessageIds::Store => Err(BootError::OnlySequences { what }),
+    }
+}
+
+/// Whether there is an installation of SQLite: its database is there and not empty.
+pub fn is_installed(config: &Config) -> Result<bool, BootError> {
+    let path = config.storage.file()?;
+    match fs::metadata(&path) {
+        Ok(found) => Ok(found.len() > 0),
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(false),
+        Err(why) => Err(BootError::File { path, why }),
+    }
+}
+
+/// Refuses a place without an installation of SQLite.
+///
+/// # Errors
+/// [`BootError::NoInstallation`].
+pub fn check_installed(config: &Config) -> Result<(), BootError> {
+    files::check_database(config)?;
+    if is_installed(config)? {
+        return Ok(());
+    }
+    let path = config.storage.file()?;
+    let file = path.file_name().map(PathBuf::from).unwrap_or_default();
+    Err(BootError::NoInstallation { directory: directory_of(&path).to_owned(), file })
+}
+
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
