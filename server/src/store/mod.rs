@@ -268,12 +268,13 @@ impl Summary {
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
 ///   write, the store retries the others without it; the order of a receiver's rows is kept.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
-///   record is `Rejected`, whatever proof it carries.
+///   record is `Rejected`, whatever proof it carries, or stale (below).
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
 ///   of that epoch in that inbox are `Void` (I13).
 /// - **Decided on what is there.** A store that other processes write, too, compares what the writes were decided on: that their keys
-///   have no record, the versions of their groups, and that read markers move forward. If anything has changed, nothing of the call
-///   is stored (`CommitError::Stale`), so that the caller decides all of it again in order.
+///   have no record (where they bring a proof), the versions of their groups (where they name one), and that read markers move
+///   forward. If anything has changed, nothing of the call is stored (`CommitError::Stale`), so that the caller decides all of it
+///   again in order. A write that brings neither is refused by itself.
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
 /// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `group` are for the queues: no number of other

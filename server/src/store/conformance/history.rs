@@ -205,6 +205,23 @@ impl History {
     }
 }
 
+/// Some moves of one commit.
+#[cfg(test)]
+pub(crate) fn moves() -> impl proptest::strategy::Strategy<Value = Vec<Move>> {
+    use proptest::prelude::*;
+    let byte = || any::<u8>();
+    let one = prop_oneof![
+        6 => (byte(), byte(), any::<bool>()).prop_map(|(from, to, later)| Move::Tell(from, to, later)),
+        6 => (byte(), byte()).prop_map(|(from, gid)| Move::Speak(from, gid)),
+        4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
+        9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
+        3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::ReadMarker(owner, other, to)),
+        1 => byte().prop_map(Move::Repeat),
+        1 => byte().prop_map(Move::Backwards),
+    ];
+    prop::collection::vec(one, 1..12)
+}
+
 fn user(n: u32) -> Uid {
     Uid(10_001 + n % USERS)
 }

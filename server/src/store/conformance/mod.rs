@@ -150,6 +150,16 @@ pub async fn one(store: &dyn MessageStore, write: Write) -> Outcome {
     done.remove(0)
 }
 
+/// Commits one write that was decided on something else than what is there. It is refused by itself as `alone` says; a store that others
+/// write, too, may give it back to be decided again.
+pub async fn outdated(store: &dyn MessageStore, write: Write, alone: fn(&Outcome) -> bool) {
+    match store.commit(vec![write]).await {
+        Ok(done) => assert!(done.len() == 1 && alone(&done[0]), "{done:?}"),
+        Err(CommitError::Stale(at)) => assert_eq!(at, [0]),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// A one-to-one message whose copies have the ids `n` and `m`.
 pub async fn send_text(store: &dyn MessageStore, from: (Uid, u64), to: (Uid, u64), name: u128) {
     let content = text_message(from.0, Conversation::User(to.0), name, &format!("message {name}"));

@@ -88,8 +88,6 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
             }
         }
     }
-    let latest = store.tail(BOB, id(90), PageLimit::of_rows(10)).expect("just written, so in memory");
-    assert_eq!(numbers(&latest), [100]);
 }
 
 /// Own messages and read markers are not unread.
@@ -141,9 +139,9 @@ pub async fn a_conversation_is_read_downwards(store: &dyn MessageStore) {
 /// A late, smaller read marker changes nothing.
 pub async fn a_read_marker_only_grows(store: &dyn MessageStore) {
     ten_messages(store).await;
-    for (n, read_to) in [(101, 70), (102, 30)] {
-        accepted(store, accept(read_marker(BOB, WITH_ANN, read_to), vec![row(BOB, n)], vec![])).await;
-    }
+    let marker = |n, read_to| accept(read_marker(BOB, WITH_ANN, read_to), vec![row(BOB, n)], vec![]);
+    accepted(store, marker(101, 70)).await;
+    outdated(store, Write::Accept(marker(102, 30)), |done| matches!(done, Outcome::Accepted(..))).await;
     assert_eq!(store.read_to(BOB, WITH_ANN).await.expect("read"), id(70));
     assert_eq!(store.read_to(ANN, Conversation::User(BOB)).await.expect("read"), MessageId::ZERO);
 }

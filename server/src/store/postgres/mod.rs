@@ -2,16 +2,27 @@
 //!
 //! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection
 //! checked when it is made, and the tables brought up to date when the first one is. It owns no data in memory that
-//! another process could change. [`PgDirectory`] keeps accounts, sessions and invitations in it.
+//! another process could change. [`PgDirectory`] keeps accounts, sessions and
+//! invitations in it, [`PostgresStore`] messages.
 
+mod arguments;
 mod check;
+mod commit;
+mod condition;
 mod db;
 mod directory;
 mod error;
+mod heads;
 mod invites;
+mod learnt;
+mod lookup;
 mod meta;
+mod more;
 mod options;
+mod plan;
+mod read;
 mod schema;
+mod store;
 mod tickets;
 
 pub use check::Refusal;
@@ -19,6 +30,7 @@ pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;
 pub use options::{PgOptions, check_url};
+pub use store::PostgresStore;
 pub use tickets::PgTickets;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::flush::{Flush, Frozen};
 use super::*;
 use crate::store::conformance::compare::{Universe, same_answers};
-use crate::store::conformance::history::{History, Move};
+use crate::store::conformance::history::{History, Move, moves};
 use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
 
@@ -89,20 +89,6 @@ mod everything_flushed {
         super::made(super::flushing()).await
     }
     crate::message_store_conformance!(make);
-}
-
-fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let byte = || any::<u8>();
-    let one = prop_oneof![
-        6 => (byte(), byte(), any::<bool>()).prop_map(|(from, to, later)| Move::Tell(from, to, later)),
-        6 => (byte(), byte()).prop_map(|(from, gid)| Move::Speak(from, gid)),
-        4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
-        9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
-        3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::ReadMarker(owner, other, to)),
-        1 => byte().prop_map(Move::Repeat),
-        1 => byte().prop_map(Move::Backwards),
-    ];
-    prop::collection::vec(one, 1..12)
 }
 
 /// What happens between two commits.

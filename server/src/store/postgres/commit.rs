@@ -1,0 +1,280 @@
+//! A commit: planned, called, and planned again for as long as the database holds something else than the plan expects.
+//!
+//! One call is one statement and one transaction. A call that stored nothing says why; what it says goes into
+//! [`Learnt`] for the next plan. The number of calls is bounded.
+
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
+use tracing::{debug, warn};
+
+use super::PgDb;
+use super::arguments::Answer;
+use super::heads::Heads;
+use super::learnt::Learnt;
+use super::lookup;
+use super::more::Unexpected;
+use super::plan::{Plan, rows_in_order};
+use crate::domain::{GroupId, MembershipEpoch, MessageId, Uid};
+use crate::store::{Behind, CommitError, Outcome, StoreError, Write};
+
+/// Calls of one commit that may store nothing.
+const MOST_CALLS: usize = 32;
+
+/// Calls of one commit that may be ended by a lock or a deadlock.
+const MOST_CONFLICTS: usize = 5;
+
+/// Looks for a commit that may still be running, each as long as a lock is waited for.
+const MOST_LOOKS: usize = 3;
+
+/// Why a call stored nothing, or may have.
+#[derive(Debug)]
+enum Setback {
+    /// A key has a record.
+    KeyUsed,
+    /// A copy is owed no more, or a group is there already.
+    Overtaken,
+    /// It could be stored: the answer to a trial.
+    Storable,
+    /// Another transaction was in the way.
+    Conflict(StoreError),
+    /// The database refuses something in it for good.
+    Unstorable(String),
+    /// Nothing of it is stored.
+    Refused(StoreError),
+    /// Something of it may be stored.
+    Unknown(StoreError),
+}
+
+/// One commit.
+pub(super) struct Commit<'a> {
+    pub(super) db: &'a PgDb,
+    pub(super) learnt: Learnt,
+}
+
+impl Commit<'_> {
+    /// Makes the writes durable.
+    pub(super) async fn run(mut self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
+        let mut conflicts = 0;
+        self.look_up_owed(&writes).await?;
+        for _ in 0..MOST_CALLS {
+            let plan = Plan::of(&writes, &self.learnt).map_err(CommitError::Stale)?;
+            if plan.arguments.is_empty() {
+                return plan.outcomes(None).map_err(CommitError::Refused);
+            }
+            match self.call(&plan).await {
+                Ok(answer) => match answer.verdict.as_str() {
+                    "stored" => return plan.outcomes(Some(&answer)).map_err(CommitError::Unknown),
+                    "heads" => make_heads(self.db, &plan.heads).await.map_err(CommitError::Refused)?,
+                    "ids" => {
+                        let latest = latest_ids(&plan.heads, &answer).map_err(CommitError::Refused)?;
+                        self.learnt.latest_ids.extend(latest);
+                        let latest = self.behind(&writes);
+                        if !latest.is_empty() {
+                            return Err(CommitError::Behind(Box::new(Behind { writes, latest })));
+                        }
+                    }
+                    "facts" => self.learn(&answer)?,
+                    other => {
+                        let why = format!("commit_messages answers {other:?}; run the newest version");
+                        return Err(CommitError::Unknown(StoreError::corrupt(why)));
+                    }
+                },
+                Err(Setback::KeyUsed) => self.look_up_used(&writes).await?,
+                Err(Setback::Overtaken) => self.look_up_owed(&writes).await?,
+                Err(Setback::Conflict(error)) => {
+                    conflicts += 1;
+                    if conflicts >= MOST_CONFLICTS {
+                        return Err(CommitError::Refused(error));
+                    }
+                    debug!(%error, "a commit is tried again");
+                }
+                Err(Setback::Unstorable(why)) => {
+                    let at = self.first_unstorable(&writes).await?;
+                    self.learnt.refused.insert(at, why);
+                }
+                Err(Setback::Refused(error)) => return Err(CommitError::Refused(error)),
+                Err(Setback::Unknown(error)) => {
+                    until_over(self.db, &plan.heads).await;
+                    return Err(CommitError::Unknown(error));
+                }
+                Err(Setback::Storable) => {
+                    return Err(CommitError::Refused(StoreError::corrupt("a commit was taken for a trial")));
+                }
+            }
+        }
+        let why = "others kept changing what a commit rests on";
+        Err(CommitError::Refused(StoreError::unavailable(why)))
+    }
+
+    async fn call(&self, plan: &Plan<'_>) -> Result<Answer, Setback> {
+        let mut connection = self.db.for_queues().await.map_err(Setback::Refused)?;
+        plan.arguments.call(&plan.heads, &mut connection).await.map_err(setback)
+    }
+
+    /// Learns what the deliveries of the call are owed.
+    async fn look_up_owed(&mut self, writes: &[Write]) -> Result<(), CommitError> {
+        let deliveries = || {
+            writes.iter().filter_map(|write| match write {
+                Write::Deliver(deliver) => Some((deliver.content.sender, deliver.acceptance)),
+                Write::Accept(_) => None,
+            })
+        };
+        if deliveries().next().is_none() {
+            return Ok(());
+        }
+        let mut connection = self.db.for_queues().await.map_err(CommitError::Refused)?;
+        let open = lookup::open(&mut connection, deliveries()).await.map_err(CommitError::Refused)?;
+        self.learnt.open = open;
+        let last = lookup::last_acceptance(&mut connection).await.map_err(CommitError::Refused)?;
+        self.learnt.last_acceptance = last;
+        Ok(())
+    }
+
+    /// Learns which keys have a record. Writes that bring a proof that theirs has none are to be decided again.
+    async fn look_up_used(&mut self, writes: &[Write]) -> Result<(), CommitError> {
+        let accepts = || {
+            writes.iter().enumerate().filter_map(|(at, write)| match write {
+                Write::Accept(accept) => Some((at, accept, accept.content.key()?)),
+                Write::Deliver(_) => None,
+            })
+        };
+        let keys: Vec<_> = accepts().map(|(_, _, key)| key).collect();
+        let mut connection = self.db.for_queues().await.map_err(CommitError::Refused)?;
+        let used = lookup::records(&mut connection, &keys).await.map_err(CommitError::Refused)?;
+        let mut stale = Vec::new();
+        for (at, accept, key) in accepts().filter(|(_, _, key)| used.contains_key(key)) {
+            match accept.unused {
+                Some(_) => stale.push(at),
+                None => _ = self.learnt.used.insert(key),
+            }
+        }
+        if stale.is_empty() { Ok(()) } else { Err(CommitError::Stale(stale)) }
+    }
+
+    /// Learns what is there that was not expected.
+    fn learn(&mut self, answer: &Answer) -> Result<(), CommitError> {
+        let facts = answer.facts.as_deref().unwrap_or("{}");
+        let unexpected: Unexpected = serde_json::from_str(facts)
+            .map_err(|error| CommitError::Refused(StoreError::corrupt(format!("facts {facts}: {error}"))))?;
+        if !unexpected.markers.is_empty() {
+            return Err(CommitError::Stale(unexpected.markers));
+        }
+        for (gid, version) in unexpected.versions {
+            self.learnt.versions.insert(GroupId(gid), version);
+        }
+        for (gid, uid, epoch) in unexpected.epochs {
+            self.learnt.learn_closed(GroupId(gid), Uid(uid), MembershipEpoch(epoch));
+        }
+        Ok(())
+    }
+
+    /// The latest ids of inboxes that these writes would not come after.
+    fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
+        let latest = |uid: Uid| self.learnt.latest_ids.get(&uid).copied().unwrap_or_default();
+        let given = rows_in_order(writes, &self.learnt).filter(|row| !row.is_unnumbered());
+        let late = given.filter(|row| row.message_id <= latest(row.receiver));
+        let mut behind: Vec<(Uid, MessageId)> =
+            late.map(|row| (row.receiver, latest(row.receiver))).collect();
+        behind.sort_unstable();
+        behind.dedup();
+        behind
+    }
+
+    /// The place of the first write that the database refuses for good. Writes may rest on those before them, so the first so many are
+    /// tried, in halves.
+    async fn first_unstorable(&self, writes: &[Write]) -> Result<usize, CommitError> {
+        let (mut storable, mut refused) = (0, writes.len());
+        while refused - storable > 1 {
+            let half = storable + (refused - storable) / 2;
+            match self.could_be_stored(&writes[..half]).await? {
+                true => storable = half,
+                false => refused = half,
+            }
+        }
+        Ok(refused - 1)
+    }
+
+    async fn could_be_stored(&self, writes: &[Write]) -> Result<bool, CommitError> {
+        let mut plan = Plan::of(writes, &self.learnt).map_err(CommitError::Stale)?;
+        if plan.arguments.is_empty() {
+            return Ok(true);
+        }
+        plan.arguments.more.try_only();
+        match self.call(&plan).await {
+            Err(Setback::Unstorable(_)) => Ok(false),
+            Err(Setback::Refused(error) | Setback::Unknown(error) | Setback::Conflict(error)) => {
+                Err(CommitError::Refused(error))
+            }
+            // Whatever else has changed meanwhile, the next call of all finds.
+            Ok(_) | Err(Setback::Storable | Setback::KeyUsed | Setback::Overtaken) => Ok(true),
+        }
+    }
+}
+
+fn latest_ids(heads: &Heads, answer: &Answer) -> Result<Vec<(Uid, MessageId)>, StoreError> {
+    let last = answer.last.iter().flatten();
+    heads.receivers().zip(last).map(|(uid, last)| Ok((uid, lookup::message_id(*last)?))).collect()
+}
+
+/// Makes the heads that are missing, in a transaction of its own: one that held new heads and waited for others could wait in a circle.
+async fn make_heads(db: &PgDb, heads: &Heads) -> Result<(), StoreError> {
+    let columns = heads.columns();
+    sqlx::query(
+        "INSERT INTO heads (partition_key, receiver, last_id)
+         SELECT new.partition_key, new.receiver, 0 FROM unnest($1, $2) AS new(partition_key, receiver)
+         ORDER BY new.partition_key COLLATE \"C\", new.receiver ON CONFLICT DO NOTHING",
+    )
+    .bind(columns.keys)
+    .bind(columns.receivers)
+    .execute(&mut *db.for_queues().await?)
+    .await?;
+    Ok(())
+}
+
+/// Waits until a commit whose answer was lost has ended, as far as that can be seen: while it runs, it holds its heads.
+async fn until_over(db: &PgDb, heads: &Heads) {
+    let columns = heads.columns();
+    for _ in 0..MOST_LOOKS {
+        let looked = async {
+            sqlx::query(
+                "SELECT FROM unnest($1, $2) AS held(partition_key, receiver) JOIN heads USING (partition_key, receiver)
+                 ORDER BY heads.partition_key, heads.receiver FOR UPDATE OF heads",
+            )
+            .bind(&columns.keys)
+            .bind(&columns.receivers)
+            .execute(&mut *db.for_queues().await?)
+            .await?;
+            Ok::<_, StoreError>(())
+        };
+        match looked.await {
+            Ok(()) => return,
+            Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
+        }
+    }
+}
+
+fn setback(error: sqlx::Error) -> Setback {
+    let Some(database) = error.as_database_error().map(|error| error.downcast_ref::<PgDatabaseError>())
+    else {
+        return Setback::Unknown(error.into());
+    };
+    let code = database.code().to_owned();
+    match code.as_str() {
+        "TM001" => Setback::KeyUsed,
+        "TM002" => Setback::Overtaken,
+        "TM003" => Setback::Storable,
+        // The session ends; the transaction may have been committed before that.
+        _ if matches!(database.severity(), PgSeverity::Fatal | PgSeverity::Panic) => {
+            Setback::Unknown(error.into())
+        }
+        "40003" => Setback::Unknown(error.into()),
+        // A deadlock, a transaction that must be done again, a lock that did not come in time.
+        "40P01" | "40001" | "55P03" => Setback::Conflict(error.into()),
+        _ => match &code[..2] {
+            // Connections, and what an operator ends.
+            "08" => Setback::Unknown(error.into()),
+            // Data, rules of tables, limits of the program.
+            "22" | "23" | "54" => Setback::Unstorable(format!("PostgreSQL: {}", database.message())),
+            _ => Setback::Refused(error.into()),
+        },
+    }
+}

@@ -1,0 +1,277 @@
+//! What is asked for many keys in one statement: by the queues before they decide, and by commits.
+//!
+//! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves
+//! the database no other way, also where it knows nothing of the table yet.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use uuid::Uuid;
+
+use super::learnt::Open;
+use crate::domain::{
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
+    MembershipEpoch, MessageId, Timestamp, Uid,
+};
+use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreError};
+
+/// The columns of an entry, in the order in which [`entry`] reads them.
+pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
+
+/// Keys of users, as two arguments.
+fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
+    uids.map(|uid| (uid.partition_key().to_string(), i64::from(uid.0))).unzip()
+}
+
+/// The latest ids of these users, in order.
+pub(super) async fn latest_ids(
+    connection: &mut PgConnection,
+    uids: &[Uid],
+) -> Result<Vec<MessageId>, StoreError> {
+    let (keys, receivers) = keys(uids.iter().copied());
+    let found: Vec<(i64, i64)> =
+        sqlx::query_as(LATEST_IDS).bind(keys).bind(receivers).fetch_all(connection).await?;
+    let mut latest_ids = vec![MessageId::ZERO; uids.len()];
+    for (place, latest) in found {
+        latest_ids[at(place, uids.len())?] = message_id(latest)?;
+    }
+    Ok(latest_ids)
+}
+
+pub(super) const LATEST_IDS: &str = "SELECT wanted.place, head.last_id
+     FROM unnest($1, $2) WITH ORDINALITY AS wanted(key, receiver, place)
+     CROSS JOIN LATERAL (SELECT last_id FROM heads
+         WHERE partition_key = wanted.key AND receiver = wanted.receiver LIMIT 1) AS head";
+
+/// The idempotency records under these keys; keys without one are absent.
+pub(super) async fn records(
+    connection: &mut PgConnection,
+    of: &[IdempotencyKey],
+) -> Result<HashMap<IdempotencyKey, IdempotencyRecord>, StoreError> {
+    let (keys, senders) = keys(of.iter().map(|(uid, _)| *uid));
+    let clients: Vec<&[u8]> = of.iter().map(|(_, client_id)| client_id.0.as_bytes().as_slice()).collect();
+    let rows = sqlx::query(RECORDS).bind(keys).bind(senders).bind(clients).fetch_all(connection).await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let place: i64 = row.try_get(0)?;
+        let digest: [u8; 16] = row.try_get::<&[u8], _>(1)?.try_into().map_err(StoreError::corrupt)?;
+        let message_id = message_id(row.try_get(2)?)?;
+        let sent_at = Timestamp(row.try_get(3)?);
+        found.insert(
+            of[at(place, of.len())?],
+            IdempotencyRecord { message_id, sent_at, digest: Digest(digest) },
+        );
+    }
+    Ok(found)
+}
+
+pub(super) const RECORDS: &str = "SELECT wanted.place, record.*
+     FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, sender, client_id, place)
+     CROSS JOIN LATERAL (SELECT digest, message_id, sent_at FROM sent
+         WHERE partition_key = wanted.key AND sender = wanted.sender AND client_id = wanted.client_id LIMIT 1) AS record";
+
+/// These rows of these inboxes, in order.
+pub(super) async fn entries(
+    connection: &mut PgConnection,
+    wanted: &[(Uid, MessageId)],
+) -> Result<Vec<Option<Entry>>, StoreError> {
+    let (keys, receivers) = keys(wanted.iter().map(|(uid, _)| *uid));
+    let ids: Vec<i64> = wanted.iter().map(|(_, id)| id.get().cast_signed()).collect();
+    let sql = entries_sql();
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(keys).bind(receivers).bind(ids);
+    let rows = query.fetch_all(connection).await?;
+    let mut found = vec![None; wanted.len()];
+    for row in rows {
+        let place: i64 = row.try_get(7)?;
+        let at = at(place, wanted.len())?;
+        found[at] = Some(entry(wanted[at].0, &row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn entries_sql() -> String {
+    format!(
+        "SELECT entry.*, wanted.place FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, receiver, id, place)
+         CROSS JOIN LATERAL (SELECT {ENTRY} FROM entries
+             WHERE partition_key = wanted.key AND receiver = wanted.receiver AND message_id = wanted.id LIMIT 1) AS entry"
+    )
+}
+
+/// How far these users have read in these conversations, in order.
+pub(super) async fn read_markers(
+    connection: &mut PgConnection,
+    of: &[(Uid, Conversation)],
+) -> Result<Vec<MessageId>, StoreError> {
+    let (keys, owners) = keys(of.iter().map(|(uid, _)| *uid));
+    let names: Vec<String> = of.iter().map(|(_, conversation)| conversation.to_string()).collect();
+    let found: Vec<(i64, i64)> =
+        sqlx::query_as(READ_MARKERS).bind(keys).bind(owners).bind(names).fetch_all(connection).await?;
+    let mut markers = vec![MessageId::ZERO; of.len()];
+    for (place, read_to) in found {
+        markers[at(place, of.len())?] = message_id(read_to)?;
+    }
+    Ok(markers)
+}
+
+pub(super) const READ_MARKERS: &str = "SELECT wanted.place, known.read_to
+     FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, owner, conversation, place)
+     CROSS JOIN LATERAL (SELECT read_to FROM conversations
+         WHERE partition_key = wanted.key AND owner = wanted.owner AND conversation = wanted.conversation LIMIT 1) AS known";
+
+/// The copies owed by these acceptances of these senders; those that owe nothing are absent.
+pub(super) async fn open(
+    connection: &mut PgConnection,
+    of: impl Iterator<Item = (Uid, AcceptanceId)>,
+) -> Result<HashMap<AcceptanceId, Open>, StoreError> {
+    let (senders, acceptances): (Vec<Uid>, Vec<i64>) =
+        of.map(|(sender, acceptance)| (sender, acceptance.0.cast_signed())).unzip();
+    let (keys, senders) = keys(senders.into_iter());
+    let sql = format!(
+        "SELECT pending.*, owed.* FROM unnest($1, $2, $3) AS wanted(key, sender, acceptance)
+         CROSS JOIN LATERAL (SELECT {PENDING} FROM pending WHERE partition_key = wanted.key
+             AND sender = wanted.sender AND acceptance = wanted.acceptance LIMIT 1) AS pending {OWED}"
+    );
+    let rows =
+        sqlx::query(AssertSqlSafe(sql)).bind(keys).bind(senders).bind(acceptances).fetch_all(connection);
+    rows.await?.iter().map(open_row).collect()
+}
+
+/// Acceptances after `after` with copies owed, by their numbers, at most `limit`.
+pub(super) async fn pending(
+    connection: &mut PgConnection,
+    after: AcceptanceId,
+    limit: usize,
+) -> Result<Vec<Pending>, StoreError> {
+    let sql = format!(
+        "SELECT pending.*, owed.* FROM (SELECT {PENDING} FROM pending WHERE acceptance > $1
+             ORDER BY acceptance LIMIT $2) AS pending {OWED} ORDER BY pending.acceptance"
+    );
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(after.0.cast_signed()).bind(rows_at_most(limit));
+    let rows = query.fetch_all(connection).await?;
+    let pending = |row| {
+        let (acceptance, Open { content, owed, .. }) = open_row(row)?;
+        Ok(Pending { acceptance, content, owed })
+    };
+    rows.iter().map(pending).collect()
+}
+
+const PENDING: &str =
+    "partition_key, acceptance, kind, sender, target, client_id, body, sent_at, ends_uid, ends_epoch";
+const OWED: &str = "CROSS JOIN LATERAL (SELECT array_agg(recipient ORDER BY place) AS recipients, array_agg(epoch ORDER BY place) AS epochs
+     FROM outbox WHERE outbox.partition_key = pending.partition_key AND outbox.sender = pending.sender
+         AND outbox.acceptance = pending.acceptance) AS owed";
+
+fn open_row(row: &PgRow) -> Result<(AcceptanceId, Open), StoreError> {
+    let acceptance = AcceptanceId(row.try_get::<i64, _>(1)?.cast_unsigned());
+    let content = Content {
+        kind: kind(row.try_get(2)?)?,
+        sender: uid(row.try_get(3)?)?,
+        target: row.try_get::<&str, _>(4)?.parse().map_err(StoreError::corrupt)?,
+        client_id: client_id(row.try_get(5)?)?,
+        body: Body::from_stored(row.try_get::<&str, _>(6)?),
+        sent_at: Timestamp(row.try_get(7)?),
+    };
+    let ends = match (row.try_get(8)?, row.try_get(9)?) {
+        (Some(leaver), Some(ended)) => Some((uid(leaver)?, epoch(ended)?)),
+        _ => None,
+    };
+    let (uids, epochs): (Option<Vec<i64>>, Option<Vec<i64>>) = (row.try_get(10)?, row.try_get(11)?);
+    let owed = uids.unwrap_or_default().into_iter().zip(epochs.unwrap_or_default());
+    let owed = owed.map(|(to, since)| Ok(Recipient { uid: uid(to)?, epoch: epoch(since)? }));
+    let owed = owed.collect::<Result<_, StoreError>>()?;
+    Ok((acceptance, Open { content: Arc::new(content), ends, owed }))
+}
+
+/// The last number of an acceptance that was given.
+pub(super) async fn last_acceptance(connection: &mut PgConnection) -> Result<AcceptanceId, StoreError> {
+    let last: i64 =
+        sqlx::query_scalar("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM acceptances")
+            .fetch_one(connection)
+            .await?;
+    Ok(AcceptanceId(last.cast_unsigned()))
+}
+
+/// A group with everyone who was ever in it, unless it is still at the version `known`, which is then the answer.
+pub(super) async fn group(
+    connection: &mut PgConnection,
+    gid: GroupId,
+    known: Option<Arc<Group>>,
+) -> Result<Option<Arc<Group>>, StoreError> {
+    let version = known.as_ref().map_or(0, |known| known.version);
+    let rows = sqlx::query(
+        "SELECT groups.version, groups.name, members.uid, members.epoch, members.active
+         FROM groups LEFT JOIN members ON members.gid = groups.gid AND groups.version <> $2
+         WHERE groups.gid = $1 ORDER BY members.uid",
+    )
+    .bind(gid.0.cast_signed())
+    .bind(version.cast_signed())
+    .fetch_all(connection)
+    .await?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let now = first.try_get::<i64, _>(0)?.cast_unsigned();
+    if now == version {
+        return Ok(known);
+    }
+    let mut group =
+        Group { gid, name: first.try_get(1)?, version: now, members: Vec::with_capacity(rows.len()) };
+    for row in &rows {
+        let Some(member) = row.try_get(2)? else { continue };
+        let epoch = epoch(row.try_get(3)?)?;
+        group.members.push(Member { uid: uid(member)?, epoch, active: row.try_get(4)? });
+    }
+    Ok(Some(Arc::new(group)))
+}
+
+/// One row of `receiver`'s inbox from the columns of [`ENTRY`].
+pub(super) fn entry(receiver: Uid, row: &PgRow) -> Result<Entry, StoreError> {
+    let message_id = message_id(row.try_get(0)?)?;
+    let conversation: Conversation = row.try_get::<&str, _>(2)?.parse().map_err(StoreError::corrupt)?;
+    let sender = uid(row.try_get(3)?)?;
+    let content = Content {
+        kind: kind(row.try_get(1)?)?,
+        sender,
+        target: Content::target_of(receiver, sender, conversation),
+        client_id: client_id(row.try_get(4)?)?,
+        body: Body::from_stored(row.try_get::<&str, _>(5)?),
+        sent_at: Timestamp(row.try_get(6)?),
+    };
+    Ok(Entry { receiver, message_id, content: Arc::new(content) })
+}
+
+/// An id as it is stored.
+pub(super) fn message_id(stored: i64) -> Result<MessageId, StoreError> {
+    let id = u64::try_from(stored).ok().and_then(MessageId::new);
+    id.ok_or_else(|| StoreError::corrupt(format!("{stored} is not a message id")))
+}
+
+/// A limit of rows as an argument.
+pub(super) fn rows_at_most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn uid(stored: i64) -> Result<Uid, StoreError> {
+    let uid = u32::try_from(stored).map(Uid);
+    uid.map_err(|_| StoreError::corrupt(format!("{stored} is not a uid")))
+}
+
+fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
+    let epoch = u32::try_from(stored).map(MembershipEpoch);
+    epoch.map_err(|_| StoreError::corrupt(format!("{stored} is not a membership epoch")))
+}
+
+fn kind(stored: i16) -> Result<Kind, StoreError> {
+    let kind = u8::try_from(stored).ok().and_then(Kind::from_code);
+    kind.ok_or_else(|| StoreError::corrupt(format!("kind {stored}")))
+}
+
+fn client_id(stored: Option<&[u8]>) -> Result<Option<ClientId>, StoreError> {
+    stored.map(|bytes| Uuid::from_slice(bytes).map(ClientId).map_err(StoreError::corrupt)).transpose()
+}
+
+/// The key, of so many, that a row of an answer is for; places count from 1.
+fn at(place: i64, keys: usize) -> Result<usize, StoreError> {
+    let at = usize::try_from(place - 1).ok().filter(|at| *at < keys);
+    at.ok_or_else(|| StoreError::corrupt(format!("an answer for key {place} of {keys}")))
+}

@@ -1,0 +1,147 @@
+//! Reads of one inbox, on somebody's behalf. Each is one statement, so it sees one moment.
+//!
+//! A page that its bytes fill early is cut off in the database.
+
+use futures_util::TryStreamExt;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+
+use super::lookup::{self, ENTRY, rows_at_most};
+use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
+use crate::store::{Filling, Page, StoreError, Summary};
+
+/// A range of rows.
+pub(super) async fn range(
+    connection: &mut PgConnection,
+    uid: Uid,
+    query: RangeQuery,
+) -> Result<Page, StoreError> {
+    let Some((low, high)) = query.ids() else { return Ok(Page::default()) };
+    let filling = Filling::new(query.page());
+    let rows = sqlx::query(AssertSqlSafe(range_sql(query.direction())))
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(low.cast_signed())
+        .bind(high.cast_signed())
+        .bind(rows_at_most(filling.wanted()))
+        .bind(rows_at_most(query.page().bytes))
+        .fetch(connection);
+    collect(uid, rows, filling).await
+}
+
+pub(super) fn range_sql(direction: Direction) -> String {
+    let order = order(direction);
+    cut_off(
+        order,
+        &format!(
+            "SELECT {ENTRY} FROM entries
+             WHERE partition_key = $1 AND receiver = $2 AND message_id BETWEEN $3 AND $4
+             ORDER BY message_id {order} LIMIT $5"
+        ),
+        "$6",
+    )
+}
+
+/// A page of one conversation, newest first, without its read markers.
+pub(super) async fn conversation(
+    connection: &mut PgConnection,
+    uid: Uid,
+    conversation: Conversation,
+    before: Option<MessageId>,
+    limit: usize,
+) -> Result<Page, StoreError> {
+    let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
+        return Ok(Page::default());
+    };
+    let filling = Filling::new(PageLimit::of_rows(limit));
+    let rows = sqlx::query(AssertSqlSafe(conversation_sql()))
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(conversation.to_string())
+        .bind(high.cast_signed())
+        .bind(i16::from(Kind::ReadMarker.code()))
+        .bind(rows_at_most(filling.wanted()))
+        .bind(rows_at_most(PageLimit::MOST_BYTES))
+        .fetch(connection);
+    collect(uid, rows, filling).await
+}
+
+pub(super) fn conversation_sql() -> String {
+    let rows = format!(
+        "SELECT {ENTRY} FROM entries
+         WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id <= $4 AND kind <> $5
+         ORDER BY message_id DESC LIMIT $6"
+    );
+    cut_off("DESC", &rows, "$7")
+}
+
+fn order(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "ASC",
+        Direction::Backward => "DESC",
+    }
+}
+
+/// The rows of `sql`, as far as there is room for them, and one or two more: the first row goes whatever it weighs, and the one that has no
+/// room tells that there is more. What a row weighs is [`Entry::weight`]; the length of a long body is known without reading it.
+fn cut_off(order: &str, sql: &str, bytes: &str) -> String {
+    format!(
+        "SELECT {ENTRY} FROM (SELECT *, sum(octet_length(body) + {FIXED}) OVER (ORDER BY message_id {order}
+             ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS before FROM ({sql}) AS page) AS page
+         WHERE coalesce(before, 0) <= {bytes} ORDER BY message_id {order}"
+    )
+}
+
+/// What a row without a body weighs.
+const FIXED: usize = 256;
+
+async fn collect(
+    uid: Uid,
+    mut rows: impl futures_util::Stream<Item = Result<PgRow, sqlx::Error>> + Unpin,
+    mut filling: Filling,
+) -> Result<Page, StoreError> {
+    while let Some(row) = rows.try_next().await? {
+        // All are read, so that the connection is ready for the next one.
+        if !filling.is_full() {
+            filling.push(lookup::entry(uid, &row)?);
+        }
+    }
+    Ok(filling.page())
+}
+
+/// The `limit` newest conversations. One whose newest row was deleted is left out.
+pub(super) async fn conversations(
+    connection: &mut PgConnection,
+    uid: Uid,
+    limit: usize,
+) -> Result<Vec<Summary>, StoreError> {
+    let rows = sqlx::query(AssertSqlSafe(conversations_sql()))
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(rows_at_most(limit))
+        .bind(i16::from(Kind::Message.code()))
+        .bind(i64::from(Summary::MOST_UNREAD))
+        .fetch_all(connection)
+        .await?;
+    let summary = |row: &PgRow| {
+        let last: Entry = lookup::entry(uid, row)?;
+        let unread = u32::try_from(row.try_get::<i64, _>(8)?).map_err(StoreError::corrupt)?;
+        let read_to = lookup::message_id(row.try_get(7)?)?;
+        Ok(Summary { conversation: last.conversation(), last, unread, read_to })
+    };
+    rows.iter().map(summary).collect()
+}
+
+pub(super) fn conversations_sql() -> String {
+    format!(
+        "SELECT entry.*, known.read_to, unread.count
+         FROM (SELECT conversation, last_id, read_to FROM conversations
+             WHERE partition_key = $1 AND owner = $2 AND last_id > 0 ORDER BY last_id DESC LIMIT $3) AS known
+         CROSS JOIN LATERAL (SELECT {ENTRY} FROM entries
+             WHERE partition_key = $1 AND receiver = $2 AND message_id = known.last_id LIMIT 1) AS entry
+         CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT FROM entries WHERE partition_key = $1 AND receiver = $2
+             AND conversation = known.conversation AND message_id > known.read_to AND kind = $4 AND sender <> $2
+             LIMIT $5) AS few) AS unread
+         ORDER BY known.last_id DESC"
+    )
+}

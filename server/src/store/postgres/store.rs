@@ -1,0 +1,156 @@
+//! The [`MessageStore`] on PostgreSQL, for any number of processes at a time.
+//!
+//! It keeps nothing of the database in memory but groups, and those are compared with the database whenever they are
+//! used. A row is visible when its transaction is committed, and each transaction holds the heads of the inboxes that
+//! it writes to: the rows of an inbox become visible in the order of their ids (I1), whichever process wrote them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use quick_cache::sync::Cache;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::commit::Commit;
+use super::condition::Condition;
+use super::learnt::Learnt;
+use super::{PgDb, lookup, read};
+use crate::domain::{
+    Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
+};
+use crate::store::{
+    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, StoreError, Summary,
+    Unused, Write,
+};
+
+/// Where the history's name stands.
+const HISTORY: &str = "history";
+
+/// Groups in memory: those that are used most.
+const MOST_GROUPS: usize = 10_000;
+
+/// See the module.
+///
+/// Numbers of acceptances are given only to those with copies owed; others have the number 0. They increase with each sender's
+/// acceptances. Between senders they say nothing: an acceptance with a smaller number may be committed after one with a larger. So
+/// [`pending`](MessageStore::pending) after a number may leave out an acceptance that is committed a moment later; the next walk from
+/// the beginning finds it.
+pub struct PostgresStore {
+    db: Arc<PgDb>,
+    groups: Cache<GroupId, Arc<Group>>,
+    condition: Arc<Condition>,
+    _watch: AbortOnDropHandle<()>,
+}
+
+impl PostgresStore {
+    /// The messages of `db`. `new_history` names a history that has no name yet.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn open(db: Arc<PgDb>, new_history: HistoryId) -> Result<PostgresStore, StoreError> {
+        db.agreed(HISTORY, &new_history.to_string()).await?;
+        let condition = Arc::new(Condition::default());
+        let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
+        let watch = AbortOnDropHandle::new(tokio::spawn(async move { watched.watch(&through).await }));
+        Ok(PostgresStore { db, groups: Cache::new(MOST_GROUPS), condition, _watch: watch })
+    }
+}
+
+#[async_trait]
+impl MessageStore for PostgresStore {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
+        if writes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let committed = Commit { db: &self.db, learnt: Learnt::default() }.run(writes).await;
+        match &committed {
+            Ok(_) => self.condition.committed(),
+            Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
+            Err(CommitError::Behind(_) | CommitError::Stale(_)) => {}
+        }
+        committed
+    }
+
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
+        let records = lookup::records(&mut *self.db.for_queues().await?, keys).await?;
+        let state =
+            |key| records.get(key).copied().map_or(KeyState::Unused(Unused { since: 0 }), KeyState::Used);
+        Ok(keys.iter().map(state).collect())
+    }
+
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        lookup::pending(&mut *self.db.for_queues().await?, after, limit).await
+    }
+
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        lookup::latest_ids(&mut *self.db.for_queues().await?, uids).await
+    }
+
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        let latest = lookup::latest_ids(&mut *self.db.reader().await?, &[uid]).await?;
+        Ok(latest.first().copied().unwrap_or_default())
+    }
+
+    fn tail(&self, _: Uid, _: MessageId, _: PageLimit) -> Option<Page> {
+        None
+    }
+
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        read::range(&mut *self.db.reader().await?, uid, query).await
+    }
+
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        lookup::entries(&mut *self.db.for_queues().await?, rows).await
+    }
+
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        read::conversations(&mut *self.db.reader().await?, uid, limit).await
+    }
+
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        read::conversation(&mut *self.db.reader().await?, uid, conversation, before, limit).await
+    }
+
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        lookup::read_markers(&mut *self.db.for_queues().await?, of).await
+    }
+
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        let group = lookup::group(&mut *self.db.for_queues().await?, gid, self.groups.get(&gid)).await?;
+        if let Some(group) = &group {
+            self.groups.insert(gid, Arc::clone(group));
+        }
+        Ok(group)
+    }
+
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
+        let largest: Option<i64> = sqlx::query_scalar("SELECT max(gid) FROM groups")
+            .fetch_one(&mut *self.db.for_queues().await?)
+            .await?;
+        Ok(GroupId(largest.unwrap_or(0).cast_unsigned()))
+    }
+
+    async fn history(&self) -> Result<HistoryId, StoreError> {
+        let history: String = sqlx::query_scalar("SELECT value FROM meta WHERE key = $1")
+            .bind(HISTORY)
+            .fetch_one(&mut *self.db.for_queues().await?)
+            .await?;
+        history.parse().map(HistoryId).map_err(StoreError::corrupt)
+    }
+
+    fn health(&self) -> Health {
+        self.condition.health()
+    }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Locks that are held too long, sessions that end, a server that dies.
+
+use std::time::Duration;
+
+use tidemark_test_support::servers::postgres::Server;
+use tidemark_test_support::until::until;
+
+use super::*;
+
+#[tokio::test]
+async fn a_lock_that_does_not_come_refuses_the_commit_and_is_tried_a_few_times() {
+    let url = durable_database().await;
+    let patience = Duration::from_millis(20);
+    let store = open_with(&url, PgOptions { lock_timeout: patience, ..PgOptions::default() }).await;
+    one(&store, Write::Accept(say(ANN, BOB, 1))).await;
+    let mut beside = connection(&url).await;
+    run(&mut beside, "BEGIN").await;
+    run(&mut beside, &lock_head(BOB)).await;
+    let refused = store.commit(vec![Write::Accept(say(ANN, BOB, 2))]).await;
+    assert!(
+        matches!(&refused, Err(CommitError::Refused(why)) if why.to_string().contains("55P03")),
+        "{refused:?}"
+    );
+    assert!(store.health().trouble.is_some());
+    assert_eq!(store.health().refused_commits, 1);
+
+    run(&mut beside, "COMMIT").await;
+    one(&store, Write::Accept(say(ANN, BOB, 2))).await;
+    assert_eq!(store.health().trouble, None);
+    assert_eq!(ids(&store, BOB).await, [1, 2]);
+}
+
+/// A commit whose session is ended may have been stored; when the caller hears so, it is not running any more.
+#[tokio::test]
+async fn a_commit_whose_session_ends_has_an_unknown_outcome() {
+    let (store, other, url) = two().await;
+    one(&other, Write::Accept(say(ANN, BOB, 1))).await;
+    let mut beside = connection(&url).await;
+    run(&mut beside, "BEGIN").await;
+    run(&mut beside, &lock_head(BOB)).await;
+    let write = || vec![Write::Accept(say(ANN, BOB, 2))];
+    // Within its transaction the other connection would see the sessions as they were first.
+    let mut operator = connection(&url).await;
+    let (unknown, ()) = tokio::join!(store.commit(write()), async {
+        until("the commit is ended", async || {
+            let ended =
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+                AND datname = current_database()";
+            sqlx::query_scalar::<_, i64>(ended).fetch_one(&mut operator).await.expect("ended") > 0
+        })
+        .await;
+        run(&mut beside, "COMMIT").await;
+    });
+    assert!(matches!(&unknown, Err(CommitError::Unknown(_))), "{unknown:?}");
+    assert_eq!(store.keys(&[(ANN, client_id(2))]).await.expect("read")[0].record(), None);
+    store.commit(write()).await.expect("committed");
+    assert_eq!(ids(&store, BOB).await, [1, 2]);
+}
+
+/// What was acknowledged is there after the database was killed, and the store goes on without a restart of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_killed_keeps_what_was_acknowledged() {
+    let server = Server::start_with("");
+    let url = server.new_database().await;
+    let store = Arc::new(open(&url).await);
+    let sending = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move {
+            let mut acknowledged = Vec::new();
+            for name in 0.. {
+                match store.commit(vec![Write::Accept(say(ANN, BOB, name))]).await {
+                    Ok(_) => acknowledged.push(name),
+                    Err(error) => return (acknowledged, name, error),
+                }
+            }
+            unreachable!("it goes on until it fails")
+        }
+    });
+    until("a message is stored", async || store.watermark(BOB).await.is_ok_and(|latest| latest >= id(20)))
+        .await;
+    server.kill();
+    let (acknowledged, last, error) = sending.await.expect("ended");
+    assert!(matches!(error, CommitError::Unknown(_) | CommitError::Refused(_)), "{error}");
+    assert!(store.health().trouble.is_some());
+    server.run();
+    // Without a commit: nobody sends to a server that is not ready.
+    until("the trouble is over", async || store.health().trouble.is_none()).await;
+    let keys: Vec<_> = acknowledged.iter().map(|name| (ANN, client_id(*name))).collect();
+    // Connections of before are broken; each is noticed by the one that uses it.
+    until("the connections are new", async || {
+        let (states, read) = tokio::join!(store.keys(&keys), store.watermark(BOB));
+        let stored = states.is_ok_and(|states| {
+            assert!(states.iter().all(|state| state.record().is_some()), "{states:?}");
+            true
+        });
+        stored && read.is_ok()
+    })
+    .await;
+    // The last one may be stored or not; its record settles what comes of it.
+    let again = store.commit(vec![Write::Accept(say(ANN, BOB, last))]).await.expect("committed");
+    let rows = match again[..] {
+        [Outcome::Accepted(..)] | [Outcome::Rejected(_)] => last as u64 + 1,
+        _ => panic!("{again:?}"),
+    };
+    assert_eq!(ids_after(&store, rows).await, rows);
+}
+
+/// How many rows Bob has, which all have their ids in a row.
+async fn ids_after(store: &PostgresStore, most: u64) -> u64 {
+    let (mut cursor, mut rows) = (MessageId::ZERO, 0);
+    while rows <= most {
+        let page = store.range(BOB, RangeQuery::after(cursor, 100)).await.expect("read");
+        for entry in &page.rows {
+            rows += 1;
+            assert_eq!(entry.message_id.get(), rows);
+            cursor = entry.message_id;
+        }
+        if !page.more {
+            break;
+        }
+    }
+    rows
+}

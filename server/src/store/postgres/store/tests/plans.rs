@@ -1,0 +1,132 @@
+//! How the database comes to its answers: along the keys, however large the tables are.
+
+use super::*;
+use crate::domain::{Bound, Direction, GroupChange, GroupStep};
+use crate::store::Deliver;
+use crate::store::Recipient;
+use crate::store::conformance::read_marker;
+
+/// Tables in which a scan costs more than a look along a key, and nobody has told the database so.
+const MUCH: &str = "
+    INSERT INTO heads SELECT left(md5(n::text), 4), n, 20 FROM generate_series(20001, 24000) n;
+    INSERT INTO entries SELECT left(md5(n::text), 4), n, id, 1, 'u:1', 1, decode(md5(n || ' ' || id), 'hex'), '{}', 0
+        FROM generate_series(20001, 21000) n, generate_series(1, 20) id;
+    INSERT INTO sent SELECT left(md5(n::text), 4), n, decode(md5(n::text), 'hex'), '', 1, 0 FROM generate_series(20001, 24000) n;
+    INSERT INTO conversations SELECT left(md5(n::text), 4), n, 'u:1', 20, 0 FROM generate_series(20001, 24000) n;
+    INSERT INTO groups SELECT n, 'walkers', 1 FROM generate_series(20001, 24000) n;
+    INSERT INTO members SELECT n, uid, 1, true FROM generate_series(20001, 24000) n, generate_series(20001, 20003) uid;
+    INSERT INTO pending SELECT left(md5(n::text), 4), n, nextval('acceptances'), 1, 'u:1', NULL, '{}', 0 FROM generate_series(20001, 24000) n;
+    INSERT INTO outbox SELECT partition_key, sender, acceptance, 1, 1, 0 FROM pending;";
+
+const TABLES: [&str; 8] =
+    ["heads", "entries", "sent", "conversations", "groups", "members", "pending", "outbox"];
+
+/// Scans of the tables from end to end so far, and looks along a key.
+async fn scans(store: &PostgresStore) -> HashMap<String, (i64, i64)> {
+    let mut only = store.db.for_queues().await.expect("a connection");
+    run(&mut only, "SELECT pg_stat_force_next_flush()").await;
+    let sql = "SELECT relname::text, seq_scan, coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname::text = ANY($1)";
+    let rows: Vec<(String, i64, i64)> =
+        sqlx::query_as(sql).bind(TABLES.as_slice()).fetch_all(&mut *only).await.expect("counted");
+    rows.into_iter().map(|(name, whole, keyed)| (name, (whole, keyed))).collect()
+}
+
+/// Everything that queues and devices ask, so often that the database keeps its plans.
+async fn ask_everything(store: &PostgresStore, round: u64) {
+    let user = |n: u64| Uid(20_001 + (round * 7 + n) as u32 % 900);
+    let with_one = Conversation::User(Uid(1));
+    let uids: Vec<Uid> = (0..50).map(user).collect();
+    let keys: Vec<IdempotencyKey> = uids.iter().map(|uid| (*uid, client_id(5))).collect();
+    store.keys(&keys).await.expect("read");
+    store.latest_ids(&uids).await.expect("read");
+    let rows: Vec<(Uid, MessageId)> = uids.iter().map(|uid| (*uid, id(7))).collect();
+    assert!(store.entries(&rows).await.expect("read").iter().all(Option::is_some));
+    let markers: Vec<(Uid, Conversation)> = uids.iter().map(|uid| (*uid, with_one)).collect();
+    store.read_markers(&markers).await.expect("read");
+    assert_eq!(store.watermark(user(1)).await.expect("read"), id(20));
+    for (start, end, direction) in [
+        (Bound::Id(5), Bound::InfMax, Direction::Forward),
+        (Bound::InfMax, Bound::InfMin, Direction::Backward),
+    ] {
+        let query = RangeQuery::new(start, end, direction, 10).expect("a range");
+        assert_eq!(store.range(user(2), query).await.expect("read").rows.len(), 10);
+    }
+    assert_eq!(store.conversation(user(3), with_one, None, 10).await.expect("read").rows.len(), 10);
+    assert_eq!(store.conversations(user(4), 10).await.expect("read")[0].unread, 20);
+    assert!(store.group(GroupId(20_001 + round)).await.expect("read").is_some());
+    store.largest_group_id().await.expect("read");
+    store.pending(AcceptanceId(round), 10).await.expect("read");
+}
+
+/// Every kind of write.
+async fn write_everything(store: &PostgresStore, round: u64) {
+    let (from, to) = (Uid(22_001 + round as u32), Uid(23_001 + round as u32));
+    let gid = GroupId(22_001 + round);
+    let name = |n: u64| u128::from(round * 10 + n);
+    let step = GroupStep::Added(to, MembershipEpoch(1));
+    let change = Some(GroupChange { gid, from_version: 1, step });
+    let group =
+        accept(text_message(from, Conversation::Group(gid), name(1), "in"), vec![member(from, 1)], vec![]);
+    let spoken =
+        accept(text_message(from, Conversation::Group(gid), name(2), "hi"), vec![member(from, 1)], vec![]);
+    let owed = vec![Recipient { uid: to, epoch: MembershipEpoch(0) }];
+    let content = text_message(from, Conversation::User(to), name(3), "later");
+    let marker = read_marker(from, Conversation::User(Uid(1)), 3);
+    let writes = vec![
+        Write::Accept(say(from, to, name(0))),
+        Write::Accept(Accept { change, group_version: Some(1), ..group }),
+        Write::Accept(spoken),
+        Write::Accept(accept(Arc::clone(&content), vec![unnumbered(from)], owed)),
+        Write::Accept(accept(marker, vec![unnumbered(from)], vec![])),
+    ];
+    let done = store.commit(writes).await.expect("committed");
+    let Outcome::Accepted(acceptance, _) = done[3] else { panic!("{done:?}") };
+    assert!(done.iter().all(|done| matches!(done, Outcome::Accepted(..))), "{done:?}");
+    let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![unnumbered(to)] })).await;
+    assert_eq!(done.copies()[0].1, CopyOutcome::Stored);
+}
+
+#[tokio::test]
+async fn every_statement_goes_along_a_key() {
+    let url = durable_database().await;
+    // One connection of each kind, so that the counts are told by whom they are asked from.
+    let store =
+        open_with(&url, PgOptions { queue_connections: 1, connections: 1, ..PgOptions::default() }).await;
+    // Plans are made while the tables are empty.
+    for round in 0..8 {
+        _ = store.keys(&[(ANN, client_id(round))]).await.expect("read");
+    }
+    run(&mut connection(&url).await, MUCH).await;
+    run(&mut connection(&url).await, "ANALYZE").await;
+    let before = scans(&store).await;
+    for round in 0..10 {
+        ask_everything(&store, round).await;
+        write_everything(&store, round).await;
+    }
+    run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;
+    let after = scans(&store).await;
+    for table in TABLES {
+        let ((whole, keyed), (whole_after, keyed_after)) = (before[table], after[table]);
+        assert_eq!(whole_after, whole, "{table} was scanned");
+        assert!(keyed_after > keyed, "{table} was looked at by key");
+    }
+}
+
+/// The function keeps to the keys also where the database knows nothing of the tables: its plans are those of the first call.
+#[tokio::test]
+async fn a_commit_goes_along_the_keys_of_tables_that_have_just_grown() {
+    let url = durable_database().await;
+    let store = open_with(&url, PgOptions { queue_connections: 1, ..PgOptions::default() }).await;
+    for name in 0..10 {
+        one(&store, Write::Accept(say(ANN, BOB, name))).await;
+    }
+    run(&mut connection(&url).await, MUCH).await;
+    let grown = scans(&store).await;
+    for round in 0..3 {
+        write_everything(&store, round).await;
+    }
+    let after = scans(&store).await;
+    for table in ["heads", "entries", "sent", "conversations", "groups", "members"] {
+        assert_eq!(after[table].0, grown[table].0, "{table} was scanned");
+    }
+}
