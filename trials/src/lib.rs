@@ -8,6 +8,7 @@ pub mod bench;
 pub mod chaos;
 pub mod cluster;
 pub mod server;
+pub mod servers;
 
 mod connection;
 mod failure;

@@ -45,7 +45,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// A whole sequence service on this machine until Ctrl-C: `cluster --help` for its options
+    /// A whole sequence service, or three chat servers, on this machine until Ctrl-C: `cluster --help` for its options
     #[command(disable_help_flag = true)]
     Cluster {
         /// Passed on.
@@ -135,7 +135,12 @@ fn cluster(arguments: &[String]) -> Result<(), Failure> {
     if etcd {
         packages::install(&[packages::ETCD])?;
     }
-    cargo(&[BUILD, PROGRAMS].concat())?;
+    let chat = arguments.iter().any(|word| word == "--chat");
+    if chat {
+        packages::install(&[packages::POSTGRESQL])?;
+    }
+    let server: &[&str] = if chat { &["--package", "tidemark-server"] } else { &[] };
+    cargo(&[BUILD, PROGRAMS, server].concat())?;
     become_cargo(&program("cluster", &[], arguments))
 }
 

@@ -12,7 +12,8 @@ use crate::run::{Failure, run};
 pub(crate) type Needed = (&'static str, &'static str);
 
 /// What the tests need. Put together from lists, none of which is written twice.
-pub(crate) const ALL: &[&[Needed]] = &[COMPILER, ETCD, SERVERS, BROWSER, NODE, PASTING, SIGNALS, MOUNTS];
+pub(crate) const ALL: &[&[Needed]] =
+    &[COMPILER, ETCD, POSTGRESQL, SERVERS, BROWSER, NODE, PASTING, SIGNALS, MOUNTS];
 
 /// What every build needs beside Rust, and what compiles the test rigs.
 const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
@@ -20,13 +21,15 @@ const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")]
 /// What runs over etcd need.
 pub(crate) const ETCD: &[Needed] = &[("etcd", "etcd-server")];
 
-/// Real databases for the tests.
-const SERVERS: &[Needed] = &[
+/// The database that several chat servers share.
+pub(crate) const POSTGRESQL: &[Needed] = &[
     ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
     ("/usr/lib/postgresql/*/bin/pg_isready", "postgresql"),
     ("/usr/lib/postgresql/*/bin/postgres", "postgresql"),
-    ("redis-server", "redis-server"),
 ];
+
+/// Other real servers for the tests.
+const SERVERS: &[Needed] = &[("redis-server", "redis-server")];
 
 /// The browser tests.
 const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];

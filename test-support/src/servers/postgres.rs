@@ -87,6 +87,14 @@ impl Server {
         self.url.replace("/postgres?", &format!("/{name}?"))
     }
 
+    /// Cuts all connections to all databases.
+    pub async fn cut_connections(&self) {
+        let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        connection.execute(cut).await.expect("the owner may");
+    }
+
     fn until_ready(&self) {
         let folder = &self.hanging.folder;
         until_ready("PostgreSQL", folder, || {
@@ -97,11 +105,18 @@ impl Server {
     }
 }
 
+/// Whether a PostgreSQL is there to be started.
+pub fn is_installed() -> bool {
+    newest("initdb").is_some() && newest("postgres").is_some()
+}
+
 /// A program of the newest version that is installed; Debian keeps them out of the path.
-fn binary(name: &str) -> PathBuf {
-    let versions =
-        fs::read_dir("/usr/lib/postgresql").expect("the tests need PostgreSQL: apt-get install postgresql");
+fn newest(name: &str) -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let programs = versions.filter_map(Result::ok).map(|version| version.path().join("bin").join(name));
-    let newest = programs.filter(|program| Path::new(program).is_file()).max();
-    newest.unwrap_or_else(|| panic!("the tests need {name} of PostgreSQL: apt-get install postgresql"))
+    programs.filter(|program| Path::new(program).is_file()).max()
+}
+
+fn binary(name: &str) -> PathBuf {
+    newest(name).unwrap_or_else(|| panic!("the tests need {name} of PostgreSQL: apt-get install postgresql"))
 }

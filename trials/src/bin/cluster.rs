@@ -1,22 +1,28 @@
-//! `cluster`: a whole sequence service on this machine until it is interrupted. `cargo xtask cluster` builds what it
-//! needs and becomes it.
+//! `cluster`: a whole sequence service, or several chat servers, on this machine until it is interrupted. `cargo xtask
+//! cluster` builds what it needs and becomes it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
+use tidemark_test_support::servers::postgres;
 use tidemark_trials::cluster::{Cluster, Keeper, Member, Shape};
+use tidemark_trials::server::beside_this_program;
+use tidemark_trials::servers::{Servers, name};
 use tidemark_trials::{Failure, Result};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs 3 stores, 3 AllocSvrs and 2 arbiters on free ports of the loopback, until Ctrl-C
+/// Runs 3 stores, 3 AllocSvrs and 2 arbiters, or 3 chat servers, on free ports of the loopback, until Ctrl-C
 #[derive(Parser)]
 #[command(name = "cluster")]
 struct Arguments {
     /// What keeps ceilings and tables
     #[arg(long, value_enum, default_value_t = Store::Quorum)]
     store: Store,
+    /// Run 3 chat servers over one PostgreSQL instead, with a new database that goes with them (Debian: postgresql)
+    #[arg(long, conflicts_with = "store")]
+    chat: bool,
     /// Where configuration, data and logs go: a new or empty folder, which is kept. Else a temporary one
     #[arg(long, value_name = "D")]
     dir: Option<PathBuf>,
@@ -63,6 +69,19 @@ async fn run(arguments: Arguments) -> Result<()> {
             temporary.path().to_owned()
         }
     };
+    if arguments.chat {
+        let binary = beside_this_program()?;
+        if !postgres::is_installed() {
+            return Err(Failure::new("PostgreSQL is missing; apt-get install postgresql"));
+        }
+        let servers = tokio::select! {
+            servers = Servers::start(&binary, &folder, 3) => servers?,
+            () = &mut asked => return Ok(()),
+        };
+        println!("{}", described_chat(&servers)?);
+        asked.await;
+        return servers.stop_all().await;
+    }
     let binary = std::env::current_exe()?.with_file_name("seqsvr");
     let shape = Shape { keeper, ..Shape::new(3, 2) };
     let cluster = tokio::select! {
@@ -80,6 +99,17 @@ fn empty(folder: &Path) -> Result<PathBuf> {
         return Err(Failure::new(format!("{} is not empty; name a new folder", folder.display())));
     }
     Ok(folder.canonicalize()?)
+}
+
+/// One line for programs.
+fn described_chat(servers: &Servers) -> Result<Value> {
+    let one = |at| {
+        let server = servers.server(at)?;
+        let addr = server.address().trim_start_matches("http://");
+        Ok(json!({"name": name(at), "addr": addr, "pid": server.pid()?}))
+    };
+    let all: Vec<Value> = (0..servers.count()).map(one).collect::<Result<_>>()?;
+    Ok(json!({"server": all, "database_url": servers.database_url()}))
 }
 
 /// One line for programs.

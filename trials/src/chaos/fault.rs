@@ -20,7 +20,7 @@ use super::person::Person;
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
-const USERS: usize = 8;
+pub(super) const USERS: usize = 8;
 const GROUPS: usize = 2;
 /// Out of eight, so that the groups overlap and somebody is in neither.
 const MEMBERS: usize = 5;
@@ -124,7 +124,7 @@ async fn start(port: u16, binary: &Path, data: &Path, random: &mut StdRng) -> Re
     Server::start_with(&[("TIDEMARK_QUEUES__COUNT", queues)], port, binary, data).await
 }
 
-async fn make_groups(server: &Http, accounts: &[Account]) -> Result<Members> {
+pub(super) async fn make_groups(server: &Http, accounts: &[Account]) -> Result<Members> {
     let mut groups = HashMap::new();
     for n in 0..GROUPS {
         let members: Vec<u32> = accounts.iter().cycle().skip(n * 2).take(MEMBERS).map(|a| a.uid).collect();
@@ -137,7 +137,7 @@ async fn make_groups(server: &Http, accounts: &[Account]) -> Result<Members> {
 }
 
 /// Everybody, oneself included, and one's groups.
-fn recipients(uid: u32, accounts: &[Account], groups: &Members) -> Vec<Recipient> {
+pub(super) fn recipients(uid: u32, accounts: &[Account], groups: &Members) -> Vec<Recipient> {
     let mut own: Vec<u64> =
         groups.iter().filter(|(_, members)| members.contains(&uid)).map(|(gid, _)| *gid).collect();
     // A map has no order of its own, and the seed must lead to the same choices.
@@ -148,7 +148,7 @@ fn recipients(uid: u32, accounts: &[Account], groups: &Members) -> Vec<Recipient
 }
 
 /// Waits until everything has arrived, and compares it; answers how many rows that were.
-async fn compare(mut users: Vec<Person>, groups: &Members) -> Result<usize> {
+pub(super) async fn compare(mut users: Vec<Person>, groups: &Members) -> Result<usize> {
     let mut acknowledged: Vec<Vec<Acknowledged>> = Vec::new();
     for person in &mut users {
         acknowledged.push(person.settle().await?);

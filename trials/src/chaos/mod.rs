@@ -11,6 +11,7 @@ mod cluster;
 mod exploration;
 mod fault;
 mod person;
+mod servers;
 #[cfg(feature = "simulation")]
 mod simulation;
 
@@ -18,11 +19,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tidemark_test_support::servers::postgres;
 
 pub use cluster::{ClusterRun, ClusterSummary, History, Load};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
 pub use fault::{FaultRun, Summary};
+pub use servers::ServersRun;
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationRun, SimulationSummary};
 
@@ -43,6 +46,8 @@ pub enum Fault {
 pub enum Run {
     /// The chat server.
     Chat(Fault),
+    /// Several chat servers over one PostgreSQL.
+    Servers,
     /// The sequence cluster over these stores.
     Cluster(Keeper),
     /// The sequence cluster in virtual time.
@@ -60,6 +65,11 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         "stop",
         Run::Chat(Fault::Stop),
         "SIGTERM at random moments under load: exit code 0, and nothing lost either",
+    ),
+    (
+        "servers",
+        Run::Servers,
+        "three servers over one PostgreSQL: SIGKILL, SIGTERM, SIGSTOP, a database that crashes and cuts connections",
     ),
     (
         "cluster",
@@ -99,8 +109,15 @@ pub struct Plan {
 pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     println!("seed {}", plan.seed);
     for (name, run, _) in choose(&plan.names)? {
-        if *run == Run::Cluster(Keeper::Etcd) && !has_etcd() {
-            let why = format!("{name}: the program etcd is missing; apt-get install etcd-server");
+        let missing = match *run {
+            Run::Cluster(Keeper::Etcd) if !has_etcd() => Some("etcd is missing; apt-get install etcd-server"),
+            Run::Servers if !postgres::is_installed() => {
+                Some("PostgreSQL is missing; apt-get install postgresql")
+            }
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            let why = format!("{name}: {missing}");
             if plan.names.is_empty() {
                 println!("{why}");
                 continue;
@@ -114,6 +131,10 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
         let done: Result<String> = match *run {
             Run::Chat(fault) => {
                 let run = FaultRun { fault, seed, length, bar: bar.clone() };
+                run.run(binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            Run::Servers => {
+                let run = ServersRun { seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
             Run::Cluster(keeper) => {

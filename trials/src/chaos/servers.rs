@@ -1,0 +1,134 @@
+//! A fault run of several servers over one PostgreSQL: servers are killed and stand still, the database crashes and cuts connections,
+//! while users write to each other over all servers.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::fault::{Summary, USERS, compare, make_groups, recipients};
+use super::person::Person;
+use crate::servers::Servers;
+use crate::{Result, users};
+
+const SERVERS: usize = 3;
+/// The longest that a server stands still: longer than a transaction may be idle, shorter than a client waits for a heartbeat.
+const LONGEST_STAND: Duration = Duration::from_secs(6);
+
+/// One fault run. `bar` shows seconds.
+#[derive(Clone, Debug)]
+pub struct ServersRun {
+    /// Decides the moments, the faults, and who writes to whom.
+    pub seed: u64,
+    /// How long users write.
+    pub length: Duration,
+    /// Where progress is shown; [`ProgressBar::hidden`] where nobody looks.
+    pub bar: ProgressBar,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// A server is killed and comes back.
+    Kill(usize),
+    /// A server is asked to stop and comes back.
+    Stop(usize),
+    /// A server stands still for a while.
+    Stand(usize, Duration),
+    /// The database crashes and comes back.
+    Crash,
+    /// The database cuts every connection.
+    Cut,
+}
+
+impl ServersRun {
+    /// Carries it out; logs go into `folder`.
+    ///
+    /// # Errors
+    /// When a promise broke, with all that broke, or when the fault run itself could not go on.
+    pub async fn run(&self, binary: &Path, folder: &Path) -> Result<Summary> {
+        let mut random = StdRng::seed_from_u64(self.seed);
+        let mut servers = Servers::start(binary, folder, SERVERS).await?;
+        let first = servers.server(0)?.http()?;
+        let accounts = users::sign_up(&first, "person", USERS).await?;
+        let groups = make_groups(&first, &accounts).await?;
+        let (stop, stopped) = watch::channel(false);
+        let count = Arc::new(AtomicUsize::new(0));
+        let mut people = Vec::new();
+        for (n, account) in accounts.iter().enumerate() {
+            let to = recipients(account.uid, &accounts, &groups);
+            let (stopped, count) = (stopped.clone(), Arc::clone(&count));
+            let http = servers.server(n % SERVERS)?.http()?;
+            people.push(Person::begin(&http, account, to, random.random(), stopped, count));
+        }
+        let faults = self.break_them(&mut servers, &mut random, &count).await?;
+        stop.send_replace(true);
+        self.bar.set_message("waiting until everything has arrived");
+        let rows = compare(people, &groups).await?;
+        servers.stop_all().await?;
+        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), rows })
+    }
+
+    async fn break_them(
+        &self,
+        servers: &mut Servers,
+        random: &mut StdRng,
+        count: &AtomicUsize,
+    ) -> Result<usize> {
+        let began = Instant::now();
+        let mut faults = 0;
+        while began.elapsed() < self.length {
+            sleep(Duration::from_millis(random.random_range(100..2_000))).await;
+            let at = random.random_range(0..SERVERS);
+            let fault = match random.random_range(0..10) {
+                0..4 => Fault::Kill(at),
+                4 => Fault::Stop(at),
+                5..8 => Fault::Stand(at, LONGEST_STAND.mul_f64(random.random_range(0.1..1.0))),
+                8 => Fault::Crash,
+                _ => Fault::Cut,
+            };
+            self.bar.set_message(format!("{fault:?}; {} acknowledged", count.load(Ordering::Relaxed)));
+            carry_out(fault, servers, random.random_range(0..1_500)).await?;
+            faults += 1;
+            self.bar.set_position(began.elapsed().as_secs());
+        }
+        Ok(faults)
+    }
+}
+
+/// `away`: how long what ended stays away, in milliseconds.
+async fn carry_out(fault: Fault, servers: &mut Servers, away: u64) -> Result<()> {
+    let away = Duration::from_millis(away);
+    match fault {
+        Fault::Kill(at) => {
+            servers.kill(at).await?;
+            sleep(away).await;
+            servers.run(at).await
+        }
+        Fault::Stop(at) => {
+            servers.stop(at).await?;
+            servers.run(at).await
+        }
+        Fault::Stand(at, how_long) => {
+            servers.pause(at, true)?;
+            sleep(how_long).await;
+            servers.pause(at, false)
+        }
+        Fault::Crash => {
+            servers.database().kill();
+            sleep(away).await;
+            servers.database().run();
+            Ok(())
+        }
+        Fault::Cut => {
+            servers.database().cut_connections().await;
+            Ok(())
+        }
+    }
+}

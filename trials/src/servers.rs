@@ -1,0 +1,124 @@
+//! Several real `tidemark serve` processes over one PostgreSQL of their own. Owns all of them: dropped, they end. Used by
+//! `cargo xtask cluster --chat`, by the fault runs and by the measurements.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tidemark_test_support::servers::postgres;
+
+use crate::server::Server;
+use crate::{Failure, Result};
+
+/// See the module.
+pub struct Servers {
+    members: Vec<Member>,
+    database: postgres::Server,
+    url: String,
+    binary: PathBuf,
+    settings: Vec<(&'static str, String)>,
+}
+
+/// One server, running or not.
+struct Member {
+    folder: PathBuf,
+    port: u16,
+    process: Option<Server>,
+}
+
+impl Servers {
+    /// Starts a PostgreSQL that syncs what it commits, and `count` servers of `binary` over it, whose logs go into `folder`.
+    pub async fn start(binary: &Path, folder: &Path, count: usize) -> Result<Servers> {
+        Servers::start_with(binary, folder, count, Vec::new()).await
+    }
+
+    /// The same with these settings of each server, named as in the environment.
+    pub async fn start_with(
+        binary: &Path,
+        folder: &Path,
+        count: usize,
+        settings: Vec<(&'static str, String)>,
+    ) -> Result<Servers> {
+        let database = tokio::task::spawn_blocking(|| postgres::Server::start_with("-c fsync=on")).await?;
+        let url = database.new_database().await;
+        let mut servers = Servers { members: Vec::new(), database, url, binary: binary.to_owned(), settings };
+        for at in 0..count {
+            let folder = folder.join(name(at));
+            std::fs::create_dir_all(&folder)?;
+            servers.members.push(Member { folder, port: 0, process: None });
+            servers.run(at).await?;
+        }
+        Ok(servers)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Where their database is.
+    pub fn database_url(&self) -> &str {
+        &self.url
+    }
+
+    /// Their database.
+    pub fn database(&self) -> &postgres::Server {
+        &self.database
+    }
+
+    /// A server that runs.
+    pub fn server(&self, at: usize) -> Result<&Server> {
+        let process = self.members[at].process.as_ref();
+        process.ok_or_else(|| Failure::new(format!("{} does not run", name(at))))
+    }
+
+    /// Starts a server, on the port that it had before.
+    pub async fn run(&mut self, at: usize) -> Result<()> {
+        let mut settings = self.settings.clone();
+        settings.push(("TIDEMARK_STORAGE__DATABASE_URL", self.url.clone()));
+        settings.push(("TIDEMARK_SERVER__MACHINE_ID", at.to_string()));
+        let member = &mut self.members[at];
+        let server = Server::start_with(&settings, member.port, &self.binary, &member.folder).await?;
+        member.port = server.port()?;
+        member.process = Some(server);
+        Ok(())
+    }
+
+    /// Ends a server at once (SIGKILL).
+    pub async fn kill(&mut self, at: usize) -> Result<()> {
+        match self.members[at].process.take() {
+            Some(server) => server.kill().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Asks a server to stop, and waits until it has ended well.
+    pub async fn stop(&mut self, at: usize) -> Result<()> {
+        let Some(server) = self.members[at].process.take() else { return Ok(()) };
+        let ended = server.stop().await?;
+        match ended.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!("asked to stop, {} ended with {ended}", name(at)))),
+        }
+    }
+
+    /// Stops all servers, and then the database.
+    pub async fn stop_all(mut self) -> Result<()> {
+        for at in 0..self.count() {
+            self.stop(at).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets a server stand still (SIGSTOP), or go on.
+    pub fn pause(&self, at: usize, stands: bool) -> Result<()> {
+        let pid = self.server(at)?.pid()?;
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| Failure::new("a process id out of range"))?;
+        Ok(kill_process(pid, if stands { Signal::STOP } else { Signal::CONT })?)
+    }
+}
+
+/// What a server is called.
+pub fn name(at: usize) -> String {
+    format!("server{}", at + 1)
+}

@@ -1,0 +1,29 @@
+//! Several chat servers over one PostgreSQL, broken on purpose: nothing acknowledged is lost, nothing comes twice.
+//!
+//! A short form of `cargo xtask chaos servers`; the long form runs for minutes under a seed of its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use tidemark_trials::chaos::ServersRun;
+
+/// The program that the workspace's build leaves beside its tests.
+fn binary() -> PathBuf {
+    let own = std::env::current_exe().expect("a test is a program");
+    let folder = own.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
+    let binary = folder.join("tidemark");
+    let advice = "build it first: cargo build --package tidemark-server";
+    assert!(binary.is_file(), "{} is missing; {advice}", binary.display());
+    binary
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_promise_holds_over_several_servers_whatever_ends() {
+    let seed = 20_261_123;
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = ServersRun { seed, length: Duration::from_secs(20), bar: ProgressBar::hidden() };
+    let summary = run.run(&binary(), folder.path()).await;
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    assert!(summary.faults >= 3 && summary.acknowledged > 50, "too little happened: {summary}");
+}
