@@ -19,13 +19,14 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, InboxSync, InviteLimits, Invites, Messages,
+    AccountOptions, Accounts, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
     PasswordOptions,
 };
 use crate::config::{Config, ConfigError, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
 use crate::http::{Dependencies, Server, UseCases};
-use crate::notify::{Local, Notifier};
+use crate::notify::postgres::HintsError;
+use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, RequestIdsError, Sequences};
 use crate::store::postgres::PgOpenError;
@@ -125,6 +126,9 @@ pub enum BootError {
     /// The cluster's client configuration cannot be used.
     #[error("[sequence] client_config: {0}")]
     Cluster(#[from] ClientConfigError),
+    /// The other servers of the database cannot be told of anything, or not be heard.
+    #[error(transparent)]
+    Hints(#[from] HintsError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {why}; {otherwise}, or stop what uses it")]
     Listen {
@@ -147,6 +151,21 @@ pub fn new_history() -> HistoryId {
     HistoryId(random_uuid())
 }
 
+/// What tells other servers of what is written here; ended after the last write.
+#[derive(Default)]
+struct Hinting {
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Hinting {
+    async fn stop(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
 /// A server at work.
 pub struct Running {
     address: SocketAddr,
@@ -155,6 +174,7 @@ pub struct Running {
     http: JoinHandle<()>,
     tasks: TaskTracker,
     queues: Queues,
+    hints: Hinting,
     /// `None`: the database assigns the ids.
     sequences: Option<Sequences>,
     ids: Ids,
@@ -183,8 +203,18 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         None => info!("the database assigns the ids of messages"),
     }
 
-    let notifier: Arc<dyn Notifier> = Arc::new(Local::new());
-    let watermarks = Watermarks::new(Arc::clone(&messages), config.queues.known_watermarks);
+    // They are heard before anything is read that they may change.
+    let hints = Hinting::default();
+    let others = storage.others(config, &hints.closing, &hints.tasks).await?;
+    let local = Local::new();
+    let most = config.queues.known_watermarks;
+    let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
+        Some(others) => (
+            Arc::new(Shared::new(local.clone(), Arc::clone(&others.hints))),
+            Watermarks::of_shared(Arc::clone(&messages), most),
+        ),
+        None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
+    };
     let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
     let parts = Parts {
         numbers: numbers.clone(),
@@ -205,8 +235,21 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
     let new_request_id = Arc::new(move || request_ids.next().to_string());
     let groups =
         Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
+    let accounts = storage.accounts_beside(config, clock.clone(), others.clone());
+    let stopping = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    if let Some(others) = others {
+        let follow = Follow {
+            watermarks: watermarks.clone(),
+            local,
+            accounts: accounts.clone(),
+            hints: others.hints,
+            look_every: config.server.heartbeat(),
+        };
+        tasks.spawn(follow.run(stopping.clone()));
+    }
     let use_cases = UseCases {
-        accounts: storage.accounts(config, clock.clone()),
+        accounts,
         messages: Messages::new(queues.clone()),
         sync: InboxSync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
         conversations: Conversations::new(Arc::clone(&messages), Arc::clone(directory), limits.conversations),
@@ -222,8 +265,6 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         ids: ids.clone(),
     };
 
-    let stopping = CancellationToken::new();
-    let tasks = TaskTracker::new();
     tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
     let metrics = Metrics::new(vec![
         Box::new(QueueDepths(queues.clone())),
@@ -247,7 +288,19 @@ pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> 
         Server::new(listeners, config, use_cases, Arc::new(metrics), clock, dependencies, stopping.clone());
     let http = tokio::spawn(server.run());
     info!(%address, "listening");
-    Ok(Running { address, metrics_address, stopping, http, tasks, queues, sequences, ids, messages, storage })
+    Ok(Running {
+        address,
+        metrics_address,
+        stopping,
+        http,
+        tasks,
+        queues,
+        hints,
+        sequences,
+        ids,
+        messages,
+        storage,
+    })
 }
 
 /// Listens on `wanted`; where that fails, `otherwise` says what to do.
@@ -288,6 +341,7 @@ impl Running {
             self.tasks.wait().await;
             info!("stopping: finishing what was accepted");
             self.queues.stop().await;
+            self.hints.stop().await;
             if let Some(sequences) = &self.sequences {
                 sequences.shutdown().await;
             }

@@ -6,14 +6,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::info;
 
 use super::files::{self, Rule};
 use super::{BootError, account_options, new_history, random_uuid};
-use crate::app::Accounts;
+use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::Clock;
-use crate::store::postgres::{PgDb, PgDirectory};
+use crate::notify::postgres::PgHints;
+use crate::store::postgres::{PgDb, PgDirectory, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{Db, SqliteDirectory, SqliteStore, agreed_message_ids, put_message_ids};
 use crate::store::{Directory, Invites, MessageStore, StoreError};
 
@@ -150,7 +153,26 @@ impl Storage {
 
     /// Accounts over this database.
     pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
-        Accounts::new(Arc::clone(&self.directory), account_options(config), clock)
+        self.accounts_beside(config, clock, None)
+    }
+
+    /// The same, beside those other servers.
+    pub(super) fn accounts_beside(&self, config: &Config, clock: Clock, others: Option<Others>) -> Accounts {
+        Accounts::beside(Arc::clone(&self.directory), account_options(config), clock, others)
+    }
+
+    /// The other servers of this database: `None` where it is one server's alone. They are told and heard until `closing`.
+    pub(super) async fn others(
+        &self,
+        config: &Config,
+        closing: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Result<Option<Others>, BootError> {
+        let Database::Postgres(db) = &self.database else { return Ok(None) };
+        let storage = &config.storage;
+        let url = if storage.listen_url.is_empty() { &storage.database_url } else { &storage.listen_url };
+        let hints = PgHints::open(listening(url.with_password())?, closing, tasks).await?;
+        Ok(Some(Others { hints: Arc::new(hints), tickets: Arc::new(PgTickets::new(Arc::clone(db))) }))
     }
 
     /// The rows of this database.
@@ -160,7 +182,7 @@ impl Storage {
                 let store = SqliteStore::open(Arc::clone(db), config.storage.sqlite(), new_history()).await?;
                 Ok(Arc::new(store))
             }
-            Database::Postgres(_) => Err(BootError::OnlySqlite { what: "serving" }),
+            Database::Postgres(db) => Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history()).await?)),
         }
     }
 

@@ -17,6 +17,9 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`; empty: `tidemark.db` in `data_dir`.
     pub database_url: DatabaseUrl,
+    /// PostgreSQL: where servers tell each other of new rows, if `database_url` leads through a pooler: the same database without it.
+    /// Empty: `database_url`.
+    pub listen_url: DatabaseUrl,
     /// PostgreSQL: connections that the queues share with nobody.
     pub queue_connections: u32,
     /// PostgreSQL: connections for everybody else.
@@ -79,6 +82,7 @@ impl Default for StorageSection {
         StorageSection {
             data_dir: PathBuf::from("data"),
             database_url: DatabaseUrl::default(),
+            listen_url: DatabaseUrl::default(),
             queue_connections: postgres.queue_connections,
             connections: postgres.connections,
             lock_ms: postgres.lock_timeout.as_millis() as u32,
@@ -137,6 +141,16 @@ impl StorageSection {
         check("known_latest_ids", self.known_latest_ids)?;
         check("known_groups", self.known_groups)?;
         check("cached_names", self.cached_names)?;
+        if !self.listen_url.is_empty() {
+            let refuse = |why: String| ConfigError::Value { section: "storage", key: "listen_url", why };
+            let both = [&self.database_url, &self.listen_url];
+            if both.iter().any(|url| url.kind() != DatabaseKind::Postgres) {
+                let why =
+                    "is only for PostgreSQL, and leads to the same database as database_url; leave it empty";
+                return Err(refuse(why.to_owned()));
+            }
+            check_url(self.listen_url.with_password()).map_err(refuse)?;
+        }
         match self.database_url.kind() {
             DatabaseKind::Sqlite => self.file().map(drop),
             DatabaseKind::Postgres => {

@@ -27,6 +27,8 @@ const BEAT: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(2);
 /// How long opening a connection or a statement may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the last hints may take when the server stops.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
 /// What was heard and nobody has taken; beyond it, it is a gap.
@@ -97,10 +99,12 @@ impl PgHints {
         let (hear, heard) = mpsc::channel(UNHEARD);
         let (speaking, listening) = (Arc::clone(&line), Arc::clone(&line));
         let (told, closed, closing) = (Arc::clone(&waiting), closing.clone(), closing.clone());
-        tasks.spawn(async move { closed.run_until_cancelled(speaking.speak(&told)).await });
+        tasks.spawn(async move {
+            closed.run_until_cancelled(speaking.speak(&told)).await;
+            speaking.say_the_rest(&told).await;
+        });
         tasks.spawn(async move {
             closing.run_until_cancelled(listening.stay_tuned(listener, hear)).await;
-            line.pool.close().await;
         });
         Ok(PgHints { waiting, heard: tokio::sync::Mutex::new(heard) })
     }
@@ -172,6 +176,15 @@ impl Line {
             hints.into_iter().for_each(|hint| waiting.outbox().put(hint));
             sleep(PAUSE).await;
             waiting.some.notify_one();
+        }
+    }
+
+    /// What waits when the server stops. If it cannot be told now, the others find it by themselves.
+    async fn say_the_rest(&self, waiting: &Waiting) {
+        let hints = waiting.outbox().take();
+        let payloads: Vec<String> = hints.iter().flat_map(|hint| encode(self.server, hint)).collect();
+        if !payloads.is_empty() {
+            _ = timeout(LAST_WORD, self.notify(&payloads)).await;
         }
     }
 

@@ -29,7 +29,7 @@ pub use check::Refusal;
 pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;
-pub use options::{PgOptions, check_url};
+pub use options::{PgOptions, check_url, listening};
 pub use store::PostgresStore;
 pub use tickets::PgTickets;
 

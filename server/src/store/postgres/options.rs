@@ -116,6 +116,14 @@ fn is_known(parameter: &str) -> bool {
     known.contains(&parameter) || parameter.starts_with("options[") || parameter.starts_with("options%5B")
 }
 
+/// The way to the database at `url` for one who listens to its notifications, apart from the pools of [`PgDb`](super::PgDb).
+///
+/// # Errors
+/// What is wrong with the URL.
+pub fn listening(url: &str) -> Result<PgConnectOptions, PgOpenError> {
+    connection(url)
+}
+
 /// Where that is, without anything that is secret.
 pub(super) fn place(options: &PgConnectOptions) -> String {
     let host = match options.get_socket() {
