@@ -6,7 +6,7 @@
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | [`Http`] | one method per call of the HTTP interface; refusals come as [`Problem`] |
+//! | [`Http`] | one method per call of the HTTP interface, over one server or several; refusals come as [`Problem`] |
 //! | [`Socket`] | one WebSocket connection: frames out, frames in |
 //! | [`sync`] | the rules of the cursor, as a state machine without I/O |
 //! | [`store`] | where rows and cursor are kept, both in one transaction: [`MemoryStore`], [`FileStore`] |
@@ -51,6 +51,9 @@
 //! }
 //! ```
 //!
+//! With several servers over one database, `Http::any_of(&["http://chat-1:8080", "http://chat-2:8080"])` takes the place
+//! of `Http::new`. Calls and devices then go on with another address when one fails.
+//!
 //! `https` and `wss` need the crate feature `tls`.
 
 pub mod store;
@@ -59,6 +62,7 @@ pub mod sync;
 mod client;
 mod error;
 mod http;
+mod servers;
 mod socket;
 mod wire;
 

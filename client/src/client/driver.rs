@@ -88,6 +88,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         events: mpsc::Sender<Event>,
     ) -> Self {
         let seed = options.seed.unwrap_or_else(rand::random);
+        let servers = dial.servers();
         Driver {
             dial,
             store,
@@ -96,8 +97,8 @@ impl<D: Dial, S: Store> Driver<D, S> {
             unread: VecDeque::new(),
             outbox: Outbox::new(options.in_flight, options.outbox),
             paused_until: None,
-            reconnects: Backoff::new(options.first_retry, options.longest_retry, seed),
-            resends: Backoff::new(options.first_retry, options.longest_retry, seed.wrapping_add(1)),
+            reconnects: Backoff::new(options.first_retry, options.longest_retry, servers, seed),
+            resends: Backoff::new(options.first_retry, options.longest_retry, 1, seed.wrapping_add(1)),
             options,
         }
     }
@@ -113,9 +114,16 @@ impl<D: Dial, S: Store> Driver<D, S> {
             let retry_in = match &error {
                 Error::LoggedOut | Error::Usage(_) => break Some(error),
                 Error::Closed { code: Some(CLOSE_RESTART), .. } => self.reconnects.after_restart(),
+                // A frame refused a request (`unavailable`). The connection itself works, so the waits for those would
+                // not grow.
+                Error::Refused(problem) if problem.status == 0 => self.resends.next(),
                 _ => self.reconnects.next(),
             };
             debug!(%error, ?retry_in, "offline");
+            // One's own disk is no fault of the server.
+            if !matches!(error, Error::Store(_)) {
+                self.dial.failed();
+            }
             self.unread.push_back(Event::Offline { error, retry_in });
             if let Err(End::Unused) = self.wait(retry_in).await {
                 break None;
@@ -148,7 +156,7 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let period = Duration::from_secs(heartbeat_seconds.max(1));
         let mut session =
             Session { sync: SyncState::new(position), period, next_beat: now, heard: now, in_step_at: None };
-        self.unread.push_back(Event::Online { uid, seq });
+        self.unread.push_back(Event::Online { uid, seq, server: self.dial.address() });
         let change = session.sync.on_welcome(&history);
         self.apply(&mut session, change).await?;
         self.connected(&mut socket, &mut session).await
@@ -227,6 +235,9 @@ impl<D: Dial, S: Store> Driver<D, S> {
             ServerFrame::Sent { client_id, sent } => {
                 self.resends.reset();
                 self.settle(client_id, Ok(sent));
+            }
+            ServerFrame::Error { problem, .. } if self.dial.servers() > 1 && of_the_server(&problem) => {
+                return Err(Error::Refused(problem));
             }
             ServerFrame::Error { client_id: Some(client_id), problem } if problem.retryable => {
                 debug!(%problem, "a message has to wait");
@@ -309,6 +320,12 @@ impl<D: Dial, S: Store> Driver<D, S> {
             }
         }
     }
+}
+
+/// Whether another server may answer what this one refused: it stops, or its way to the storage is cut. One that is
+/// merely busy is not left, since all its clients would come to the others.
+fn of_the_server(problem: &Problem) -> bool {
+    matches!(problem.code.as_str(), "unavailable" | "stopping")
 }
 
 /// Why nothing more could be written: the server's last word, if it left one to read, else the write's own error.

@@ -31,9 +31,10 @@ pub struct Options {
     pub socket: SocketOptions,
     /// How long connecting, and then the welcome, may take (default 10 s).
     pub connect_timeout: Duration,
-    /// The wait after the first failure; it doubles with each (default 500 ms).
+    /// The wait after the first failure; it doubles with each (default 500 ms). Every wait is shortened by a random part of
+    /// up to a half. With several servers it doubles once all have been tried, and is this long between them.
     pub first_retry: Duration,
-    /// The longest wait (default 30 s).
+    /// The longest wait, before the random part (default 30 s).
     pub longest_retry: Duration,
     /// How many messages may be unsettled; [`Client::send`] waits for room beyond that (default 1,000).
     pub outbox: usize,
@@ -72,6 +73,8 @@ pub enum Event {
         uid: u32,
         /// The user's latest id on the server.
         seq: u64,
+        /// The address of the server, one of those given to [`Http::any_of`].
+        server: String,
     },
     /// New rows, in the store already.
     Rows(Vec<Entry>),
@@ -87,7 +90,7 @@ pub enum Event {
     },
     /// A frame other than a message was refused; refused messages are told to whoever sent them.
     Refused(Problem),
-    /// The connection is gone; it comes back by itself.
+    /// The connection is gone; it comes back by itself, from another server if there are several.
     Offline {
         /// Why.
         error: Error,
@@ -117,6 +120,10 @@ pub struct Client {
 
 impl Client {
     /// Starts a device that logs in with the token of `http` and keeps its rows in `store`.
+    ///
+    /// With several servers ([`Http::any_of`]) it goes on with the next one when a connection breaks, is refused, is
+    /// closed because the server restarts, or when the server answers `unavailable` or `stopping`. Messages that were
+    /// not acknowledged go out again there, in their order and under their `client_id`; rows come from the cursor on.
     ///
     /// Must be called within a tokio runtime; returns at once, and connects by itself.
     pub fn start<S: Store>(http: Http, store: S, options: Options) -> (Client, Events) {

@@ -15,22 +15,42 @@ use super::*;
 use crate::socket::{CLOSE_RESTART, Socket};
 use crate::store::MemoryStore;
 
+mod servers;
+
 /// Hands the far end of every connection to the test.
-struct MemoryDial(mpsc::UnboundedSender<Server>);
+struct MemoryDial {
+    made: mpsc::UnboundedSender<Server>,
+    servers: usize,
+    in_use: usize,
+}
 
 impl dial::Dial for MemoryDial {
     type Stream = DuplexStream;
 
+    fn servers(&self) -> usize {
+        self.servers
+    }
+
+    fn address(&self) -> String {
+        self.in_use.to_string()
+    }
+
+    fn failed(&mut self) {
+        self.in_use = (self.in_use + 1) % self.servers;
+    }
+
     async fn dial(&mut self) -> Result<Socket<DuplexStream>, Error> {
         let (near, far) = tokio::io::duplex(1 << 20);
         let server = WebSocketStream::from_raw_socket(far, Role::Server, None).await;
-        self.0.send(Server(server)).map_err(|_| Error::Transport("the test is over".to_owned()))?;
+        self.made
+            .send(Server(server, self.in_use))
+            .map_err(|_| Error::Transport("the test is over".to_owned()))?;
         Ok(Socket::from_stream(WebSocketStream::from_raw_socket(near, Role::Client, None).await))
     }
 }
 
-/// The server's end of one connection.
-struct Server(WebSocketStream<DuplexStream>);
+/// The server's end of one connection, and which of the servers it is.
+struct Server(WebSocketStream<DuplexStream>, usize);
 
 impl Server {
     async fn say(&mut self, frame: Value) {
@@ -91,10 +111,15 @@ struct Fixture {
 
 impl Fixture {
     fn start() -> Fixture {
-        let (dialled, connections) = mpsc::unbounded_channel();
+        Fixture::over(1)
+    }
+
+    /// A device of several servers.
+    fn over(servers: usize) -> Fixture {
+        let (made, connections) = mpsc::unbounded_channel();
         let store = MemoryStore::new();
         let options = Options { seed: Some(1), in_flight: 2, ..Options::default() };
-        let (client, events) = Client::over(MemoryDial(dialled), store.clone(), options);
+        let (client, events) = Client::over(MemoryDial { made, servers, in_use: 0 }, store.clone(), options);
         Fixture { client, events, store, connections }
     }
 

@@ -1,0 +1,133 @@
+//! One call of the HTTP interface, and how it goes from one address to the next.
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Method};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::servers::Servers;
+
+/// What is asked, independent of the server that is asked.
+pub(super) struct Call {
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    body: Option<String>,
+    repeat: Repeat,
+}
+
+/// What may be done when nobody knows whether a server has carried the call out.
+#[derive(Clone, Copy)]
+enum Repeat {
+    /// Ask another server: twice is the same as once.
+    Safe,
+    /// The same, and this refusal of the other one says that the first has carried it out.
+    DoneIf(&'static str),
+    /// Report it: twice would make two.
+    Never,
+}
+
+impl Call {
+    /// A call that another server may be asked again, whatever became of it at the first.
+    pub(super) fn new(method: Method, path: impl Into<String>) -> Call {
+        Call { method, path: path.into(), query: Vec::new(), body: None, repeat: Repeat::Safe }
+    }
+
+    /// One that makes something new each time: another server is asked only if the first could not be reached.
+    pub(super) fn once(self) -> Call {
+        Call { repeat: Repeat::Never, ..self }
+    }
+
+    /// A refusal with this code, when it is asked again, means that it was carried out before.
+    pub(super) fn done_if(self, code: &'static str) -> Call {
+        Call { repeat: Repeat::DoneIf(code), ..self }
+    }
+
+    pub(super) fn query(mut self, name: &'static str, value: impl ToString) -> Call {
+        self.query.push((name, value.to_string()));
+        self
+    }
+
+    pub(super) fn json(self, body: &impl Serialize) -> Call {
+        let body = serde_json::to_string(body).expect("bodies hold only strings, numbers and valid JSON");
+        Call { body: Some(body), ..self }
+    }
+
+    /// Asks the server in use, then each of the others once; answers the body.
+    pub(super) async fn ask(
+        &self,
+        client: &Client,
+        servers: &Servers,
+        token: Option<&str>,
+    ) -> Result<Vec<u8>, Error> {
+        let first = servers.in_use();
+        let mut place = first;
+        let mut perhaps_done = false;
+        loop {
+            let failure = match self.ask_one(client, servers, place, token).await {
+                Ok(body) => return Ok(body),
+                Err(failure) => failure,
+            };
+            if let (Repeat::DoneIf(done), true) = (self.repeat, perhaps_done)
+                && failure.error.code() == Some(done)
+            {
+                return Ok(Vec::new());
+            }
+            if failure.of_the_server {
+                servers.failed(place);
+            }
+            perhaps_done |= failure.perhaps_done;
+            place += 1;
+            let may = failure.of_the_server && !(perhaps_done && matches!(self.repeat, Repeat::Never));
+            if !may || place - first >= servers.count() {
+                return Err(failure.error);
+            }
+        }
+    }
+
+    async fn ask_one(
+        &self,
+        client: &Client,
+        servers: &Servers,
+        place: usize,
+        token: Option<&str>,
+    ) -> Result<Vec<u8>, Failure> {
+        let url = servers.at(place, &format!("api/v1/{}", self.path));
+        let mut request = client.request(self.method.clone(), url).query(&self.query);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = &self.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        let response = request.send().await.map_err(Failure::from)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(Failure::from)?;
+        if status.is_success() {
+            return Ok(body.into());
+        }
+        let of_the_server = matches!(status.as_u16(), 502..=504);
+        let error = Error::from_response(status.as_u16(), &body);
+        Err(Failure { error, of_the_server, perhaps_done: status.is_server_error() })
+    }
+}
+
+/// Why one server gave no answer that counts.
+struct Failure {
+    error: Error,
+    /// Another server may do better.
+    of_the_server: bool,
+    /// The call may have been carried out all the same.
+    perhaps_done: bool,
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Failure {
+        let perhaps_done = !error.is_connect();
+        let error = Error::from(error);
+        Failure { of_the_server: matches!(error, Error::Transport(_)), perhaps_done, error }
+    }
+}
+
+#[cfg(test)]
+mod tests;
