@@ -28,7 +28,7 @@ pub(crate) fn client_id(n: u128) -> String {
 }
 
 /// Whether this is the program of tests that run on PostgreSQL.
-fn is_on_postgres() -> bool {
+pub(crate) fn is_on_postgres() -> bool {
     env!("CARGO_CRATE_NAME") == "postgres"
 }
 

@@ -231,24 +231,23 @@ fn pool(
         .after_connect(move |connection, _| {
             let refusal = Arc::clone(&refusal);
             Box::pin(async move {
-                let wrong = wrong_with(connection, known).await?;
-                let text: Option<Arc<str>> = wrong.map(Arc::from);
-                *refusal.lock().unwrap_or_else(PoisonError::into_inner) = text.clone();
-                text.map_or(Ok(()), |text| Err(sqlx::Error::Protocol(text.to_string())))
+                let wrong = wrong_with(connection, known).await;
+                *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.as_deref().map(Arc::from);
+                wrong.map_or(Ok(()), |wrong| Err(sqlx::Error::Protocol(wrong)))
             })
         })
         .connect_lazy_with(connect.clone())
 }
 
 /// What is wrong with a new connection.
-async fn wrong_with(connection: &mut PgConnection, known: &Migrator) -> Result<Option<String>, sqlx::Error> {
-    if let Err(refusal) = check(connection).await? {
-        return Ok(Some(format!("the database cannot be used: {refusal}")));
-    }
-    match schema::check(connection, known).await {
-        Ok(()) => Ok(None),
-        Err(Unfit::Unreadable(error)) => Err(error),
-        Err(unfit) => Ok(Some(unfit.at("the database").to_string())),
+async fn wrong_with(connection: &mut PgConnection, known: &Migrator) -> Option<String> {
+    let database = "the database";
+    match check(connection).await {
+        Ok(Ok(())) => {
+            schema::check(connection, known).await.err().map(|unfit| unfit.at(database).to_string())
+        }
+        Ok(Err(refusal)) => Some(PgOpenError::Refused { place: database.to_owned(), refusal }.to_string()),
+        Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
     }
 }
 

@@ -5,7 +5,7 @@
 //! refused here.
 
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 /// Those that this program knows.
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
@@ -56,10 +56,9 @@ pub(super) async fn check(connection: &mut PgConnection, known: &Migrator) -> Re
     if !is_there(connection, "meta").await? {
         return Ok(());
     }
-    let oldest: Option<String> = sqlx::query_scalar("SELECT value FROM meta WHERE key = 'oldest_program'")
-        .persistent(false)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let asked = sqlx::raw_sql("SELECT value FROM meta WHERE key = 'oldest_program'");
+    let oldest = asked.fetch_optional(&mut *connection).await?;
+    let oldest = oldest.map(|row| row.try_get::<String, _>(0)).transpose()?;
     let oldest = oldest.map_or(Ok(0), |text| text.parse::<i64>());
     let oldest = oldest.map_err(|why| Unfit::Unreadable(sqlx::Error::Decode(why.into())))?;
     let newest = known.iter().map(|migration| migration.version).max().unwrap_or(0);
@@ -91,6 +90,8 @@ async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Resul
     Ok(true)
 }
 
-async fn is_there(connection: &mut PgConnection, table: &str) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table).fetch_one(connection).await
+/// Neither this nor the check above prepares a statement, which a pooler could lose.
+async fn is_there(connection: &mut PgConnection, table: &'static str) -> Result<bool, sqlx::Error> {
+    let asked = sqlx::AssertSqlSafe(format!("SELECT to_regclass('{table}') IS NOT NULL"));
+    sqlx::raw_sql(asked).fetch_one(connection).await?.try_get(0)
 }

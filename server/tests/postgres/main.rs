@@ -1,0 +1,32 @@
+//! The HTTP and WebSocket interface over PostgreSQL: the tests of `../api` that look at no file, and what only several servers of one
+//! database can show.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../api/accounts.rs"]
+mod accounts;
+#[path = "../api/contract.rs"]
+mod contract;
+#[path = "../api/conversations.rs"]
+mod conversations;
+#[path = "../api/door.rs"]
+mod door;
+#[path = "../api/floods.rs"]
+mod floods;
+#[path = "../api/groups.rs"]
+mod groups;
+#[path = "../api/invites.rs"]
+mod invites;
+#[path = "../api/messages.rs"]
+mod messages;
+#[path = "../api/people.rs"]
+mod people;
+#[path = "../api/range.rs"]
+mod range;
+#[path = "../api/rates.rs"]
+mod rates;
+#[path = "../api/ws.rs"]
+mod ws;
+
+mod servers;
