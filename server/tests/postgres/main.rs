@@ -29,4 +29,5 @@ mod rates;
 #[path = "../api/ws.rs"]
 mod ws;
 
+mod others;
 mod servers;

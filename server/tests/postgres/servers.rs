@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::support::{Person, TestApp, message, texts};
 
 /// Another server on the same database.
-async fn beside(app: &TestApp) -> TestApp {
+pub(crate) async fn beside(app: &TestApp) -> TestApp {
     let url = app.config.storage.database_url.clone();
     TestApp::start_with(|config| config.storage.database_url = url).await
 }

@@ -1,0 +1,146 @@
+//! What one server does, and another one must notice: rows, ended sessions, tickets, changed groups.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tidemark::domain::{
+    Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, Timestamp,
+    Uid,
+};
+use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore};
+use tidemark::store::{Accept, MessageStore, Outcome, Row, Write};
+use uuid::Uuid;
+
+use super::servers::beside;
+use crate::support::{Person, Socket, TestApp};
+
+const LOGGED_OUT: u16 = 4401;
+
+fn bearer(who: &Person) -> String {
+    format!("Bearer {}", who.token)
+}
+
+#[tokio::test]
+async fn a_row_that_another_server_wrote_wakes_the_device() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    let mut device = Socket::open(&one.address, &bearer(&ann)).await;
+    let cursor = device.begin().await;
+    for n in 1..=3 {
+        other.say(&bob, &ann, n, "hello").await;
+        let frame = device.expect("entries").await;
+        assert_eq!(frame["entries"].as_array().map(Vec::len), Some(1), "{frame}");
+        let synced = frame["synced"].as_u64().expect("a number");
+        assert!(synced > cursor, "{frame}");
+        device.heartbeat(synced).await;
+        device.expect("alive").await;
+    }
+}
+
+/// A server that dies between its commit and its hint tells nobody. The rows are found all the same, without a word of the device.
+#[tokio::test]
+async fn a_row_of_which_no_hint_told_is_found_within_a_heartbeat_interval() {
+    let app = TestApp::start_with(|config| config.server.heartbeat_seconds = 1).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let mut device = Socket::open(&app.address, &bearer(&ann)).await;
+    device.begin().await;
+
+    let (url, options) = (app.config.storage.database_url.with_password(), PgOptions::default());
+    let db = PgDb::open(url, &options).await.expect("opened");
+    let silent = PostgresStore::open(db, HistoryId(Uuid::nil())).await.expect("opened");
+    let (ann, bob) = (Uid(ann.uid as u32), Uid(bob.uid as u32));
+    let row = |receiver| Row { receiver, message_id: MessageId::ZERO, epoch: MembershipEpoch(0) };
+    let target = Conversation::User(ann);
+    let content = Content {
+        kind: Kind::Message,
+        sender: bob,
+        target,
+        client_id: Some(ClientId(Uuid::from_u128(9))),
+        body: Body::text("unheard", 100).expect("short"),
+        sent_at: Timestamp(0),
+    };
+    let accept = Accept {
+        digest: Digest::of(target, "unheard"),
+        content: Arc::new(content),
+        rows: vec![row(bob), row(ann)],
+        rest: Vec::new(),
+        change: None,
+        group_version: None,
+        unused: None,
+    };
+    let outcomes = silent.commit(vec![Write::Accept(accept)]).await.expect("committed");
+    assert!(matches!(outcomes[..], [Outcome::Accepted(..)]), "{outcomes:?}");
+
+    let frame = device.expect("entries").await;
+    assert_eq!(frame["entries"][0]["body"]["text"], "unheard", "{frame}");
+}
+
+#[tokio::test]
+async fn a_log_out_on_one_server_closes_the_sockets_on_all() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let ann = one.sign_up("ann").await;
+    let second = one.log_in("ann").await;
+    let mut here = Socket::open(&one.address, &bearer(&ann)).await;
+    here.begin().await;
+    let mut stays = Socket::open(&one.address, &bearer(&second)).await;
+    stays.begin().await;
+    other.delete(&ann, "/api/v1/sessions/current").await.ok(204);
+    assert_eq!(here.closed().await, LOGGED_OUT);
+    one.get(&ann, "/api/v1/me").await.refused(401);
+    let answer = stays.only_answer_to(0).await;
+    assert_eq!(answer["type"], "alive", "the other session goes on: {answer}");
+}
+
+#[tokio::test]
+async fn a_ticket_of_one_server_opens_one_socket_on_another() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let ann = one.sign_up("ann").await;
+    let given = one.post(&ann, "/api/v1/sessions/current/ticket", json!({})).await.ok(200);
+    let path = format!("/ws?ticket={}", given["ticket"].as_str().expect("a ticket"));
+    let mut socket = Socket::dial(&other.address, &path, &[]).await.expect("opened elsewhere");
+    socket.begin().await;
+    for app in [&one, &other] {
+        assert_eq!(Socket::dial(&app.address, &path, &[]).await.err(), Some(401), "it is used up");
+    }
+}
+
+#[tokio::test]
+async fn a_device_that_got_rows_elsewhere_is_believed_and_not_told_to_forget_them() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    let mut device = Socket::open(&one.address, &bearer(&ann)).await;
+    let cursor = device.begin().await;
+    let id = other.say(&bob, &ann, 1, "hello").await;
+    // Whether the hint came before or not, the cursor is good.
+    device.heartbeat(cursor + id).await;
+    loop {
+        let frame = device.next().await.expect("open");
+        if frame["type"] == "alive" {
+            assert_eq!(frame["seq"], cursor + id, "{frame}");
+            break;
+        }
+        device.heartbeat(cursor + id).await;
+    }
+}
+
+#[tokio::test]
+async fn who_was_removed_on_one_server_sends_nothing_through_another() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    let made = json!({"name": "walkers", "members": [bob.uid]});
+    let group = one.post(&ann, "/api/v1/groups", made).await.ok(201)["gid"].clone();
+    let to_group = |n: u128| json!({"client_id": crate::support::client_id(n), "to": {"group": group}, "body": {"text": "hi"}});
+    for round in 0..5 {
+        // The other server has the group in memory.
+        other.post(&bob, "/api/v1/messages", to_group(2 * round)).await.ok(201);
+        one.delete(&ann, &format!("/api/v1/groups/{group}/members/{}", bob.uid)).await.ok(204);
+        let refused = other.post(&bob, "/api/v1/messages", to_group(2 * round + 1)).await;
+        assert_eq!(refused.refused(404), "unknown_group");
+        one.post(&ann, &format!("/api/v1/groups/{group}/members"), json!({"uid": bob.uid})).await;
+    }
+}
