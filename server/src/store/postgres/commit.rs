@@ -107,7 +107,8 @@ impl Commit<'_> {
 
     async fn call(&self, plan: &Plan<'_>) -> Result<Answer, Setback> {
         let mut connection = self.db.for_queues().await.map_err(Setback::Refused)?;
-        plan.arguments.call(&plan.heads, &mut connection).await.map_err(setback)
+        let call = async { Ok(plan.arguments.call(&plan.heads, &mut connection).await.map_err(setback)) };
+        self.db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence)))
     }
 
     /// Learns what the deliveries of the call are owed.
@@ -245,7 +246,7 @@ async fn until_over(db: &PgDb, heads: &Heads) {
             .await?;
             Ok::<_, StoreError>(())
         };
-        match looked.await {
+        match db.limited(looked).await {
             Ok(()) => return,
             Err(error) => warn!(%error, "whether a commit has ended is not known yet"),
         }

@@ -71,22 +71,26 @@ impl MessageStore for PostgresStore {
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
-        let records = lookup::records(&mut *self.db.for_queues().await?, keys).await?;
+        let records = async { lookup::records(&mut *self.db.for_queues().await?, keys).await };
+        let records = self.db.limited(records).await?;
         let state =
             |key| records.get(key).copied().map_or(KeyState::Unused(Unused { since: 0 }), KeyState::Used);
         Ok(keys.iter().map(state).collect())
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        lookup::pending(&mut *self.db.for_queues().await?, after, limit).await
+        self.db
+            .limited(async { lookup::pending(&mut *self.db.for_queues().await?, after, limit).await })
+            .await
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
-        lookup::latest_ids(&mut *self.db.for_queues().await?, uids).await
+        self.db.limited(async { lookup::latest_ids(&mut *self.db.for_queues().await?, uids).await }).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
-        let latest = lookup::latest_ids(&mut *self.db.reader().await?, &[uid]).await?;
+        let latest = async { lookup::latest_ids(&mut *self.db.reader().await?, &[uid]).await };
+        let latest = self.db.limited(latest).await?;
         Ok(latest.first().copied().unwrap_or_default())
     }
 
@@ -95,15 +99,15 @@ impl MessageStore for PostgresStore {
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
-        read::range(&mut *self.db.reader().await?, uid, query).await
+        self.db.limited(async { read::range(&mut *self.db.reader().await?, uid, query).await }).await
     }
 
     async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
-        lookup::entries(&mut *self.db.for_queues().await?, rows).await
+        self.db.limited(async { lookup::entries(&mut *self.db.for_queues().await?, rows).await }).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        read::conversations(&mut *self.db.reader().await?, uid, limit).await
+        self.db.limited(async { read::conversations(&mut *self.db.reader().await?, uid, limit).await }).await
     }
 
     async fn conversation(
@@ -113,15 +117,20 @@ impl MessageStore for PostgresStore {
         before: Option<MessageId>,
         limit: usize,
     ) -> Result<Page, StoreError> {
-        read::conversation(&mut *self.db.reader().await?, uid, conversation, before, limit).await
+        let page = async {
+            read::conversation(&mut *self.db.reader().await?, uid, conversation, before, limit).await
+        };
+        self.db.limited(page).await
     }
 
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
-        lookup::read_markers(&mut *self.db.for_queues().await?, of).await
+        self.db.limited(async { lookup::read_markers(&mut *self.db.for_queues().await?, of).await }).await
     }
 
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        let group = lookup::group(&mut *self.db.for_queues().await?, gid, self.groups.get(&gid)).await?;
+        let known = self.groups.get(&gid);
+        let group = async { lookup::group(&mut *self.db.for_queues().await?, gid, known).await };
+        let group = self.db.limited(group).await?;
         if let Some(group) = &group {
             self.groups.insert(gid, Arc::clone(group));
         }
