@@ -29,7 +29,7 @@ pub(crate) const POSTGRESQL: &[Needed] = &[
 ];
 
 /// Other real servers for the tests.
-const SERVERS: &[Needed] = &[("redis-server", "redis-server")];
+const SERVERS: &[Needed] = &[("redis-server", "redis-server"), ("/usr/sbin/haproxy", "haproxy")];
 
 /// The browser tests.
 const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub mod certificates;
 pub mod etcd;
+pub mod haproxy;
 pub mod postgres;
 pub mod redis;
 

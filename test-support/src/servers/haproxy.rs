@@ -1,0 +1,82 @@
+//! An HAProxy of one test's own (Debian `haproxy`), on free ports of the loopback, with the configuration that the
+//! repository offers.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use crate::ports::free_port;
+
+use super::{Hanging, folder, until_ready};
+
+/// A running proxy. Dropping it ends it.
+pub struct Proxy {
+    hanging: Hanging,
+    port: u16,
+}
+
+impl Proxy {
+    /// Starts one with `configuration`, written for a whole machine. Its servers are replaced by those at `servers`,
+    /// called `chat-1` and so on; it listens in plain text on one port, and changes no user.
+    ///
+    /// # Panics
+    /// When the configuration does not have the lines that are replaced, or the proxy does not start.
+    pub fn before(configuration: &str, servers: &[String]) -> Self {
+        let (port, folder) = (free_port(), folder("haproxy"));
+        let socket = folder.join("admin.sock");
+        let mut text = String::new();
+        for line in configuration.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["chroot" | "user" | "group", ..] => continue,
+                ["bind", ":80"] => text += &format!("    bind 127.0.0.1:{}", free_port()),
+                ["bind", ":443", "ssl", ..] => text += &format!("    bind 127.0.0.1:{port}"),
+                ["stats", "socket", _, ..] => {
+                    text += &format!("    stats socket {} level admin", socket.display());
+                }
+                ["server", "chat-1", _] => {
+                    for (at, server) in servers.iter().enumerate() {
+                        text += &format!("    server chat-{} {server}\n", at + 1);
+                    }
+                }
+                ["server", ..] => continue,
+                _ => text += line,
+            }
+            text.push('\n');
+        }
+        let changed = [&format!("127.0.0.1:{port}"), "stats socket", "server chat-1 "];
+        assert!(changed.iter().all(|part| text.contains(*part)), "a line to replace is missing: {text}");
+        let file = folder.join("haproxy.cfg");
+        fs::write(&file, text).expect("the folder is there");
+        let line = format!("/usr/sbin/haproxy -db -f {}", file.display());
+        let proxy = Self { hanging: Hanging::start(line, "TERM", folder.clone()), port };
+        until_ready("HAProxy", &folder, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        proxy
+    }
+
+    /// Where it listens, `http://HOST:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What it thinks of the server of this name: `UP`, `DOWN`, `DRAIN` and others.
+    pub fn status(&self, server: &str) -> String {
+        let table = self.tell("show stat");
+        let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let heads = rows.next().expect("a line of headings");
+        let column = |name: &str| heads.iter().position(|head| *head == name).expect("such a column");
+        let (names, states) = (column("svname"), column("status"));
+        let row = rows.find(|row| row.get(names) == Some(&server)).expect("such a server");
+        row[states].to_owned()
+    }
+
+    /// Gives it a command over its socket; answers what it says.
+    pub fn tell(&self, command: &str) -> String {
+        let mut socket = UnixStream::connect(self.hanging.folder.join("admin.sock")).expect("it listens");
+        writeln!(socket, "{command}").expect("it reads");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("it answers in text");
+        answer
+    }
+}
