@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use seqsvr_client::ClientConfigError;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -183,123 +184,141 @@ pub struct Running {
 }
 
 /// Starts everything, in the order in which a message comes back up.
-pub async fn start(config: &Config, clock: Clock) -> Result<Running, BootError> {
-    let storage = Storage::open(config).await?;
-    let ids_from = storage.check_message_ids(config).await?;
-    let messages = storage.messages(config).await?;
-    let history = messages.history().await?;
-    info!(%history, "the rows are there");
+///
+/// Boxed, as [`Running::stop`] is: the whole server is compiled once, in this library, and not again in each program that starts one.
+pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running, BootError>> {
+    Box::pin(async move {
+        let storage = Storage::open(config).await?;
+        let ids_from = storage.check_message_ids(config).await?;
+        let messages = storage.messages(config).await?;
+        let history = messages.history().await?;
+        info!(%history, "the rows are there");
 
-    // Side by side: neither needs the other.
-    let ((sequences, numbers), ids) = try_join!(
-        numbers_of_messages(config, ids_from, &storage, &messages),
-        numbers_of_all_else(config, &storage, &*messages),
-    )?;
-    match &sequences {
-        Some(Sequences::Embedded(embedded)) => info!(epoch = %embedded.epoch(), "the sequences are served"),
-        Some(Sequences::Cluster(_)) => {
-            info!(file = config.sequence.client_config, "numbers come from a cluster")
+        // Side by side: neither needs the other.
+        let ((sequences, numbers), ids) = try_join!(
+            numbers_of_messages(config, ids_from, &storage, &messages),
+            numbers_of_all_else(config, &storage, &*messages),
+        )?;
+        match &sequences {
+            Some(Sequences::Embedded(embedded)) => {
+                info!(epoch = %embedded.epoch(), "the sequences are served")
+            }
+            Some(Sequences::Cluster(_)) => {
+                info!(file = config.sequence.client_config, "numbers come from a cluster")
+            }
+            None => info!("the database assigns the ids of messages"),
         }
-        None => info!("the database assigns the ids of messages"),
-    }
 
-    // They are heard before anything is read that they may change.
-    let hints = Hinting::default();
-    let others = storage.others(config, &hints.closing, &hints.tasks).await?;
-    let local = Local::new();
-    let most = config.queues.known_watermarks;
-    let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
-        Some(others) => (
-            Arc::new(Shared::new(local.clone(), Arc::clone(&others.hints))),
-            Watermarks::of_shared(Arc::clone(&messages), most),
-        ),
-        None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
-    };
-    let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
-    let parts = Parts {
-        numbers: numbers.clone(),
-        store: Arc::clone(&messages),
-        directory: Arc::clone(&storage.directory_for_queues),
-        notifier: Arc::clone(&notifier),
-        watermarks: watermarks.clone(),
-        clock: clock.clone(),
-        new_uuid: Arc::clone(&new_uuid),
-    };
-    let queues = Queues::start(parts, queue_options(config));
-    info!(queues = config.queues.count, "the queues take orders");
-
-    let limits = &config.limits;
-    let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
-    let directory = &storage.directory;
-    let request_ids = RequestIds::open(config.server.machine_id).await?;
-    let new_request_id = Arc::new(move || request_ids.next().to_string());
-    let groups =
-        Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
-    let accounts = storage.accounts_beside(config, clock.clone(), others.clone());
-    let stopping = CancellationToken::new();
-    let tasks = TaskTracker::new();
-    if let Some(others) = others {
-        let follow = Follow {
-            watermarks: watermarks.clone(),
-            local,
-            accounts: accounts.clone(),
-            hints: others.hints,
-            look_every: config.server.heartbeat(),
+        // They are heard before anything is read that they may change.
+        let hints = Hinting::default();
+        let others = storage.others(config, &hints.closing, &hints.tasks).await?;
+        let local = Local::new();
+        let most = config.queues.known_watermarks;
+        let (notifier, watermarks): (Arc<dyn Notifier>, _) = match &others {
+            Some(others) => (
+                Arc::new(Shared::new(local.clone(), Arc::clone(&others.hints))),
+                Watermarks::of_shared(Arc::clone(&messages), most),
+            ),
+            None => (Arc::new(local.clone()), Watermarks::new(Arc::clone(&messages), most)),
         };
-        tasks.spawn(follow.run(stopping.clone()));
-    }
-    let use_cases = UseCases {
-        accounts,
-        messages: Messages::new(queues.clone()),
-        sync: InboxSync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
-        conversations: Conversations::new(Arc::clone(&messages), Arc::clone(directory), limits.conversations),
-        groups: groups.clone(),
-        invites: Invites::new(
-            Arc::clone(&storage.invites),
-            Arc::clone(directory),
-            groups,
-            ids.clone(),
-            InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
-            clock.clone(),
-        ),
-        ids: ids.clone(),
-    };
+        let new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync> = Arc::new(random_uuid);
+        let parts = Parts {
+            numbers: numbers.clone(),
+            store: Arc::clone(&messages),
+            directory: Arc::clone(&storage.directory_for_queues),
+            notifier: Arc::clone(&notifier),
+            watermarks: watermarks.clone(),
+            clock: clock.clone(),
+            new_uuid: Arc::clone(&new_uuid),
+        };
+        let queues = Queues::start(parts, queue_options(config));
+        info!(queues = config.queues.count, "the queues take orders");
 
-    tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
-    let metrics = Metrics::new(vec![
-        Box::new(QueueDepths(queues.clone())),
-        Box::new(SequenceMetrics(sequences.clone())),
-        Box::new(Overtaken(numbers)),
-        Box::new(StoreHealth(Arc::clone(&messages))),
-    ]);
-    let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
-    let (metrics_listener, metrics_address) = match config.metrics.address()? {
-        Some(own) => {
-            let (listener, address) = listen(&own, "choose another in [metrics] listen").await?;
-            info!(%address, "metrics are served");
-            (Some(listener), Some(address))
+        let limits = &config.limits;
+        let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };
+        let directory = &storage.directory;
+        let request_ids = RequestIds::open(config.server.machine_id).await?;
+        let new_request_id = Arc::new(move || request_ids.next().to_string());
+        let groups =
+            Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
+        let accounts = storage.accounts_beside(config, clock.clone(), others.clone());
+        let stopping = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        if let Some(others) = others {
+            let follow = Follow {
+                watermarks: watermarks.clone(),
+                local,
+                accounts: accounts.clone(),
+                hints: others.hints,
+                look_every: config.server.heartbeat(),
+            };
+            tasks.spawn(follow.run(stopping.clone()));
         }
-        None => (None, None),
-    };
-    let healthy = Arc::clone(&messages);
-    let dependencies = Dependencies { new_request_id, readiness: Arc::new(move || healthy.health().trouble) };
-    let listeners = (listener, metrics_listener);
-    let server =
-        Server::new(listeners, config, use_cases, Arc::new(metrics), clock, dependencies, stopping.clone());
-    let http = tokio::spawn(server.run());
-    info!(%address, "listening");
-    Ok(Running {
-        address,
-        metrics_address,
-        stopping,
-        http,
-        tasks,
-        queues,
-        hints,
-        sequences,
-        ids,
-        messages,
-        storage,
+        let use_cases = UseCases {
+            accounts,
+            messages: Messages::new(queues.clone()),
+            sync: InboxSync::new(Arc::clone(&messages), watermarks, notifier, history, pull),
+            conversations: Conversations::new(
+                Arc::clone(&messages),
+                Arc::clone(directory),
+                limits.conversations,
+            ),
+            groups: groups.clone(),
+            invites: Invites::new(
+                Arc::clone(&storage.invites),
+                Arc::clone(directory),
+                groups,
+                ids.clone(),
+                InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
+                clock.clone(),
+            ),
+            ids: ids.clone(),
+        };
+
+        tasks.spawn(sweep(use_cases.accounts.clone(), use_cases.invites.clone(), stopping.clone()));
+        let metrics = Metrics::new(vec![
+            Box::new(QueueDepths(queues.clone())),
+            Box::new(SequenceMetrics(sequences.clone())),
+            Box::new(Overtaken(numbers)),
+            Box::new(StoreHealth(Arc::clone(&messages))),
+        ]);
+        let (listener, address) = listen(&config.server.listen, "choose another with --listen").await?;
+        let (metrics_listener, metrics_address) = match config.metrics.address()? {
+            Some(own) => {
+                let (listener, address) = listen(&own, "choose another in [metrics] listen").await?;
+                info!(%address, "metrics are served");
+                (Some(listener), Some(address))
+            }
+            None => (None, None),
+        };
+        let healthy = Arc::clone(&messages);
+        let dependencies =
+            Dependencies { new_request_id, readiness: Arc::new(move || healthy.health().trouble) };
+        let listeners = (listener, metrics_listener);
+        let server = Server::new(
+            listeners,
+            config,
+            use_cases,
+            Arc::new(metrics),
+            clock,
+            dependencies,
+            stopping.clone(),
+        );
+        let http = tokio::spawn(server.run());
+        info!(%address, "listening");
+        Ok(Running {
+            address,
+            metrics_address,
+            stopping,
+            http,
+            tasks,
+            queues,
+            hints,
+            sequences,
+            ids,
+            messages,
+            storage,
+        })
     })
 }
 
@@ -325,35 +344,37 @@ impl Running {
     /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come
     /// back. Then what was accepted is finished and the files are closed. Both together may take `limit`; requests that
     /// are still under way after half of it are cut off, so that a slow client cannot keep the files open.
-    pub async fn stop(mut self, limit: Duration) -> Result<(), Unfinished> {
-        info!("stopping: nothing new is taken");
-        self.stopping.cancel();
-        self.tasks.close();
-        let finished = timeout(limit, async {
-            match timeout(limit / 2, &mut self.http).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => error!(%error, "the HTTP side ended badly"),
-                Err(_) => {
-                    warn!("requests that take too long are cut off");
-                    self.http.abort();
+    pub fn stop(mut self, limit: Duration) -> LocalBoxFuture<'static, Result<(), Unfinished>> {
+        Box::pin(async move {
+            info!("stopping: nothing new is taken");
+            self.stopping.cancel();
+            self.tasks.close();
+            let finished = timeout(limit, async {
+                match timeout(limit / 2, &mut self.http).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => error!(%error, "the HTTP side ended badly"),
+                    Err(_) => {
+                        warn!("requests that take too long are cut off");
+                        self.http.abort();
+                    }
                 }
-            }
-            self.tasks.wait().await;
-            info!("stopping: finishing what was accepted");
-            self.queues.stop().await;
-            self.hints.stop().await;
-            if let Some(sequences) = &self.sequences {
-                sequences.shutdown().await;
-            }
-            self.ids.shutdown().await;
-            self.messages.close().await;
-            if let Err(error) = self.storage.close().await {
-                error!(%error, "the database did not close well");
-            }
-        });
-        finished.await.map_err(|_| Unfinished)?;
-        info!("stopped");
-        Ok(())
+                self.tasks.wait().await;
+                info!("stopping: finishing what was accepted");
+                self.queues.stop().await;
+                self.hints.stop().await;
+                if let Some(sequences) = &self.sequences {
+                    sequences.shutdown().await;
+                }
+                self.ids.shutdown().await;
+                self.messages.close().await;
+                if let Err(error) = self.storage.close().await {
+                    error!(%error, "the database did not close well");
+                }
+            });
+            finished.await.map_err(|_| Unfinished)?;
+            info!("stopped");
+            Ok(())
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
+use futures_util::future::LocalBoxFuture;
 
 use crate::config::{Config, Flags};
 
@@ -71,8 +72,12 @@ impl Cli {
         Cli::try_parse_from(args).map_err(ExitError::from)
     }
 
-    /// Does what was asked.
-    pub async fn run(self, config: Config) -> Result<(), ExitError> {
+    /// Does what was asked. Boxed, so that the library has it compiled for the program.
+    pub fn run(self, config: Config) -> LocalBoxFuture<'static, Result<(), ExitError>> {
+        Box::pin(self.run_unboxed(config))
+    }
+
+    async fn run_unboxed(self, config: Config) -> Result<(), ExitError> {
         match self.command {
             None | Some(Command::Serve) => serve::run(&config).await,
             Some(Command::Migrate) => migrate::run(&config).await,
