@@ -59,9 +59,11 @@ export class Socket {
   /** The first frame was understood: the connection counts, and beats every `seconds`. */
   opened(seconds) {
     this.heartbeatMs = seconds * 1000;
-    this.tries = 0;
     this.tell("open");
   }
+
+  /** The server does its work: the next wait is a short one again. One that only opens connections waits for this. */
+  works() { this.tries = 0; }
 
   /** Says how far we are; without an answer within `patience` milliseconds the connection is dead. */
   heartbeat(patience = ANSWER_MS) {

@@ -7,6 +7,8 @@ import { Socket } from "./socket.js";
 const PATIENCE_MS = 20_000;
 // Refusals of one message that say "try again", before the person is asked.
 const MOST_TRIES = 6;
+// Refusals by a server that stops, or has lost its storage: behind the same address there may be another.
+const OF_THE_SERVER = ["unavailable", "stopping"];
 // Heartbeats that are kept for those who look.
 const BEATS = 6;
 
@@ -82,7 +84,7 @@ export class Sync {
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
       case "sent": return this.sent(frame);
-      case "error": return frame.client_id && this.refused(frame);
+      case "error": return frame.client_id ? this.refused(frame) : this.unanswered(frame);
     }
   }
 
@@ -107,7 +109,10 @@ export class Sync {
 
   async alive({ seq, history }) {
     this.beat("nothing new");
-    if (history === this.state.history && seq >= this.state.cursor) return this.tell({ latest: seq });
+    if (history === this.state.history && seq >= this.state.cursor) {
+      this.socket.works();
+      return this.tell({ latest: seq });
+    }
     // It is another history, or one that ends before our cursor.
     await this.begin();
     this.socket.heartbeat();
@@ -157,11 +162,17 @@ export class Sync {
     if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
     this.land(client_id);
+    if (tries > 1) this.unanswered({ code });
     this.pauses += 1;
     setTimeout(() => {
       this.pauses -= 1;
       this.nudge();
     }, wait);
+  }
+
+  /** Something got no answer because of the server: the next connection may lead to another one. */
+  unanswered({ code }) {
+    if (OF_THE_SERVER.includes(code) && this.socket.phase === "open") this.socket.retry();
   }
 
   async answered(clientId, fields) {

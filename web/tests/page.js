@@ -67,6 +67,10 @@ export function page() {
       navigator.onLine = is;
       window.dispatchEvent(new Event(is ? "online" : "offline"));
     },
+    visible(is) {
+      document.hidden = !is;
+      document.dispatchEvent(new Event("visibilitychange"));
+    },
     /** So much time passes. */
     pass(milliseconds) { clock.pass(milliseconds); },
     /** The machine sleeps: the clock moves and nothing runs meanwhile. */

@@ -30,6 +30,7 @@ const open = () => {
   socket.opened(20);
   socket.heartbeat();
   world.last.receive({ type: "alive" });
+  socket.works();
 };
 
 test("a send without a connection is refused and not kept", () => {
@@ -71,6 +72,48 @@ test("the pauses double up to thirty seconds, and begin anew after a connection 
   world.last.end(1006);
   assert.equal(socket.retryAt - Date.now(), 500);
   assert.equal(failed, 9, "a connection that opened is no failed one");
+});
+
+test("chance shortens each pause by up to a half", () => {
+  const pauses = [];
+  for (const chance of [0, 0.5, 1]) {
+    socket.tries = 3;
+    socket.random = () => chance;
+    world.last.end(1006);
+    pauses.push(socket.retryAt - Date.now());
+    socket.connect();
+  }
+  assert.deepEqual(pauses, [2_000, 3_000, 4_000]);
+});
+
+test("a server that opens connections and does no work is asked less and less", () => {
+  const pauses = [];
+  for (let tries = 0; tries < 4; tries += 1) {
+    socket.opened(20);
+    world.last.end(1011);
+    pauses.push(socket.retryAt - Date.now());
+    world.pass(pauses.at(-1) + 1_000);
+  }
+  assert.deepEqual(pauses, [500, 1_000, 2_000, 4_000]);
+});
+
+test("a tab that becomes visible connects at once, and doubts a connection that stands", () => {
+  for (let tries = 0; tries < 6; tries += 1) {
+    world.last.end(1006);
+    world.pass(socket.retryAt - Date.now() + 1_000);
+  }
+  world.last.end(1006);
+  const made = world.made.length;
+  world.visible(false);
+  assert.equal(world.made.length, made, "a hidden one waits");
+  world.visible(true);
+  assert.equal(world.made.length, made + 1);
+  open();
+  const beats = world.last.sent.length;
+  world.visible(true);
+  assert.equal(world.last.sent.length, beats + 1);
+  world.pass(7_000);
+  assert.equal(world.made[made].closed, true, "without an answer within five seconds");
 });
 
 test("close codes say when to come back, or that the session is over", () => {

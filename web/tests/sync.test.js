@@ -147,6 +147,33 @@ test("an unanswered message goes out again on the next connection, under the sam
   assert.deepEqual(sends(), ["a1"]);
 });
 
+test("a server that stays without storage is left, and the message goes to the next under the same key", async () => {
+  db.post("a1", "u:1");
+  await welcome();
+  const refused = () =>
+    receive({ type: "error", client_id: "a1", code: "unavailable", detail: "No storage.", retryable: true });
+  await refused();
+  assert.equal(world.made[0].closed, false, "it may have been a moment");
+  world.pass(2_000);
+  await settled();
+  assert.deepEqual(sends(), ["a1", "a1"]);
+  await refused();
+  assert.equal(world.made[0].closed, true);
+  world.pass(1_500);
+  await welcome();
+  world.pass(2_000);
+  await settled();
+  assert.deepEqual(sends(), ["a1"]);
+});
+
+test("a heartbeat that the server cannot answer costs the connection, a wrong frame does not", async () => {
+  await welcome();
+  await receive({ type: "error", code: "not_in_conversation", detail: "No such row.", retryable: false });
+  assert.equal(world.made[0].closed, false);
+  await receive({ type: "error", code: "unavailable", detail: "No storage.", retryable: true });
+  assert.equal(world.made[0].closed, true);
+});
+
 test("rows that cannot be stored cost the connection and not the cursor", async (context) => {
   context.mock.method(console, "error", () => {});
   await welcome();

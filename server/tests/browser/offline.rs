@@ -82,6 +82,38 @@ async fn what_was_sent_to_a_dead_server_arrives_in_order_and_once() {
     assert_eq!(stored(&ben, "number").await, 5);
 }
 
+#[tokio::test]
+async fn a_proxy_that_is_cut_in_the_middle_of_sends_and_comes_back_costs_nothing() {
+    const ALL_SENT: &str =
+        "[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')";
+    let (world, mut gate) = World::behind_a_gate().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "number 0").await;
+    ada.until(ALL_SENT).await;
+    // Within the frame of the next message; then with the answer to one; then without one.
+    for (n, (to_server, to_client)) in [(1, (40, u64::MAX)), (2, (u64::MAX, 0)), (3, (0, u64::MAX))] {
+        gate.break_after(to_server, to_client);
+        say(&ada, &format!("number {n}")).await;
+        gate.broken().await;
+        ada.until(&format!("!{BANNER}.hidden")).await;
+        say(&ada, &format!("number {n} and a half")).await;
+        gate.open().await;
+        connected(&ada).await;
+        ada.until(ALL_SENT).await;
+        ada.until(&format!("{BANNER}.hidden")).await;
+    }
+    let bens = world.visitor("Ben").await;
+    bens.pick("Ada").await;
+    bens.sees("number 3 and a half").await;
+    let seen =
+        "return [...document.querySelectorAll('.words')].map((it) => it.lastChild.data.slice(7)).join()";
+    let all = "0,1,1 and a half,2,2 and a half,3,3 and a half";
+    assert_eq!((bens.run(seen).await, ada.run(seen).await), (all.into(), all.into()));
+    assert_eq!(stored(&ben, "number").await, 7);
+}
+
 /// The answer to a send is lost with the server, and the row is older than what a browser that starts over syncs.
 #[tokio::test]
 async fn a_message_whose_answer_was_lost_is_shown_once() {

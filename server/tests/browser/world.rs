@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use tempfile::TempDir;
 use tidemark_client::{Draft, Http, RangeQuery, Recipient};
+use tidemark_test_support::gate::Gate;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
@@ -18,6 +19,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 /// Everything that a test of the page needs.
 pub(crate) struct World {
     pub(crate) server: Server,
+    /// Where windows find it: its own address, or that of a gate before it.
+    entrance: String,
     driver: Driver,
     data: TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -45,12 +48,21 @@ impl World {
         let turn = ONE_AT_A_TIME.lock().await;
         let data = tempfile::tempdir().expect("a folder");
         let server = Server::start(binary(), data.path()).await.expect("starts");
-        World { server, driver: Driver::start().await, data, _turn: turn }
+        let entrance = server.address().to_owned();
+        World { server, entrance, driver: Driver::start().await, data, _turn: turn }
+    }
+
+    /// The same, with a gate through which all windows reach the server.
+    pub(crate) async fn behind_a_gate() -> (World, Gate) {
+        let mut world = World::start().await;
+        let gate = Gate::before(world.entrance.trim_start_matches("http://")).await;
+        world.entrance = format!("http://{}", gate.address());
+        (world, gate)
     }
 
     /// Ends the server as a power cut would.
     pub(crate) async fn kill_server(self) -> Gone {
-        let World { server, driver, data, _turn } = self;
+        let World { server, driver, data, _turn, .. } = self;
         let port = server.port().expect("a port");
         server.kill().await.expect("killed");
         Gone { port, driver, data, _turn }
@@ -58,7 +70,7 @@ impl World {
 
     /// Stops the server in good order.
     pub(crate) async fn stop_server(self) -> Gone {
-        let World { server, driver, data, _turn } = self;
+        let World { server, driver, data, _turn, .. } = self;
         let port = server.port().expect("a port");
         assert!(server.stop().await.expect("stopped").success());
         Gone { port, driver, data, _turn }
@@ -66,7 +78,7 @@ impl World {
 
     /// An address of the page.
     pub(crate) fn at(&self, path: &str) -> String {
-        format!("{}{path}", self.server.address())
+        format!("{}{path}", self.entrance)
     }
 
     /// An account without a window.
@@ -140,7 +152,7 @@ impl Gone {
     pub(crate) async fn restart(self) -> World {
         let Gone { port, driver, data, _turn } = self;
         let server = Server::start_at(port, binary(), data.path()).await.expect("starts again");
-        World { server, driver, data, _turn }
+        World { entrance: server.address().to_owned(), server, driver, data, _turn }
     }
 }
 
