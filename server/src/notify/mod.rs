@@ -1,8 +1,9 @@
 //! "uid U has something new": wakes connections, carries no rows, promises nothing.
 //!
-//! A lost or doubled notice is harmless, since rows are pulled by cursor and the next heartbeat finds what a notice
-//! missed. Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the
-//! connections of this process; [`Shared`] also tells the other servers of the same database, by [`Hints`].
+//! A lost or doubled notice is harmless, since rows are pulled by cursor. What a notice of this process missed, the
+//! next heartbeat finds; what a hint of another server missed, `app::follow` finds within one heartbeat interval.
+//! Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of
+//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`].
 
 use crate::domain::{MessageId, Uid};
 
