@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tidemark_client::Http;
 use tidemark_test_support::servers::postgres;
 
 use crate::server::Server;
@@ -69,6 +70,13 @@ impl Servers {
     pub fn server(&self, at: usize) -> Result<&Server> {
         let process = self.members[at].process.as_ref();
         process.ok_or_else(|| Failure::new(format!("{} does not run", name(at))))
+    }
+
+    /// Calls to any of them, without a token. Those that do not run count as well: they come back at their address.
+    pub fn http(&self) -> Result<Http> {
+        let addresses: Vec<String> =
+            self.members.iter().map(|member| format!("http://127.0.0.1:{}", member.port)).collect();
+        Ok(Http::any_of(&addresses.iter().map(String::as_str).collect::<Vec<_>>())?)
     }
 
     /// Starts a server, on the port that it had before.
