@@ -232,7 +232,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             new_uuid: Arc::clone(&new_uuid),
         };
         let queues = Queues::start(parts, queue_options(config));
-        info!(queues = config.queues.count, "the queues take orders");
+        info!(queues = config.queues.count, "the queues take requests");
 
         let limits = &config.limits;
         let pull = PageLimit { rows: limits.entries_rows, bytes: limits.entries_bytes };

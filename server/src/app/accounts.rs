@@ -1,7 +1,8 @@
 //! Accounts: signing up, logging in and out, finding people, and what the operator may do to them.
 //!
-//! Owns the live sessions and the tickets, both bounded and in memory only; everything durable is the
-//! directory's. The HTTP layer calls it for every request, `tidemark user` while the server is stopped.
+//! Owns the live sessions and counts the tickets, both bounded and in memory; everything durable is the directory's.
+//! With several servers tickets are rows of the database, and ends of sessions are told to the others ([`Others`]). The
+//! HTTP layer calls it for every request, and so does `tidemark user`, on SQLite while the server is stopped.
 
 use std::sync::Arc;
 

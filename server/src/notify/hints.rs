@@ -17,7 +17,7 @@ pub enum Hint {
     SessionEnded([u8; 32]),
     /// All sessions of this user have ended.
     SessionsEnded(Uid),
-    /// More than can be told: look at everything.
+    /// More than can be told: look at everything. It is sent by another server; what is lost on the way is [`Heard::Gap`].
     Everything,
 }
 
@@ -26,7 +26,8 @@ pub enum Hint {
 pub enum Heard {
     /// A hint of another server.
     Hint(Hint),
-    /// Hints may have been lost, at this end or at another.
+    /// Hints may have been lost, or came faster than they were taken. No server sends this: it is noticed here, and calls for the
+    /// same as [`Hint::Everything`].
     Gap,
 }
 

@@ -1,4 +1,4 @@
-//! One queue: its lanes and what must outlive a writer. When a writer panics, a new one takes over (S18).
+//! One queue: its lanes and what must outlive a writer. When a writer panics, another one replaces it (S18).
 //!
 //! Called by `Queues::start`. The state lies behind a lock that the living writer holds for its whole life, so there
 //! are never two; requests that wait in the lanes survive a writer's death, the batch in its hand is found again in the
@@ -118,7 +118,7 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         });
         match life.await {
             Err(end) if end.is_panic() => {
-                error!(takeover, "a queue's writer panicked; a new one takes over");
+                error!(takeover, "a queue's writer panicked; another one replaces it");
                 // What made it panic may lie in the store: do not spin on it. One that has lived for long begins anew.
                 if began.elapsed() > longest_pause {
                     pause = first_pause;

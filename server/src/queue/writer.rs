@@ -1,7 +1,8 @@
 //! THE loop: takes a batch and goes through four steps with it: decide, number, commit, answer (S16, I1, I3).
 //!
-//! One writer lives per queue; it alone takes ids for and writes rows to the queue's receivers, and it moves on only
-//! when the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in
+//! One writer lives per queue; it alone takes ids for and writes rows to the queue's receivers. Where the store assigns
+//! the ids (PostgreSQL, and SQLite with `ids = "store"`) it takes none, and writes to everybody. It moves on only when
+//! the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in
 //! `numbering`.
 
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Works until the queue is closed and empty. `takeover`: an earlier writer of this process died.
+    /// Works until the queue is closed and empty. `takeover`: it replaces a writer of this process that panicked.
     pub(super) async fn run(mut self, takeover: bool) {
         self.recover(takeover).await;
         let (mut deliveries, mut requests) = (Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ use crate::queue::Queues;
 use crate::seq::{Numbers, Sequences};
 use crate::store::MessageStore;
 
-/// `tidemark_queue_depth{queue}`: orders waiting in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
+/// `tidemark_queue_depth{queue}`: requests that wait in each queue; `tidemark_sections_without_numbers` and `tidemark_owed_bytes`:
 /// sections of the uid space that get no numbers now, and the messages that wait for them.
 pub struct QueueDepths(pub Queues);
 

@@ -32,7 +32,7 @@ enum Setback {
     KeyUsed,
     /// A copy is owed no more, or a group is there already.
     Overtaken,
-    /// It could be stored: the answer to a trial.
+    /// It could be stored: the answer to a try that stores nothing.
     Storable,
     /// Another transaction was in the way.
     Conflict(StoreError),

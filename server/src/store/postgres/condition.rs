@@ -11,10 +11,10 @@ use tracing::info;
 use super::PgDb;
 use crate::store::{Health, StoreError};
 
-/// Between two trials of storing something, where a commit could not.
+/// Between two tries to store something, where a commit could not.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Kept up by commits and trials.
+/// Kept up by commits and such tries.
 #[derive(Debug, Default)]
 pub(super) struct Condition {
     state: Mutex<State>,
