@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::SendError;
 use super::pipeline::Place;
-use super::request::{Answer, Queued, SendAck};
+use super::request::{Answer, Queued, Request, SendAck};
 use crate::domain::{Content, Uid};
 use crate::store::{Accept, Recipient, Write};
 
@@ -96,7 +96,11 @@ impl Batch {
         let mut requests: Vec<_> = self.requests.into_iter().map(Some).collect();
         if enough {
             for request in stale.filter_map(|at| requests[self.accepts[at].at].take()) {
-                request.answer(Err(SendError::GroupChanged));
+                let refusal = match request.request {
+                    Request::Group { .. } => SendError::GroupChanged,
+                    Request::Message(_) | Request::Read { .. } => SendError::Unavailable,
+                };
+                request.answer(Err(refusal));
             }
         }
         requests.into_iter().flatten().collect()

@@ -19,6 +19,8 @@ pub enum Fault {
     Pass,
     /// Refused before anything is stored.
     Refuse,
+    /// Not stored: what the first write was decided on is said to have changed.
+    Stale,
     /// Stored, but the answer is lost: `Unknown`.
     LoseAnswer,
     /// Not stored, and nobody can tell: `Unknown`.
@@ -116,6 +118,7 @@ impl MessageStore for FaultyStore {
         match self.next() {
             Fault::Pass => self.inner().commit(writes).await,
             Fault::Refuse => Err(CommitError::Refused(scripted())),
+            Fault::Stale => Err(CommitError::Stale(vec![0])),
             Fault::LoseAnswer => {
                 self.inner().commit(writes).await?;
                 Err(CommitError::Unknown(scripted()))

@@ -8,7 +8,7 @@ use tidemark::domain::Uid;
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
-use crate::world::{Process, World, client_ids_of, name, person, to};
+use crate::world::{Process, World, client_ids_of, name, options, person, to};
 
 /// Sends as the clients do: so many at a time, and from the first refused one on again.
 async fn pump(process: &Process, who: Uid, drafts: &[Draft], window: usize, mut between: impl FnMut(usize)) {
@@ -122,4 +122,42 @@ async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_els
     send(1).await.expect("accepted");
     process.queues.stop().await;
     assert_eq!(client_ids_of(&world.inbox(ann).await), [3, 4, 2, 1].map(name));
+}
+
+/// What another server changed meanwhile is decided again, in the same order, and nobody notices.
+#[tokio::test(start_paused = true)]
+async fn what_others_changed_meanwhile_is_decided_again() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let (ann, bob) = (person(0), person(1));
+    let pipeline = process.messages.pipeline();
+    process.store.script([Fault::Stale, Fault::Stale, Fault::Stale]);
+    let sends: Vec<_> =
+        (1..=3).map(|id| process.messages.submit_in(&pipeline, ann, to(bob, id, "hi"))).collect();
+    for send in sends {
+        send.await.expect("accepted at the fourth try");
+    }
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1), name(2), name(3)]);
+}
+
+/// One whose grounds keep changing is refused for the moment, and nothing of its pipeline overtakes it; others go on.
+#[tokio::test(start_paused = true)]
+async fn what_keeps_changing_is_refused_and_not_overtaken() {
+    let world = World::new().await;
+    let process = world.start(options(1)).await;
+    let (ann, bob, cat) = (person(0), person(1), person(2));
+    let pipeline = process.messages.pipeline();
+    process.store.script([Fault::Stale, Fault::Stale, Fault::Stale, Fault::Stale]);
+    let first = process.messages.submit_in(&pipeline, ann, to(bob, 1, "hi"));
+    let second = process.messages.submit_in(&pipeline, ann, to(bob, 2, "hi"));
+    let other = process.messages.submit(cat, to(bob, 3, "hi"));
+    assert_eq!(first.await, Err(SendError::Unavailable));
+    assert_eq!(second.await, Err(SendError::OutOfOrder));
+    other.await.expect("accepted");
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(3)]);
+    let again = [1, 2].map(|id| process.messages.submit_in(&pipeline, ann, to(bob, id, "hi")));
+    for send in again {
+        send.await.expect("accepted");
+    }
+    assert_eq!(client_ids_of(&world.inbox(bob).await), [name(3), name(1), name(2)]);
 }
