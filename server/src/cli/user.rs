@@ -1,4 +1,5 @@
-//! `tidemark user …`: what an operator does to accounts while the server is stopped.
+//! `tidemark user …`: what an operator does to accounts: on SQLite while the server is stopped, on PostgreSQL also while
+//! servers run.
 
 use std::io::Write as _;
 
