@@ -43,7 +43,9 @@ mod storage;
 pub use files::{BadFile, check_journal};
 pub use issued::{renew_numbers, renew_stored_numbers};
 pub use sequences::sequencer;
-pub use storage::{Storage, check_installed, is_installed, only_on_sqlite, only_with_sequences};
+pub use storage::{
+    Storage, begin_another_life, check_installed, is_installed, only_on_sqlite, only_with_sequences,
+};
 
 use issued::numbers_of_all_else;
 use sequences::numbers_of_messages;
@@ -339,6 +341,12 @@ impl Running {
     /// Where the metrics are served, if they have an address of their own.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
+    }
+
+    /// Waits until this server must not serve on: what it has in memory is of an earlier life of the data (I14). The next start goes by
+    /// what is there now.
+    pub async fn another_life(&self) {
+        self.storage.another_life().await;
     }
 
     /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come

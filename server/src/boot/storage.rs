@@ -2,6 +2,7 @@
 //! can do asks for that one by name.
 
 use std::fs;
+use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +15,13 @@ use super::files::{self, Rule};
 use super::{BootError, account_options, new_history, random_uuid};
 use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
-use crate::domain::Clock;
+use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::PgHints;
+use crate::seq::Ids;
 use crate::store::postgres::{PgDb, PgDirectory, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{Db, SqliteDirectory, SqliteStore, agreed_message_ids, put_message_ids};
 use crate::store::{Directory, Invites, MessageStore, StoreError};
+use crate::transfer::AHEAD;
 
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
 const MESSAGE_IDS: &str = "message_ids";
@@ -182,7 +185,21 @@ impl Storage {
                 let store = SqliteStore::open(Arc::clone(db), config.storage.sqlite(), new_history()).await?;
                 Ok(Arc::new(store))
             }
-            Database::Postgres(db) => Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history()).await?)),
+            Database::Postgres(db) => {
+                if db.is_of_another_life().await? {
+                    skip_numbers(db, AHEAD).await?;
+                }
+                Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history()).await?))
+            }
+        }
+    }
+
+    /// Waits until what a server keeps in memory is of an earlier life of the data (I14): on PostgreSQL, where a standby took over or a
+    /// backup was restored.
+    pub(super) async fn another_life(&self) {
+        match &self.database {
+            Database::Sqlite(_) => pending().await,
+            Database::Postgres(db) => db.another_life().await,
         }
     }
 
@@ -196,6 +213,27 @@ impl Storage {
             }
         }
     }
+}
+
+/// Begins another life of the data by hand (I14), after a restore of PostgreSQL: numbers of users, groups and invitations go on `ahead`
+/// further on, ids of messages beyond all that were given. Returns the new history. Servers that are at work end themselves.
+///
+/// # Errors
+/// When the database does not answer or nobody has used it yet, or so many numbers are not left.
+pub async fn begin_another_life(config: &Config, ahead: u32) -> Result<HistoryId, BootError> {
+    let url = config.storage.database_url.with_password();
+    let db = PgDb::open_existing(url, &config.storage.postgres()).await?;
+    skip_numbers(&db, ahead).await?;
+    let history = new_history();
+    db.begin_another_life(history).await?;
+    db.close().await;
+    Ok(history)
+}
+
+/// Lets the numbers of users, groups and invitations go on `ahead` further on. The history is renewed after that: it says that all
+/// numbers are in order. Interrupted, or done by two servers, it skips as many again.
+async fn skip_numbers(db: &PgDb, ahead: u32) -> Result<(), BootError> {
+    Ok(Ids::skip_shared(db.pool(), u64::from(ahead)).await?)
 }
 
 /// Whether the files fit, and the sequences that follow what was restored are in use; nothing is stamped before that is known.

@@ -5,7 +5,7 @@ use seqsvr_core::Sequencer;
 
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
-use crate::config::Config;
+use crate::config::{Config, DatabaseKind};
 use crate::store::MessageStore;
 use crate::store::sqlite::rename_history;
 use crate::transfer;
@@ -22,6 +22,14 @@ pub(super) struct Restored {
 }
 
 pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError> {
+    if config.storage.database_url.kind() == DatabaseKind::Postgres {
+        let history = boot::begin_another_life(config, what.ahead).await?;
+        println!(
+            "ids of messages go on further on; users, groups and invitations go on {} numbers later; the history is {history}",
+            what.ahead
+        );
+        return Ok(());
+    }
     boot::only_with_sequences(config, WHAT)?;
     let storage = Storage::open_restored(config).await?;
     let done = renew(&storage, config, what.ahead).await;

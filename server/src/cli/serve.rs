@@ -39,10 +39,19 @@ pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
         );
     }
     println!("listening on http://{}", running.address());
-    signals.next().await;
+    let is_over = tokio::select! {
+        () = signals.next() => false,
+        () = running.another_life() => true,
+    };
     let limit = Duration::from_secs(config.server.shutdown_seconds.into());
     tokio::select! {
-        stopped = running.stop(limit) => stopped.map_err(ExitError::failed),
+        stopped = running.stop(limit) => match stopped {
+            _ if is_over => Err(ExitError::failed(
+                "the database continues an older state (a standby took over, or a backup was restored), so what this server has in \
+                 memory is out of date; start it again",
+            )),
+            stopped => stopped.map_err(ExitError::failed),
+        },
         () = signals.next() => Err(ExitError::failed("stopped at once by a second signal; what was accepted is stored")),
     }
 }

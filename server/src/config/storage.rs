@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, DatabaseKind, DatabaseUrl, within};
-use crate::store::postgres::{PgOptions, check_url};
+use crate::store::postgres::{PgOptions, Replication, check_url};
 use crate::store::sqlite::SqliteOptions;
 
 /// Where the data lies.
@@ -30,6 +30,8 @@ pub struct StorageSection {
     pub statement_seconds: u32,
     /// PostgreSQL: how long a transaction may wait for its next statement.
     pub idle_transaction_seconds: u32,
+    /// PostgreSQL: what a standby is sure to have that takes over.
+    pub replication: Replication,
     /// SQLite: connections that read at the same time.
     pub readers: u32,
     /// Reads that may wait for one of them; more are refused.
@@ -88,6 +90,7 @@ impl Default for StorageSection {
             lock_ms: postgres.lock_timeout.as_millis() as u32,
             statement_seconds: postgres.statement_timeout.as_secs() as u32,
             idle_transaction_seconds: postgres.idle_in_transaction_timeout.as_secs() as u32,
+            replication: postgres.replication,
             readers: sqlite.readers,
             waiting_reads: sqlite.waiting_reads,
             busy_seconds: sqlite.busy_timeout.as_secs() as u32,
@@ -171,6 +174,7 @@ impl StorageSection {
             lock_timeout: Duration::from_millis(self.lock_ms.into()),
             statement_timeout: Duration::from_secs(self.statement_seconds.into()),
             idle_in_transaction_timeout: Duration::from_secs(self.idle_transaction_seconds.into()),
+            replication: self.replication,
         }
     }
 

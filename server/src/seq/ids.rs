@@ -22,6 +22,9 @@ const INVITES: &str = "invite";
 /// Codes of invitations are drawn from so many, so that one is not found by trying: 58^10 and more.
 const INVITE_CODES: u64 = 1 << 60;
 
+/// How often numbers are skipped again where another server of the database did so in between.
+const SKIP_TRIES: u32 = 100;
+
 /// What is stored already: nothing at or below is issued again, also when the issuer's file was lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stored {
@@ -92,21 +95,37 @@ impl Ids {
     /// # Errors
     /// When `file` cannot be used, or so many numbers are not left; those of earlier tags are then raised already.
     pub async fn skip(file: &Path, stored: Stored, ahead: u64) -> Result<(), OpenError> {
-        let repository = SqliteRepository::new(file);
+        Ids::skip_in(&SqliteRepository::new(file), stored, ahead).await
+    }
+
+    /// The same for the tables of this PostgreSQL database, which are of the same moment as all else in it.
+    pub async fn skip_shared(pool: PgPool, ahead: u64) -> Result<(), OpenError> {
+        let repository = PostgresRepository::over(pool).await.map_err(why)?;
+        Ids::skip_in(&repository, Stored::default(), ahead).await
+    }
+
+    async fn skip_in(repository: &dyn Repository, stored: Stored, ahead: u64) -> Result<(), OpenError> {
         for (tag, options) in lines(stored) {
             let start = options.start.unwrap_or(1);
             let name = Tag::new(tag).map_err(why)?;
             let fresh = Values { start, max: start - 1, step: options.step };
             repository.create(&name, fresh).await.map_err(why)?;
-            let row = repository.get(&name).await.map_err(why)?;
-            let values = row.map_or(fresh, |row| row.values);
-            let from = values.max.max(options.above);
-            let max = from.checked_add(ahead).filter(|max| *max < options.limit);
-            let max = max.ok_or_else(|| {
-                OpenError(format!("{ahead} numbers above {from} are not left for {tag}s; choose fewer"))
-            })?;
-            if !repository.take(&name, values.max, Values { max, ..values }).await.map_err(why)? {
-                return Err(OpenError(format!("another process uses {}; stop it", file.display())));
+            let mut left = SKIP_TRIES;
+            loop {
+                let row = repository.get(&name).await.map_err(why)?;
+                let values = row.map_or(fresh, |row| row.values);
+                let from = values.max.max(options.above);
+                let max = from.checked_add(ahead).filter(|max| *max < options.limit);
+                let max = max.ok_or_else(|| {
+                    OpenError(format!("{ahead} numbers above {from} are not left for {tag}s; choose fewer"))
+                })?;
+                if repository.take(&name, values.max, Values { max, ..values }).await.map_err(why)? {
+                    break;
+                }
+                left -= 1;
+                if left == 0 {
+                    return Err(OpenError(format!("other processes issue {tag}s; stop them")));
+                }
             }
         }
         Ok(())

@@ -29,5 +29,6 @@ mod rates;
 #[path = "../api/ws.rs"]
 mod ws;
 
+mod failover;
 mod others;
 mod servers;

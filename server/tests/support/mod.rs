@@ -158,6 +158,13 @@ impl TestApp {
         running.stop(limit).await.expect("stopped in time");
     }
 
+    /// Waits until the server says that it must not serve on.
+    #[allow(dead_code, reason = "a SQLite database never begins another life under its server")]
+    pub(crate) async fn another_life(&self) {
+        let running = self.running.as_ref().expect("running");
+        tokio::time::timeout(PATIENCE, running.another_life()).await.expect("noticed in time");
+    }
+
     /// Starts it again after a stop, over the same files.
     pub(crate) async fn start_again(&mut self) {
         self.boot().await;

@@ -61,9 +61,14 @@ pub struct Hanging {
 impl Hanging {
     /// Starts `line`, a command line for `sh`, which is ended by `signal`: one that the server does not outlive.
     fn start(line: String, signal: &'static str, folder: PathBuf) -> Self {
-        let hanging = Self { line, signal, folder, shell: Mutex::default() };
+        let hanging = Self::ready(line, signal, folder);
         hanging.run();
         hanging
+    }
+
+    /// The same, not started yet.
+    fn ready(line: String, signal: &'static str, folder: PathBuf) -> Self {
+        Self { line, signal, folder, shell: Mutex::default() }
     }
 
     /// Starts the line again, after a kill.

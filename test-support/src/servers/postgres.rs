@@ -54,6 +54,12 @@ impl Server {
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let server = Self::ready(folder, arguments);
+        server.run();
+        server
+    }
+
+    fn ready(folder: PathBuf, arguments: &str) -> Self {
         let kept = folder.display();
         let url = format!("postgres://postgres@localhost/postgres?host={kept}");
         let line = format!(
@@ -61,13 +67,42 @@ impl Server {
             binary("postgres").display()
         );
         // Its processes go with it, at once.
-        let hanging = Hanging::start(line, "QUIT", folder);
-        let server = Self { hanging, url, databases: AtomicU32::new(0) };
-        server.until_ready();
-        server
+        let hanging = Hanging::ready(line, "QUIT", folder);
+        Self { hanging, url, databases: AtomicU32::new(0) }
     }
 
-    /// Starts the server again, and waits until it answers.
+    /// A standby with what this server has now. It does not run yet; when it does, it follows this server if that runs.
+    pub fn standby(&self, arguments: &str) -> Self {
+        let folder = folder("postgres");
+        let copied = command(binary("pg_basebackup"), &folder)
+            .args(["--username=postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .arg("--host")
+            .arg(self.folder())
+            .arg("--pgdata")
+            .arg(folder.join("data"))
+            .output()
+            .expect("pg_basebackup runs");
+        assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
+        Self::ready(folder, arguments)
+    }
+
+    /// Makes a primary of a standby that runs.
+    pub async fn promote(&self) {
+        self.execute("SELECT pg_promote()").await;
+    }
+
+    /// Runs this statement.
+    pub async fn execute(&self, statement: &'static str) {
+        let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
+        connection.execute(statement).await.expect("the owner may");
+    }
+
+    /// Where its socket is.
+    pub fn folder(&self) -> &Path {
+        &self.hanging.folder
+    }
+
+    /// Starts the server, and waits until it answers.
     pub fn run(&self) {
         self.hanging.run();
         self.until_ready();
@@ -89,10 +124,9 @@ impl Server {
 
     /// Cuts all connections to all databases.
     pub async fn cut_connections(&self) {
-        let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-        connection.execute(cut).await.expect("the owner may");
+        self.execute(cut).await;
     }
 
     fn until_ready(&self) {

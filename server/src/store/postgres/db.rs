@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::check::check;
+use super::life::Life;
 use super::options::{connection, place};
 use super::schema::{self, MIGRATIONS, Unfit};
 use super::{PgOpenError, PgOptions};
@@ -42,6 +43,8 @@ pub struct PgDb {
     line: Arc<Semaphore>,
     /// Why the last new connection was not taken, if it was not.
     refusal: Arc<Mutex<Option<Arc<str>>>>,
+    /// The history that is served, which each new connection must lead to.
+    pub(super) life: Arc<Life>,
 }
 
 impl PgDb {
@@ -88,7 +91,10 @@ impl PgDb {
         info!(database = place, "the database is open");
 
         let refusal = Arc::new(Mutex::new(None));
-        let pool = |connections| pool(connections, &connect, options, known, Arc::clone(&refusal));
+        let life = Arc::new(Life::new(options.replication));
+        let pool = |connections| {
+            pool(connections, &connect, options, known, Arc::clone(&refusal), Arc::clone(&life))
+        };
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(PgDb {
             connect_timeout: options.connect_timeout,
@@ -97,6 +103,7 @@ impl PgDb {
             shared: pool(options.connections),
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             refusal,
+            life,
             place,
         }))
     }
@@ -211,6 +218,7 @@ fn pool(
     options: &PgOptions,
     known: &'static Migrator,
     refusal: Arc<Mutex<Option<Arc<str>>>>,
+    life: Arc<Life>,
 ) -> PgPool {
     let patience = patience(options);
     PgPoolOptions::new()
@@ -229,9 +237,9 @@ fn pool(
             })
         })
         .after_connect(move |connection, _| {
-            let refusal = Arc::clone(&refusal);
+            let (refusal, life) = (Arc::clone(&refusal), Arc::clone(&life));
             Box::pin(async move {
-                let wrong = wrong_with(connection, known).await;
+                let wrong = wrong_with(connection, known, &life).await;
                 *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.as_deref().map(Arc::from);
                 wrong.map_or(Ok(()), |wrong| Err(sqlx::Error::Protocol(wrong)))
             })
@@ -240,12 +248,16 @@ fn pool(
 }
 
 /// What is wrong with a new connection.
-async fn wrong_with(connection: &mut PgConnection, known: &Migrator) -> Option<String> {
+async fn wrong_with(connection: &mut PgConnection, known: &Migrator, life: &Life) -> Option<String> {
     let database = "the database";
     match check(connection).await {
-        Ok(Ok(())) => {
-            schema::check(connection, known).await.err().map(|unfit| unfit.at(database).to_string())
-        }
+        Ok(Ok(())) => match schema::check(connection, known).await {
+            Ok(()) => match life.check(connection).await {
+                Ok(wrong) => wrong.map(str::to_owned),
+                Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
+            },
+            Err(unfit) => Some(unfit.at(database).to_string()),
+        },
         Ok(Err(refusal)) => Some(PgOpenError::Refused { place: database.to_owned(), refusal }.to_string()),
         Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
     }

@@ -15,6 +15,7 @@ mod error;
 mod heads;
 mod invites;
 mod learnt;
+mod life;
 mod lookup;
 mod meta;
 mod more;
@@ -29,7 +30,7 @@ pub use check::Refusal;
 pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;
-pub use options::{PgOptions, check_url, listening};
+pub use options::{PgOptions, Replication, check_url, listening};
 pub use store::PostgresStore;
 pub use tickets::PgTickets;
 

@@ -2,9 +2,21 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgConnectOptions;
 
 use super::PgOpenError;
+
+/// What a standby that takes over is sure to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Replication {
+    /// Not everything: the newest messages may be lost, though they were acknowledged.
+    #[default]
+    Asynchronous,
+    /// All that was acknowledged.
+    Synchronous,
+}
 
 /// Settings of the connections to PostgreSQL.
 #[derive(Clone, Debug)]
@@ -23,6 +35,8 @@ pub struct PgOptions {
     pub statement_timeout: Duration,
     /// After so long without a statement the database ends a transaction: that of a server that was stopped in the middle.
     pub idle_in_transaction_timeout: Duration,
+    /// What a standby has that takes over.
+    pub replication: Replication,
 }
 
 impl Default for PgOptions {
@@ -35,6 +49,7 @@ impl Default for PgOptions {
             lock_timeout: Duration::from_secs(2),
             statement_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(5),
+            replication: Replication::Asynchronous,
         }
     }
 }

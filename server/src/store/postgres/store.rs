@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::commit::Commit;
 use super::condition::Condition;
 use super::learnt::Learnt;
+use super::life::HISTORY;
 use super::{PgDb, lookup, read};
 use crate::domain::{
     Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
@@ -21,9 +22,6 @@ use crate::store::{
     AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, StoreError, Summary,
     Unused, Write,
 };
-
-/// Where the history's name stands.
-const HISTORY: &str = "history";
 
 /// Groups in memory: those that are used most.
 const MOST_GROUPS: usize = 10_000;
@@ -42,15 +40,18 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// The messages of `db`. `new_history` names a history that has no name yet.
+    /// The messages of `db`. `new_history` names a history that has no name yet, or that is renewed because the database continues an
+    /// older state (I14).
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn open(db: Arc<PgDb>, new_history: HistoryId) -> Result<PostgresStore, StoreError> {
-        db.agreed(HISTORY, &new_history.to_string()).await?;
+        db.begin_life(new_history).await?;
         let condition = Arc::new(Condition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
-        let watch = AbortOnDropHandle::new(tokio::spawn(async move { watched.watch(&through).await }));
+        let watch = AbortOnDropHandle::new(tokio::spawn(async move {
+            tokio::join!(watched.watch(&through), through.watch_life());
+        }));
         Ok(PostgresStore { db, groups: Cache::new(MOST_GROUPS), condition, _watch: watch })
     }
 }

@@ -1,0 +1,243 @@
+//! One life of the data (I14): which cluster wrote last, and the history that this process serves.
+//!
+//! A standby that takes over without the newest rows, and a database that is restored from a backup, continue an older
+//! state. Both are known by where the database is: the system identifier of its cluster, the identity of the table
+//! `meta`, the timeline. `meta` has that of whoever wrote last. A process that starts on another one renews the
+//! history and moves every head, so that no id that a lost row had is given again. A process that is at work serves
+//! nothing more of it: what it has in memory is of the life before. Called by [`PgDb`] for each new connection.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::{PgDb, Replication};
+use crate::domain::{HistoryId, MessageId};
+use crate::store::StoreError;
+
+/// Under which keys `meta` has the history's name, and who wrote last.
+pub(super) const HISTORY: &str = "history";
+const WRITTEN_BY: &str = "written_by";
+
+/// How far every head is moved: more rows than one inbox gets between the moment of a backup and its restore.
+const AHEAD: u64 = 10_000_000;
+
+/// How often a process that makes no new connection looks: behind a pooler a connection may outlive a failover.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// Where a connection leads, as SQL; any role may ask. Stored, must stay stable. The timeline is the last part, and the one that a
+/// promotion changes. (`pg_control_checkpoint` tells it too late: after the first checkpoint.)
+const HERE: &str = "(SELECT system_identifier FROM pg_control_system()) || '/' || 'meta'::regclass::oid || '/' || \
+     left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+
+/// What a process knows of it.
+#[derive(Debug)]
+pub(super) struct Life {
+    replication: Replication,
+    /// What is served, from the moment at which it is known.
+    history: OnceLock<String>,
+    /// That another life was found.
+    over: CancellationToken,
+}
+
+/// What a connection says.
+struct Found {
+    here: String,
+    written_by: Option<String>,
+    history: Option<String>,
+}
+
+/// Who wrote last, seen from a connection.
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    /// Whoever is asked.
+    Same,
+    /// Nobody, as far as is stored.
+    Unknown,
+    /// A primary which had nothing that this one lacks.
+    Followed,
+    /// Somebody whose newest rows may be lost.
+    Other,
+}
+
+impl Life {
+    pub(super) fn new(replication: Replication) -> Life {
+        Life { replication, history: OnceLock::new(), over: CancellationToken::new() }
+    }
+
+    /// What is wrong with a new connection: that it leads to another life than the one that is served.
+    pub(super) async fn check(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<Option<&'static str>, sqlx::Error> {
+        let Some(served) = self.history.get() else { return Ok(None) };
+        let found = look(connection).await?;
+        if found.history.as_ref() == Some(served) {
+            match found.origin(self.replication) {
+                Origin::Same => return Ok(None),
+                Origin::Followed => {
+                    note(connection).await?;
+                    info!(from = found.written_by, to = found.here, "a synchronous standby took over");
+                    return Ok(None);
+                }
+                Origin::Unknown | Origin::Other => {}
+            }
+        }
+        if !self.over.is_cancelled() {
+            error!(
+                here = found.here,
+                written_by = found.written_by,
+                history = found.history,
+                served,
+                "the database continues an older state: a standby took over, or a backup was restored"
+            );
+            self.over.cancel();
+        }
+        Ok(Some("the database continues an older state; start the server again"))
+    }
+}
+
+impl Found {
+    fn origin(&self, replication: Replication) -> Origin {
+        let Some(before) = &self.written_by else { return Origin::Unknown };
+        let cluster = |origin: &str| origin.rsplit_once('/').map(|(cluster, _)| cluster.to_owned());
+        if *before == self.here {
+            Origin::Same
+        } else if replication == Replication::Synchronous && cluster(before) == cluster(&self.here) {
+            Origin::Followed
+        } else {
+            Origin::Other
+        }
+    }
+}
+
+impl PgDb {
+    /// Whether the rows may have been continued from an older state, and nobody has seen to that yet.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn is_of_another_life(&self) -> Result<bool, StoreError> {
+        let found = look(&mut *self.reader().await?).await?;
+        Ok(found.origin(self.life.replication) == Origin::Other)
+    }
+
+    /// Sees to it that the history is that of this life of the data, and serves it from now on. `new_history` is its name if there is
+    /// none, or if the data continue an older state. Of several servers that start at a time one renews it.
+    pub(super) async fn begin_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
+        let mut connection = self.reader().await?;
+        let found = look(&mut connection).await?;
+        let known = found.history.filter(|_| found.written_by.as_ref() == Some(&found.here));
+        let history = match known {
+            // A role without the right to write is enough to look.
+            Some(history) => history,
+            None => self.renew(&mut connection, new_history, false).await?,
+        };
+        _ = self.life.history.set(history);
+        Ok(())
+    }
+
+    /// Begins another life by hand, after a restore that cannot be noticed: devices start over, and ids go on beyond all that were
+    /// given. Servers that are at work end themselves.
+    ///
+    /// # Errors
+    /// When the database does not answer; then nothing is changed.
+    pub async fn begin_another_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
+        self.renew(&mut *self.reader().await?, new_history, true).await.map(drop)
+    }
+
+    /// Returns the history that counts from now on.
+    async fn renew(
+        &self,
+        connection: &mut PgConnection,
+        new_history: HistoryId,
+        by_hand: bool,
+    ) -> Result<String, StoreError> {
+        let mut tx = connection.begin().await?;
+        // As long as it takes.
+        sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
+            .execute(&mut *tx)
+            .await?;
+        let wanted = new_history.to_string();
+        for (key, value) in [(WRITTEN_BY, ""), (HISTORY, &wanted)] {
+            sqlx::query("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING")
+                .bind(key)
+                .bind(value)
+                .execute(&mut *tx)
+                .await?;
+        }
+        // One at a time; the others then see what it stored.
+        sqlx::query("SELECT FROM meta WHERE key = $1 FOR UPDATE").bind(WRITTEN_BY).execute(&mut *tx).await?;
+        let found = look(&mut tx).await?;
+        let origin = found.origin(self.life.replication);
+        if by_hand || origin == Origin::Other {
+            let heads = move_heads(&mut tx).await?;
+            sqlx::query("UPDATE meta SET value = $2 WHERE key = $1")
+                .bind(HISTORY)
+                .bind(&wanted)
+                .execute(&mut *tx)
+                .await?;
+            warn!(
+                here = found.here,
+                written_by = found.written_by,
+                heads,
+                history = wanted,
+                "the data continue an older state: devices start over, and ids go on further on"
+            );
+        }
+        note(&mut tx).await?;
+        let history = look(&mut tx).await?.history;
+        tx.commit().await?;
+        history.ok_or_else(|| StoreError::corrupt("the history has no name"))
+    }
+
+    /// Waits until the process must not serve on, because the database has begun another life.
+    pub async fn another_life(&self) {
+        self.life.over.cancelled().await;
+    }
+
+    /// Looks now and then, for as long as the process serves.
+    pub(super) async fn watch_life(&self) {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !self.life.over.is_cancelled() {
+            looks.tick().await;
+            // That the database does not answer is told by those who need it.
+            _ = self.limited(async { Ok(self.life.check(&mut *self.reader().await?).await?) }).await;
+        }
+    }
+}
+
+/// Moves every inbox on, also those without a row so far: the lost rows may have been their first. Returns how many.
+async fn move_heads(connection: &mut PgConnection) -> Result<u64, StoreError> {
+    // Commits that are under way end first; none begins before the transaction has ended, and none holds a head that is moved.
+    sqlx::raw_sql("LOCK TABLE heads IN EXCLUSIVE MODE").execute(&mut *connection).await?;
+    sqlx::raw_sql(
+        "INSERT INTO heads (partition_key, receiver, last_id) SELECT partition_key, uid, 0 FROM accounts ON CONFLICT DO NOTHING",
+    )
+    .execute(&mut *connection)
+    .await?;
+    let moved = sqlx::query("UPDATE heads SET last_id = least(last_id + $1, $2)")
+        .bind(AHEAD.cast_signed())
+        .bind(MessageId::MAX.get().cast_signed())
+        .execute(&mut *connection)
+        .await?;
+    Ok(moved.rows_affected())
+}
+
+/// Stores that whoever is asked wrote last.
+async fn note(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let note = format!("UPDATE meta SET value = {HERE} WHERE key = '{WRITTEN_BY}'");
+    sqlx::raw_sql(AssertSqlSafe(note)).execute(connection).await.map(drop)
+}
+
+/// One round trip, and no prepared statement that a pooler could lose.
+async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
+    let ask = format!(
+        "SELECT {HERE}, (SELECT value FROM meta WHERE key = '{WRITTEN_BY}' AND value <> ''), \
+         (SELECT value FROM meta WHERE key = '{HISTORY}')"
+    );
+    let row = sqlx::raw_sql(AssertSqlSafe(ask)).fetch_one(connection).await?;
+    Ok(Found { here: row.try_get(0)?, written_by: row.try_get(1)?, history: row.try_get(2)? })
+}

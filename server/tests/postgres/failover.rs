@@ -1,0 +1,233 @@
+//! The database goes on from an older state: a standby took over that lacks the newest rows, or a backup was restored. Real servers of
+//! PostgreSQL behind one address, which moves as that of a real installation does.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidemark::config::Config;
+use tidemark::store::postgres::Replication;
+use tidemark_test_support::servers::postgres::Server;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::servers::beside;
+use crate::support::{PATIENCE, Person, Socket, TestApp, message, texts};
+
+const RESTART: u16 = 1012;
+
+/// A primary behind an address of its own.
+struct World {
+    primary: Server,
+    address: TempDir,
+    url: String,
+}
+
+impl World {
+    async fn start() -> World {
+        let primary = Server::start_with("-c fsync=on");
+        let address = tempfile::tempdir().expect("a directory");
+        let at = address.path().join("db");
+        let url = primary.new_database().await;
+        let url = url.replace(&primary.folder().display().to_string(), &at.display().to_string());
+        let world = World { primary, address, url };
+        world.lead_to(&world.primary);
+        world
+    }
+
+    fn lead_to(&self, server: &Server) {
+        let (at, next) = (self.address.path().join("db"), self.address.path().join("next"));
+        symlink(server.folder(), &next).expect("made");
+        fs::rename(next, at).expect("moved");
+    }
+
+    async fn server(&self, change: impl FnOnce(&mut Config)) -> TestApp {
+        let url = self.url.clone();
+        TestApp::start_with(|config| {
+            config.storage.database_url = url.into();
+            change(config);
+        })
+        .await
+    }
+
+    /// The primary is lost, and this standby takes over.
+    async fn fail_over_to(&self, standby: &Server) {
+        self.primary.kill();
+        standby.promote().await;
+        self.lead_to(standby);
+    }
+}
+
+async fn history(app: &TestApp, who: &Person) -> Value {
+    app.get(who, "/api/v1/me").await.ok(200)["history"].clone()
+}
+
+/// What a device has that drops everything because of a new history.
+async fn device_from_nothing(app: &TestApp, who: &Person) -> Vec<Value> {
+    let mut device = app.socket(who).await;
+    device.expect("welcome").await;
+    device.heartbeat(0).await;
+    let entries = device.expect("entries").await;
+    assert_eq!(entries["more"], false, "{entries}");
+    entries["entries"].as_array().expect("rows").clone()
+}
+
+async fn closed_for_a_restart(mut device: Socket) {
+    assert_eq!(device.closed().await, RESTART);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_without_the_newest_rows_begins_another_history_with_larger_ids() {
+    let world = World::start().await;
+    let mut one = world.server(|_| {}).await;
+    let mut other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    // Has no row, and no head, before the standby is cut off.
+    let cem = one.sign_up("cem").await;
+    one.say(&ann, &bob, 1, "kept").await;
+    let before = history(&one, &ann).await;
+
+    let standby = world.primary.standby("-c fsync=on");
+    let lost = other.say(&ann, &bob, 2, "lost").await;
+    other.say(&ann, &cem, 3, "lost, too").await;
+    let dea = one.sign_up("dea").await;
+    let mut device = other.socket(&bob).await;
+    assert_eq!(device.begin().await, lost);
+    world.primary.kill();
+    standby.run();
+    world.fail_over_to(&standby).await;
+
+    // One has something to do, and the other looks by itself.
+    one.get(&ann, "/api/v1/range").await.refused(503);
+    one.another_life().await;
+    other.another_life().await;
+    tokio::join!(one.stop(), other.stop(), closed_for_a_restart(device));
+    tokio::join!(one.start_again(), other.start_again());
+
+    let after = history(&one, &ann).await;
+    assert_ne!(after, before);
+    assert_eq!(history(&other, &ann).await, after, "one of the two renewed it");
+    let next = one.say(&ann, &bob, 4, "after").await;
+    assert_eq!(next, 10_000_002, "moved once, by far more than was lost");
+    other.say(&ann, &cem, 5, "the first").await;
+    for (who, had) in [(&bob, vec!["kept", "after"]), (&cem, vec!["the first"])] {
+        let rows = device_from_nothing(&other, who).await;
+        assert_eq!(rows, one.rows(who).await);
+        assert_eq!(texts(&rows), had);
+        assert!(rows.last().is_some_and(|row| row["message_id"].as_u64() > Some(lost)), "{rows:?}");
+    }
+    let eve = one.sign_up("eve").await;
+    assert!(eve.uid > dea.uid, "{} was given before", eve.uid);
+
+    one.restart().await;
+    assert_eq!(history(&one, &ann).await, after, "nothing has changed since");
+    assert_eq!(one.say(&ann, &bob, 6, "more").await, next + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_of_the_same_primary_loses_nothing_and_keeps_the_history() {
+    let world = World::start().await;
+    let mut app = world.server(|_| {}).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "before").await;
+    let before = history(&app, &ann).await;
+    world.primary.kill();
+    world.primary.run();
+    app.restart().await;
+    assert_eq!(app.say(&ann, &bob, 2, "after").await, 2);
+    assert_eq!(history(&app, &ann).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_synchronous_standby_takes_over_under_the_same_history() {
+    let world = World::start().await;
+    let standby = world.primary.standby("-c fsync=on");
+    standby.run();
+    world.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await;
+    world.primary.execute("SELECT pg_reload_conf()").await;
+    let mut app = world.server(|config| config.storage.replication = Replication::Synchronous).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "before").await;
+    let before = history(&app, &ann).await;
+    let mut device = app.socket(&bob).await;
+    let cursor = device.begin().await;
+    world.fail_over_to(&standby).await;
+
+    // Connections that broke are replaced one call after the other; the client sends again, under the same name.
+    let next = timeout(PATIENCE, async {
+        loop {
+            let body = message(2, json!({"user": bob.uid}), "after");
+            let answer = app.post(&ann, "/api/v1/messages", body).await;
+            if answer.status.is_success() {
+                break answer.json()["message_id"].as_u64().expect("an id");
+            }
+            answer.refused(503);
+        }
+    });
+    let next = next.await.expect("in time");
+    assert_eq!(next, cursor + 1, "the server and its sockets go on");
+    let entries = timeout(PATIENCE, async {
+        loop {
+            device.heartbeat(cursor).await;
+            let frame = device.next().await.expect("open");
+            if frame["type"] == "entries" {
+                break frame["entries"].clone();
+            }
+        }
+    });
+    let entries = entries.await.expect("in time");
+    assert_eq!(texts(entries.as_array().expect("rows")), ["after"]);
+    assert_eq!(history(&app, &ann).await, before);
+
+    app.config.storage.replication = Replication::Asynchronous;
+    app.restart().await;
+    assert_eq!(history(&app, &ann).await, before, "this failover is known");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
+    let mut app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let last = app.say(&ann, &bob, 1, "before").await;
+    let before = history(&app, &ann).await;
+    let mut restored = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    restored.arg("restored").env("TIDEMARK_DATABASE_URL", app.config.storage.database_url.with_password());
+    let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    app.another_life().await;
+    app.restart().await;
+    let after = history(&app, &ann).await;
+    assert_ne!(after, before);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains(after.as_str().expect("a name")), "{said}");
+    assert!(app.say(&ann, &bob, 2, "after").await > last + 1_000_000);
+    let cem = app.sign_up("cem").await;
+    assert!(cem.uid > bob.uid + 100_000, "{}", cem.uid);
+}
+
+/// A server of the program ends by itself, with a code by which a service manager starts it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_ends_with_a_clear_line() {
+    let app = TestApp::start().await;
+    let place = tempfile::tempdir().expect("a directory");
+    let url = app.config.storage.database_url.with_password();
+    let program = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+        command.args(arguments).current_dir(&place).env("TIDEMARK_DATABASE_URL", url).kill_on_drop(true);
+        command
+    };
+    let mut serving = program(&["serve", "--listen", "127.0.0.1:0"]);
+    serving.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut serving = serving.spawn().expect("runs");
+    let mut first = [0];
+    let out = serving.stdout.as_mut().expect("piped");
+    timeout(PATIENCE, out.read_exact(&mut first)).await.expect("in time").expect("listens");
+    assert!(program(&["restored"]).status().await.expect("runs").success());
+    let ended = timeout(PATIENCE, serving.wait_with_output()).await.expect("in time").expect("ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.ends_with("start it again")), "{said}");
+}
