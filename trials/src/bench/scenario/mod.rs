@@ -11,6 +11,7 @@ mod issuer;
 mod send;
 mod send_latency;
 mod start;
+mod wake;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -41,6 +42,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),
+    scenario::<wake::Wake>(),
     scenario::<cluster::Stream>(),
     scenario::<cluster::Batch>(),
     scenario::<cluster::Unary>(),
