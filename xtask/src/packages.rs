@@ -26,6 +26,7 @@ pub(crate) const POSTGRESQL: &[Needed] = &[
     ("/usr/lib/postgresql/*/bin/initdb", "postgresql"),
     ("/usr/lib/postgresql/*/bin/pg_isready", "postgresql"),
     ("/usr/lib/postgresql/*/bin/postgres", "postgresql"),
+    ("/usr/lib/postgresql/*/bin/pg_basebackup", "postgresql"),
 ];
 
 /// Other real servers for the tests.
