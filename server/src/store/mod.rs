@@ -15,13 +15,14 @@ use crate::domain::{
 };
 
 pub mod archive;
-#[doc(hidden)]
+#[cfg(test)]
 pub mod conformance;
 pub mod directory;
 pub mod error;
-#[doc(hidden)]
+#[cfg(any(test, feature = "test-support"))]
 pub mod faulty;
 pub mod invites;
+#[cfg(any(test, feature = "test-support"))]
 pub mod memory;
 mod names;
 pub mod page;
