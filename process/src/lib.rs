@@ -1,6 +1,7 @@
-//! What every program of the project does the same way as a process: it fails in one line that says what to do, stops
-//! when it is told to, and may hold many files. Owns the signals that it took from the system. Called by both command
-//! lines and by `main`.
+//! What every program of the project does as a process. A failure is one line that says what to do. A signal stops the
+//! program in good order. The limit of open files is raised at the start.
+//!
+//! This crate receives the signals of the process. Both command lines and `main` call it.
 
 use std::fmt::Display;
 use std::io;

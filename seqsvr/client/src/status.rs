@@ -1,6 +1,8 @@
-//! How a Set is, for operators: who answers, who acts, how far the stores are, and which sections nobody serves and
-//! why. Everything is asked at once and within the deadline of one call; what does not answer is told as such. `judge`
-//! draws the conclusions (pure).
+//! The state of a Set, for operators: which processes answer, which arbiter acts, how far each store is, which sections
+//! nobody serves, and why.
+//!
+//! All processes are asked at the same time, with one deadline. A process that does not answer is reported as
+//! unreachable. `judge` draws the conclusions without I/O.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

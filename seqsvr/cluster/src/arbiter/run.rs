@@ -1,6 +1,7 @@
-//! The shell around the arbiter's core: carries out what it decides (calls of the stores, probes) and feeds it what
-//! came of it, until it is told to stop. Owns the core and everything under way; one for each Set that a process
-//! arbitrates. `cli::arbiter` runs it.
+//! The shell around the arbiter's core. The core decides. The shell calls the stores and probes the AllocSvrs, and gives
+//! the core their answers. It does so until it is told to stop.
+//!
+//! There is one shell for each Set of an arbiter. It owns the core and the calls under way. `cli::arbiter` runs it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
