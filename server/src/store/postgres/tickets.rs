@@ -45,8 +45,8 @@ impl Tickets for PgTickets {
              INSERT INTO tickets (ticket_hash, token_hash, expires_at) VALUES ($1, $2, {NOW} + $3)"
         ));
         let keep = sqlx::query(statement).bind(ticket_hash.to_vec()).bind(token_hash.to_vec());
-        keep.bind(lifetime_ms).bind(FORGOTTEN_AT_ONCE).execute(&mut *self.db.reader().await?).await?;
-        Ok(())
+        let keep = keep.bind(lifetime_ms).bind(FORGOTTEN_AT_ONCE);
+        self.db.limited(async { Ok(keep.execute(&mut *self.db.reader().await?).await.map(drop)?) }).await
     }
 
     async fn take_ticket(&self, ticket_hash: &[u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
@@ -54,7 +54,8 @@ impl Tickets for PgTickets {
             "DELETE FROM tickets WHERE ticket_hash = $1 RETURNING token_hash, expires_at > {NOW} AS is_good"
         ));
         let take = sqlx::query(statement).bind(ticket_hash.to_vec());
-        let Some(row) = take.fetch_optional(&mut *self.db.reader().await?).await? else { return Ok(None) };
+        let take = async { Ok(take.fetch_optional(&mut *self.db.reader().await?).await?) };
+        let Some(row) = self.db.limited(take).await? else { return Ok(None) };
         let token_hash: Vec<u8> = row.try_get("token_hash")?;
         let token_hash =
             token_hash.try_into().map_err(|_| StoreError::corrupt("a ticket of another length"))?;
