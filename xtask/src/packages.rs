@@ -41,8 +41,8 @@ pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];
 /// The commands of the pages, which a test pastes.
 const PASTING: &[Needed] = &[("bash", "bash"), ("curl", "curl")];
 
-/// A disk of its own for a test, to be filled.
-const MOUNTS: &[Needed] = &[("unshare", "util-linux"), ("mount", "mount")];
+/// A disk of its own for a test, to be filled; a copy of a disk.
+const MOUNTS: &[Needed] = &[("unshare", "util-linux"), ("mount", "mount"), ("cp", "coreutils")];
 
 /// How the tests end what they started.
 const SIGNALS: &[Needed] = &[("kill", "procps")];

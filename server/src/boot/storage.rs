@@ -174,6 +174,9 @@ impl Storage {
         let Database::Postgres(db) = &self.database else { return Ok(None) };
         let storage = &config.storage;
         let url = if storage.listen_url.is_empty() { &storage.database_url } else { &storage.listen_url };
+        if !storage.listen_url.is_empty() {
+            db.is_also_at(url.with_password()).await?;
+        }
         let hints = PgHints::open(listening(url.with_password())?, closing, tasks).await?;
         Ok(Some(Others { hints: Arc::new(hints), tickets: Arc::new(PgTickets::new(Arc::clone(db))) }))
     }

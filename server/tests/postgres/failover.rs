@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidemark::config::Config;
 use tidemark::store::postgres::Replication;
-use tidemark_test_support::servers::postgres::Server;
+use tidemark_test_support::servers::postgres::{Server, durable_database};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::refusals::{refused_with, served_with};
 use super::servers::beside;
 use crate::support::{PATIENCE, Person, Socket, TestApp, message, texts};
 
@@ -206,6 +207,62 @@ async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
     assert!(app.say(&ann, &bob, 2, "after").await > last + 1_000_000);
     let cem = app.sign_up("cem").await;
     assert!(cem.uid > bob.uid + 100_000, "{}", cem.uid);
+}
+
+/// A snapshot of the disk was put back under a server, or the address leads to a copy beside the original: nothing says so but the
+/// log, which is shorter than it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_copy_of_the_disk_is_noticed_by_servers_at_work() {
+    let mut world = World::start().await;
+    let mut app = world.server(|config| config.storage.replication = Replication::Synchronous).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "kept").await;
+    let before = history(&app, &ann).await;
+    world.primary.kill();
+    let copy = world.primary.copy("-c fsync=on");
+    world.primary.run();
+    let lost = timeout(PATIENCE, async {
+        loop {
+            let answer =
+                app.post(&ann, "/api/v1/messages", message(2, json!({"user": bob.uid}), "lost")).await;
+            if answer.status.is_success() {
+                break answer.json()["message_id"].as_u64().expect("an id");
+            }
+            answer.refused(503);
+        }
+    });
+    let lost = lost.await.expect("in time");
+    // It looks how far the log is with each connection: this one is new.
+    world.primary.cut_connections().await;
+    timeout(PATIENCE, async { while !app.get(&ann, "/api/v1/range").await.status.is_success() {} })
+        .await
+        .expect("in time");
+    world.primary.kill();
+    copy.run();
+    world.lead_to(&copy);
+    world.primary = copy;
+
+    app.get(&ann, "/api/v1/range").await.refused(503);
+    app.another_life().await;
+    app.stop().await;
+    app.start_again().await;
+    assert_ne!(history(&app, &ann).await, before);
+    assert!(app.say(&ann, &bob, 3, "after").await > lost + 1_000_000);
+    assert_eq!(texts(&device_from_nothing(&app, &bob).await), ["kept", "after"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_are_not_taken_from_another_installation() {
+    let (app, other) = (TestApp::start().await, TestApp::start().await);
+    let url = app.config.storage.database_url.with_password();
+    let same = [("TIDEMARK_STORAGE__LISTEN_URL", url)];
+    served_with(url, &same).await;
+    let unused = durable_database().await;
+    for elsewhere in [other.config.storage.database_url.with_password(), &unused] {
+        let said = refused_with(url, &[("TIDEMARK_STORAGE__LISTEN_URL", elsewhere)]).await;
+        let wrong = "[storage] listen_url leads to PostgreSQL at ";
+        assert!(said.contains(wrong) && said.contains("not the database of database_url"), "{said}");
+    }
 }
 
 /// A server of the program ends by itself, with a code by which a service manager starts it again.

@@ -31,4 +31,6 @@ mod ws;
 
 mod failover;
 mod others;
+mod refusals;
+mod rights;
 mod servers;

@@ -5,8 +5,9 @@ use std::path::Path;
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::process::Command;
+use tokio::time::timeout;
 
-use crate::support::{Person, TestApp, message, texts};
+use crate::support::{PATIENCE, Person, TestApp, message, texts};
 
 /// Another server on the same database.
 pub(crate) async fn beside(app: &TestApp) -> TestApp {
@@ -93,15 +94,10 @@ async fn a_server_that_starts_again_goes_on_where_the_others_are() {
 }
 
 /// Exit code, standard output and standard error of the program.
-async fn run(place: &Path, url: &str, arguments: &[&str]) -> (i32, String, String) {
+pub(crate) async fn run(place: &Path, url: &str, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
-    let output = command
-        .args(arguments)
-        .current_dir(place)
-        .env("TIDEMARK_DATABASE_URL", url)
-        .output()
-        .await
-        .expect("run");
+    command.args(arguments).current_dir(place).env("TIDEMARK_DATABASE_URL", url).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await.expect("it ends in time").expect("run");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }

@@ -29,10 +29,15 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A folder that the server's own user may write.
 fn folder(name: &str) -> PathBuf {
     let folder = tempfile::Builder::new().prefix(name).tempdir().expect("a temporary folder").keep();
-    if is_root() {
-        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("root may give it away");
-    }
+    give_away(&folder);
     folder
+}
+
+/// Gives a file to the server's own user.
+fn give_away(path: &Path) {
+    if is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("root may give it away");
+    }
 }
 
 fn is_root() -> bool {

@@ -2,6 +2,7 @@
 //! server.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::LazyLock;
@@ -9,7 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::{Hanging, command, folder, until_ready};
+use super::certificates::{Certificates, issue};
+use super::{Hanging, command, folder, give_away, until_ready};
+use crate::ports::free_port;
+
+/// Where a server that takes no connections from the network has its socket.
+const SOCKET: u16 = 5432;
 
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 static DURABLE: LazyLock<Server> = LazyLock::new(|| Server::start_with("-c fsync=on"));
@@ -34,6 +40,7 @@ pub async fn durable_database() -> String {
 pub struct Server {
     hanging: Hanging,
     url: String,
+    port: u16,
     databases: AtomicU32,
 }
 
@@ -45,30 +52,48 @@ impl Server {
 
     /// The same with these arguments of `postgres`.
     pub fn start_with(arguments: &str) -> Self {
-        let folder = folder("postgres");
-        let made = command(binary("initdb"), &folder)
-            .args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
-            .arg("--pgdata")
-            .arg(folder.join("data"))
-            .stdout(Stdio::null())
-            .output()
-            .expect("initdb runs");
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        let server = Self::ready(folder, arguments);
+        let server = Self::ready(made(), SOCKET, arguments);
         server.run();
         server
     }
 
-    fn ready(folder: PathBuf, arguments: &str) -> Self {
+    /// One that also takes connections to 127.0.0.1, and encrypts them; and the files with which it is known.
+    pub fn start_with_tls(arguments: &str) -> (Self, Certificates) {
+        let (folder, port) = (made(), free_port());
+        let files = issue(&folder);
+        // It takes no key that others may read.
+        fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        give_away(&files.key);
+        let (certificate, key) = (files.certificate.display(), files.key.display());
+        let arguments = format!(
+            "-c listen_addresses=127.0.0.1 -c ssl=on -c ssl_cert_file={certificate} -c ssl_key_file={key} {arguments}"
+        );
+        let server = Self::ready(folder, port, &arguments);
+        server.run();
+        (server, files)
+    }
+
+    fn ready(folder: PathBuf, port: u16, arguments: &str) -> Self {
         let kept = folder.display();
-        let url = format!("postgres://postgres@localhost/postgres?host={kept}");
+        let url = format!("postgres://postgres@localhost:{port}/postgres?host={kept}");
         let line = format!(
-            "{} -D {kept}/data -k {kept} -c listen_addresses= -c max_connections=200 {arguments}",
+            "{} -D {kept}/data -k {kept} -c port={port} -c listen_addresses= -c max_connections=200 {arguments}",
             binary("postgres").display()
         );
         // Its processes go with it, at once.
         let hanging = Hanging::ready(line, "QUIT", folder);
-        Self { hanging, url, databases: AtomicU32::new(0) }
+        Self { hanging, url, port, databases: AtomicU32::new(0) }
+    }
+
+    /// A copy of the files of a server that does not run, as a snapshot of the disk is. It does not run yet, either.
+    pub fn copy(&self, arguments: &str) -> Self {
+        let folder = folder("postgres");
+        let mut copied = command("cp", &folder);
+        copied.arg("--archive").arg(self.folder().join("data")).arg(folder.join("data"));
+        assert!(copied.status().expect("cp runs").success(), "the files are copied");
+        // Of the process that was killed.
+        let _ = fs::remove_file(folder.join("data/postmaster.pid"));
+        Self::ready(folder, self.port, arguments)
     }
 
     /// A standby with what this server has now. It does not run yet; when it does, it follows this server if that runs.
@@ -83,7 +108,7 @@ impl Server {
             .output()
             .expect("pg_basebackup runs");
         assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
-        Self::ready(folder, arguments)
+        Self::ready(folder, SOCKET, arguments)
     }
 
     /// Makes a primary of a standby that runs.
@@ -95,6 +120,11 @@ impl Server {
     pub async fn execute(&self, statement: &'static str) {
         let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
         connection.execute(statement).await.expect("the owner may");
+    }
+
+    /// The port under which it is known.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Where its socket is.
@@ -115,9 +145,14 @@ impl Server {
 
     /// The URL of a new, empty database.
     pub async fn new_database(&self) -> String {
+        self.new_database_with("").await
+    }
+
+    /// The same with these options of `CREATE DATABASE`.
+    pub async fn new_database_with(&self, options: &str) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut connection = PgConnection::connect(&self.url).await.expect("the server runs");
-        let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
+        let create = AssertSqlSafe(format!("CREATE DATABASE {name} {options}"));
         connection.execute(create).await.expect("the name is new");
         self.url.replace("/postgres?", &format!("/{name}?"))
     }
@@ -133,10 +168,30 @@ impl Server {
         let folder = &self.hanging.folder;
         until_ready("PostgreSQL", folder, || {
             let mut asked = command(binary("pg_isready"), folder);
-            asked.arg("--host").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
+            asked
+                .arg("--host")
+                .arg(folder)
+                .arg("--port")
+                .arg(self.port.to_string())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             asked.status().is_ok_and(|status| status.success())
         });
     }
+}
+
+/// A folder with a new cluster in it.
+fn made() -> PathBuf {
+    let folder = folder("postgres");
+    let made = command(binary("initdb"), &folder)
+        .args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
+        .arg("--pgdata")
+        .arg(folder.join("data"))
+        .stdout(Stdio::null())
+        .output()
+        .expect("initdb runs");
+    assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    folder
 }
 
 /// Whether a PostgreSQL is there to be started.

@@ -45,6 +45,39 @@ pub enum Refusal {
         "its synchronous_commit is {0}, so it would lose acknowledged messages; set it to on for the database and the role"
     )]
     SynchronousCommit(String),
+    /// The role may not do what a server does.
+    #[error(
+        "its role {role} lacks {right} on {on}; let the owner run GRANT {right} ON {on} TO {role}, and the same for the other objects of that schema"
+    )]
+    Right {
+        /// The role.
+        role: String,
+        /// What it may not do.
+        right: String,
+        /// To what.
+        on: String,
+    },
+    /// The role may not make the tables that are missing.
+    #[error(
+        "tables are missing, and its role {role} lacks CREATE on SCHEMA {schema}; start once with the role that owns the database, or let \
+         that one run GRANT CREATE ON SCHEMA {schema} TO {role}"
+    )]
+    Create {
+        /// The role.
+        role: String,
+        /// Where they would be.
+        schema: String,
+    },
+    /// No schema can be used.
+    #[error(
+        "its role {role} may use no schema of its search_path, which is {path}; let the owner of the schema run GRANT USAGE ON SCHEMA … TO {role}"
+    )]
+    Schema {
+        /// The role.
+        role: String,
+        /// Where tables are looked for.
+        path: String,
+    },
     /// A server that was stopped would hold up the others.
     #[error(
         "its {0} is 0, because a pooler dropped the setting; run ALTER ROLE … SET {0} = '{1}' for the role in the URL"

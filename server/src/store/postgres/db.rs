@@ -20,7 +20,7 @@ use super::check::check;
 use super::life::Life;
 use super::options::{connection, place};
 use super::schema::{self, MIGRATIONS, Unfit};
-use super::{PgOpenError, PgOptions};
+use super::{PgOpenError, PgOptions, rights};
 use crate::store::StoreError;
 
 /// A connection that nobody used for so long is tried before it is given out.
@@ -32,7 +32,7 @@ const LIFE: Duration = Duration::from_secs(1_800);
 /// The database.
 pub struct PgDb {
     place: String,
-    connect_timeout: Duration,
+    pub(super) connect_timeout: Duration,
     /// How long an answer is waited for, in all.
     patience: Duration,
     /// For the queues alone.
@@ -86,6 +86,7 @@ impl PgDb {
             |source: sqlx::Error| PgOpenError::Unreadable { place: place.clone(), source: source.into() };
         let refused = |refusal| PgOpenError::Refused { place: place.clone(), refusal };
         check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
+        rights::check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         schema::migrate(&mut first, known).await.map_err(|unfit| unfit.at(&place))?;
         _ = first.close().await;
         info!(database = place, "the database is open");
@@ -268,6 +269,7 @@ impl Unfit {
         let place = place.to_owned();
         match self {
             Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },
+            Unfit::Refused(refusal) => PgOpenError::Refused { place, refusal },
             Unfit::Migration(source) => PgOpenError::Migration { place, source },
             Unfit::Unreadable(source) => PgOpenError::Unreadable { place, source: source.into() },
         }

@@ -1,5 +1,7 @@
 //! Why a PostgreSQL database is not used.
 
+use std::io::ErrorKind;
+
 use sqlx::migrate::MigrateError;
 
 use super::Refusal;
@@ -15,7 +17,7 @@ pub enum PgOpenError {
         why: String,
     },
     /// Nothing answers there, or it does not let us in.
-    #[error("{place} cannot be connected to: {source}; check that it runs there, and the user and password")]
+    #[error("{place} cannot be connected to: {source}; {}", advice(source))]
     Connect {
         /// Which database.
         place: String,
@@ -56,12 +58,21 @@ pub enum PgOpenError {
         known: i64,
     },
     /// A migration failed, or one that was applied is not the one that this server knows.
-    #[error("{place} cannot be migrated: {source}")]
+    #[error("{place} cannot be migrated: {source}{}", owner_needed(source))]
     Migration {
         /// Which database.
         place: String,
         /// Why.
         source: MigrateError,
+    },
+    /// The URL for notifications leads to another database.
+    #[error(
+        "[storage] listen_url leads to {place}, which is not the database of database_url, so servers could not wake each other's \
+         devices; name the same database and the same schema in both"
+    )]
+    Elsewhere {
+        /// Where it leads.
+        place: String,
     },
     /// Something in it cannot be read.
     #[error("{place} cannot be read: {source}")]
@@ -71,4 +82,33 @@ pub enum PgOpenError {
         /// Why.
         source: StoreError,
     },
+}
+
+/// What to do about a connection that was not made.
+fn advice(source: &sqlx::Error) -> &'static str {
+    let is_about_tls = match source {
+        sqlx::Error::Tls(_) => true,
+        // What the handshake finds wrong.
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::InvalidData,
+        _ => false,
+    };
+    match is_about_tls {
+        true => {
+            "check sslmode and sslrootcert in the URL, and ssl, its certificate and the name in that in PostgreSQL's configuration"
+        }
+        false => "check that it runs there, and the user and password",
+    }
+}
+
+/// What to do where the role may not change the tables.
+fn owner_needed(source: &MigrateError) -> &'static str {
+    const NO_RIGHT: &str = "42501";
+    let cause = match source {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause,
+        _ => return "",
+    };
+    match cause.as_database_error().and_then(|error| error.code()) {
+        Some(code) if code == NO_RIGHT => "; start once with the role that owns the tables",
+        _ => "",
+    }
 }

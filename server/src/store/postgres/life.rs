@@ -6,14 +6,16 @@
 //! history and moves every head, so that no id that a lost row had is given again. A process that is at work serves
 //! nothing more of it: what it has in memory is of the life before. Called by [`PgDb`] for each new connection.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::{PgDb, Replication};
+use super::options::{connection, place};
+use super::{PgDb, PgOpenError, Replication};
 use crate::domain::{HistoryId, MessageId};
 use crate::store::StoreError;
 
@@ -32,12 +34,20 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 const HERE: &str = "(SELECT system_identifier FROM pg_control_system()) || '/' || 'meta'::regclass::oid || '/' || \
      left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 
+/// How far its log is safe on its disk, in bytes. That never moves back within a timeline, unless the disk is an older one.
+const SAFE_UP_TO: &str = "pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint";
+
+/// Who wrote last is not known any more: the next start moves every head.
+const OLDER_COPY: &str = "an older copy";
+
 /// What a process knows of it.
 #[derive(Debug)]
 pub(super) struct Life {
     replication: Replication,
     /// What is served, from the moment at which it is known.
     history: OnceLock<String>,
+    /// Where a connection led last, and how far the log was safe there.
+    seen: Mutex<(String, i64)>,
     /// That another life was found.
     over: CancellationToken,
 }
@@ -45,6 +55,7 @@ pub(super) struct Life {
 /// What a connection says.
 struct Found {
     here: String,
+    safe_up_to: i64,
     written_by: Option<String>,
     history: Option<String>,
 }
@@ -64,7 +75,7 @@ enum Origin {
 
 impl Life {
     pub(super) fn new(replication: Replication) -> Life {
-        Life { replication, history: OnceLock::new(), over: CancellationToken::new() }
+        Life { replication, history: OnceLock::new(), seen: Mutex::default(), over: CancellationToken::new() }
     }
 
     /// What is wrong with a new connection: that it leads to another life than the one that is served.
@@ -73,10 +84,19 @@ impl Life {
         connection: &mut PgConnection,
     ) -> Result<Option<&'static str>, sqlx::Error> {
         let Some(served) = self.history.get() else { return Ok(None) };
+        // Read before the database is asked, which other connections do meanwhile.
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let found = look(connection).await?;
         if found.history.as_ref() == Some(served) {
             match found.origin(self.replication) {
-                Origin::Same => return Ok(None),
+                Origin::Same if found.is_older_than(&seen) => {
+                    // A snapshot of the disk was put back, or this is a copy beside the original.
+                    forget_writer(connection).await?;
+                }
+                Origin::Same => {
+                    self.note_seen(&found);
+                    return Ok(None);
+                }
                 Origin::Followed => {
                     note(connection).await?;
                     info!(from = found.written_by, to = found.here, "a synchronous standby took over");
@@ -97,9 +117,21 @@ impl Life {
         }
         Ok(Some("the database continues an older state; start the server again"))
     }
+
+    fn note_seen(&self, found: &Found) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !found.is_older_than(&seen) {
+            *seen = (found.here.clone(), found.safe_up_to);
+        }
+    }
 }
 
 impl Found {
+    /// Whether the log of the same timeline was safe further on once.
+    fn is_older_than(&self, (here, safe_up_to): &(String, i64)) -> bool {
+        self.here == *here && self.safe_up_to < *safe_up_to
+    }
+
     fn origin(&self, replication: Replication) -> Origin {
         let Some(before) = &self.written_by else { return Origin::Unknown };
         let cluster = |origin: &str| origin.rsplit_once('/').map(|(cluster, _)| cluster.to_owned());
@@ -192,6 +224,31 @@ impl PgDb {
         history.ok_or_else(|| StoreError::corrupt("the history has no name"))
     }
 
+    /// Whether `url` leads to the same tables.
+    ///
+    /// # Errors
+    /// [`PgOpenError::Elsewhere`], or why that cannot be told.
+    pub async fn is_also_at(&self, url: &str) -> Result<(), PgOpenError> {
+        let options = connection(url)?;
+        let place = place(&options);
+        let failed = |source| PgOpenError::Connect { place: place.clone(), source };
+        let unreadable = |source: StoreError| PgOpenError::Unreadable { place: place.clone(), source };
+        let there = timeout(self.connect_timeout, PgConnection::connect_with(&options)).await;
+        let mut there = there.map_err(|_| PgOpenError::Silent { place: place.clone() })?.map_err(failed)?;
+        let found = match look(&mut there).await {
+            Ok(found) => found.here,
+            // No table of that name.
+            Err(sqlx::Error::Database(_)) => String::new(),
+            Err(error) => return Err(unreadable(error.into())),
+        };
+        _ = there.close().await;
+        let here = async { Ok(look(&mut *self.reader().await?).await?.here) };
+        match self.limited(here).await.map_err(unreadable)? == found {
+            true => Ok(()),
+            false => Err(PgOpenError::Elsewhere { place }),
+        }
+    }
+
     /// Waits until the process must not serve on, because the database has begun another life.
     pub async fn another_life(&self) {
         self.life.over.cancelled().await;
@@ -232,12 +289,23 @@ async fn note(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(AssertSqlSafe(note)).execute(connection).await.map(drop)
 }
 
+/// Stores that nobody knows who wrote last.
+async fn forget_writer(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let forget = format!("UPDATE meta SET value = '{OLDER_COPY}' WHERE key = '{WRITTEN_BY}'");
+    sqlx::raw_sql(AssertSqlSafe(forget)).execute(connection).await.map(drop)
+}
+
 /// One round trip, and no prepared statement that a pooler could lose.
 async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
     let ask = format!(
         "SELECT {HERE}, (SELECT value FROM meta WHERE key = '{WRITTEN_BY}' AND value <> ''), \
-         (SELECT value FROM meta WHERE key = '{HISTORY}')"
+         (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(ask)).fetch_one(connection).await?;
-    Ok(Found { here: row.try_get(0)?, written_by: row.try_get(1)?, history: row.try_get(2)? })
+    Ok(Found {
+        here: row.try_get(0)?,
+        written_by: row.try_get(1)?,
+        history: row.try_get(2)?,
+        safe_up_to: row.try_get(3)?,
+    })
 }

@@ -22,6 +22,7 @@ mod more;
 mod options;
 mod plan;
 mod read;
+mod rights;
 mod schema;
 mod store;
 mod tickets;

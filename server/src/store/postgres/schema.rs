@@ -7,6 +7,8 @@
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::{Connection as _, PgConnection, Row as _};
 
+use super::{Refusal, rights};
+
 /// Those that this program knows.
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
 
@@ -18,6 +20,8 @@ const LOCK: i64 = 7_316_201;
 pub(super) enum Unfit {
     /// A program must know the first migration; this one knows those up to the second.
     Newer(i64, i64),
+    /// The role may not make what is missing.
+    Refused(Refusal),
     /// A migration failed, or is another one than this program's.
     Migration(MigrateError),
     /// It cannot be read.
@@ -38,6 +42,7 @@ pub(super) async fn migrate(connection: &mut PgConnection, known: &Migrator) -> 
     if lacks_nothing(connection, known).await? {
         return Ok(());
     }
+    rights::may_create(connection).await?.map_err(Unfit::Refused)?;
     let mut tx = connection.begin().await?;
     // As long as it takes.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").execute(&mut *tx).await?;
