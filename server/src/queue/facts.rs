@@ -85,8 +85,9 @@ impl Writer<'_> {
 
         let (store, directory) = (&self.parts.store, &self.parts.directory);
         let (mut facts, mut unread) = (Facts::default(), Unread::default());
-        for gid in groups {
-            match store.group(gid).await {
+        let read = all_or_each(&groups, |gids| store.groups(gids)).await;
+        for (&gid, group) in groups.iter().zip(read) {
+            match group {
                 Ok(group) => facts.groups.extend(group.map(|group| (gid, group))),
                 Err(error) => self.unread(&mut unread, Fact::Group(gid), &error),
             }

@@ -186,8 +186,8 @@ impl MessageStore for FaultyStore {
         self.inner().read_markers(of).await
     }
 
-    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        self.inner().group(gid).await
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+        self.inner().groups(gids).await
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

@@ -278,7 +278,7 @@ impl Summary {
 ///   again in order. A write that brings neither is refused by itself.
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
-/// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `group` are for the queues: no number of other
+/// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `groups` are for the queues: no number of other
 ///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
@@ -332,8 +332,13 @@ pub trait MessageStore: Send + Sync + 'static {
         Ok(self.read_markers(&[(uid, conversation)]).await?.pop().unwrap_or_default())
     }
 
+    /// These groups as last accepted, in order.
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError>;
+
     /// A group as last accepted.
-    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError>;
+    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
+        Ok(self.groups(&[gid]).await?.pop().flatten())
+    }
 
     /// The largest number of a group; 0 without groups. New ones get larger numbers.
     async fn largest_group_id(&self) -> Result<GroupId, StoreError>;

@@ -116,8 +116,9 @@ impl MessageStore for MemoryStore {
         Ok(of.iter().map(|(uid, conversation)| state.read_to(*uid, *conversation)).collect())
     }
 
-    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        Ok(self.state().groups.get(&gid).cloned())
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+        let state = self.state();
+        Ok(gids.iter().map(|gid| state.groups.get(gid).cloned()).collect())
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

@@ -32,7 +32,7 @@ enum Setback {
     KeyUsed,
     /// A copy is owed no more, or a group is there already.
     Overtaken,
-    /// It could be stored: the answer to a try that stores nothing.
+    /// It could be stored: the answer to a call that only checks.
     Storable,
     /// Another transaction was in the way.
     Conflict(StoreError),
@@ -97,7 +97,7 @@ impl Commit<'_> {
                     return Err(CommitError::Unknown(error));
                 }
                 Err(Setback::Storable) => {
-                    return Err(CommitError::Refused(StoreError::corrupt("a commit was taken for a trial")));
+                    return Err(CommitError::Refused(StoreError::corrupt("a commit was only checked")));
                 }
             }
         }
@@ -199,7 +199,7 @@ impl Commit<'_> {
         if plan.arguments.is_empty() {
             return Ok(true);
         }
-        plan.arguments.more.try_only();
+        plan.arguments.more.check_only();
         match self.call(&plan).await {
             Err(Setback::Unstorable(_)) => Ok(false),
             Err(Setback::Refused(error) | Setback::Unknown(error) | Setback::Conflict(error)) => {

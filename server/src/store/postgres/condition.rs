@@ -78,7 +78,7 @@ impl Condition {
 
 async fn store_something(db: &PgDb) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = ''",
+        "INSERT INTO meta (key, value) VALUES ('storable', '') ON CONFLICT (key) DO UPDATE SET value = ''",
     )
     .execute(&mut *db.for_queues().await?)
     .await?;

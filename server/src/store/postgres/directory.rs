@@ -105,7 +105,7 @@ impl Directory for PgDirectory {
         }
         let account = sqlx::query(
             "SELECT a.uid, a.name, a.password_hash, a.disabled FROM account_names n JOIN accounts a \
-             ON a.uid = n.uid AND a.name_key = n.name_key WHERE n.name_key = $1",
+             ON a.partition_key = left(md5(n.uid::text), 4) AND a.uid = n.uid WHERE n.name_key = $1",
         );
         self.row(account.bind(name.to_lowercase())).await?.map(|row| account_of(&row)).transpose()
     }
@@ -179,7 +179,8 @@ impl Directory for PgDirectory {
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
         let session = sqlx::query(
-            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s JOIN accounts a ON a.uid = s.uid \
+            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s \
+             JOIN accounts a ON a.partition_key = left(md5(s.uid::text), 4) AND a.uid = s.uid \
              WHERE s.token_hash = $1 AND s.expires_at > $2 AND NOT a.disabled",
         );
         let Some(row) = self.row(session.bind(token_hash.to_vec()).bind(now.0)).await? else {
@@ -196,7 +197,8 @@ impl Directory for PgDirectory {
     async fn are_good(&self, token_hashes: &[[u8; 32]], now: Timestamp) -> Result<Vec<bool>, StoreError> {
         let hashes: Vec<Vec<u8>> = token_hashes.iter().map(|hash| hash.to_vec()).collect();
         let good = sqlx::query(
-            "SELECT s.token_hash FROM sessions s JOIN accounts a ON a.uid = s.uid \
+            "SELECT s.token_hash FROM sessions s \
+             JOIN accounts a ON a.partition_key = left(md5(s.uid::text), 4) AND a.uid = s.uid \
              WHERE s.token_hash = ANY($1) AND s.expires_at > $2 AND NOT a.disabled",
         );
         let rows = self.rows(good.bind(hashes).bind(now.0)).await?;

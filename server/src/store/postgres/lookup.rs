@@ -193,36 +193,41 @@ pub(super) async fn last_acceptance(connection: &mut PgConnection) -> Result<Acc
     Ok(AcceptanceId(last.cast_unsigned()))
 }
 
-/// A group with everyone who was ever in it, unless it is still at the version `known`, which is then the answer.
-pub(super) async fn group(
+/// Groups with everyone who was ever in them, in order. One that is still at the version of `known` is read no further.
+pub(super) async fn groups(
     connection: &mut PgConnection,
-    gid: GroupId,
-    known: Option<Arc<Group>>,
-) -> Result<Option<Arc<Group>>, StoreError> {
-    let version = known.as_ref().map_or(0, |known| known.version);
-    let rows = sqlx::query(
-        "SELECT groups.version, groups.name, members.uid, members.epoch, members.active
-         FROM groups LEFT JOIN members ON members.gid = groups.gid AND groups.version <> $2
-         WHERE groups.gid = $1 ORDER BY members.uid",
-    )
-    .bind(gid.0.cast_signed())
-    .bind(version.cast_signed())
-    .fetch_all(connection)
-    .await?;
-    let Some(first) = rows.first() else { return Ok(None) };
-    let now = first.try_get::<i64, _>(0)?.cast_unsigned();
-    if now == version {
-        return Ok(known);
-    }
-    let mut group =
-        Group { gid, name: first.try_get(1)?, version: now, members: Vec::with_capacity(rows.len()) };
+    gids: &[GroupId],
+    known: Vec<Option<Arc<Group>>>,
+) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+    let version = |known: &Option<Arc<Group>>| known.as_ref().map_or(0, |known| known.version.cast_signed());
+    let rows = sqlx::query(GROUPS)
+        .bind(gids.iter().map(|gid| gid.0.cast_signed()).collect::<Vec<_>>())
+        .bind(known.iter().map(version).collect::<Vec<_>>())
+        .fetch_all(connection)
+        .await?;
+    let mut found: Vec<Option<Group>> = vec![None; gids.len()];
     for row in &rows {
-        let Some(member) = row.try_get(2)? else { continue };
-        let epoch = epoch(row.try_get(3)?)?;
-        group.members.push(Member { uid: uid(member)?, epoch, active: row.try_get(4)? });
+        let at = at(row.try_get(0)?, gids.len())?;
+        let (version, name) = (row.try_get::<i64, _>(1)?.cast_unsigned(), row.try_get(2)?);
+        let group =
+            found[at].get_or_insert_with(|| Group { gid: gids[at], name, version, members: Vec::new() });
+        let Some(member) = row.try_get(3)? else { continue };
+        let epoch = epoch(row.try_get(4)?)?;
+        group.members.push(Member { uid: uid(member)?, epoch, active: row.try_get(5)? });
     }
-    Ok(Some(Arc::new(group)))
+    let as_known = |(found, known): (Option<Group>, Option<Arc<Group>>)| {
+        let found = found?;
+        Some(known.filter(|known| known.version == found.version).unwrap_or_else(|| Arc::new(found)))
+    };
+    Ok(found.into_iter().zip(known).map(as_known).collect())
 }
+
+pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, member.*
+     FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
+     CROSS JOIN LATERAL (SELECT version, name FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
+     LEFT JOIN LATERAL (SELECT uid, epoch, active FROM members
+         WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
+     ORDER BY wanted.place, member.uid";
 
 /// One row of `receiver`'s inbox from the columns of [`ENTRY`].
 pub(super) fn entry(receiver: Uid, row: &PgRow) -> Result<Entry, StoreError> {

@@ -31,8 +31,8 @@ pub(super) struct More {
     pending: Vec<New>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     owed: Vec<Owed>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    trial: bool,
+    #[serde(rename = "trial", skip_serializing_if = "std::ops::Not::not")]
+    check_only: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,8 +126,8 @@ impl More {
     }
 
     /// Store nothing, but say whether it could be stored.
-    pub(super) fn try_only(&mut self) {
-        self.trial = true;
+    pub(super) fn check_only(&mut self) {
+        self.check_only = true;
     }
 
     /// Whether copies are owed no more.

@@ -128,14 +128,14 @@ impl MessageStore for PostgresStore {
         self.db.limited(async { lookup::read_markers(&mut *self.db.for_queues().await?, of).await }).await
     }
 
-    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        let known = self.groups.get(&gid);
-        let group = async { lookup::group(&mut *self.db.for_queues().await?, gid, known).await };
-        let group = self.db.limited(group).await?;
-        if let Some(group) = &group {
-            self.groups.insert(gid, Arc::clone(group));
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+        let known = gids.iter().map(|gid| self.groups.get(gid)).collect();
+        let groups = async { lookup::groups(&mut *self.db.for_queues().await?, gids, known).await };
+        let groups = self.db.limited(groups).await?;
+        for group in groups.iter().flatten() {
+            self.groups.insert(group.gid, Arc::clone(group));
         }
-        Ok(group)
+        Ok(groups)
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

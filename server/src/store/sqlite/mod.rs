@@ -231,11 +231,15 @@ impl MessageStore for SqliteStore {
         self.shared.read_markers(of).await
     }
 
-    async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
-        if let Some(group) = self.shared.group(gid) {
-            return Ok(Some(group));
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+        let mut groups = Vec::with_capacity(gids.len());
+        for &gid in gids {
+            groups.push(match self.shared.group(gid) {
+                Some(group) => Some(group),
+                None => self.ask(|reply| Request::Group(gid, reply)).await?,
+            });
         }
-        self.ask(|reply| Request::Group(gid, reply)).await
+        Ok(groups)
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

@@ -18,6 +18,7 @@ use crate::store::postgres::PgOptions;
 use crate::store::{Accept, CopyOutcome, Row};
 
 mod breaks;
+mod explain;
 mod plans;
 mod races;
 

@@ -7,7 +7,7 @@ use crate::store::Recipient;
 use crate::store::conformance::read_marker;
 
 /// Tables in which a scan costs more than a look along a key, and nobody has told the database so.
-const MUCH: &str = "
+pub(super) const MUCH: &str = "
     INSERT INTO heads SELECT left(md5(n::text), 4), n, 20 FROM generate_series(20001, 24000) n;
     INSERT INTO entries SELECT left(md5(n::text), 4), n, id, 1, 'u:1', 1, decode(md5(n || ' ' || id), 'hex'), '{}', 0
         FROM generate_series(20001, 21000) n, generate_series(1, 20) id;
@@ -32,7 +32,7 @@ async fn scans(store: &PostgresStore) -> HashMap<String, (i64, i64)> {
 }
 
 /// Everything that queues and devices ask, so often that the database keeps its plans.
-async fn ask_everything(store: &PostgresStore, round: u64) {
+pub(super) async fn ask_everything(store: &PostgresStore, round: u64) {
     let user = |n: u64| Uid(20_001 + (round * 7 + n) as u32 % 900);
     let with_one = Conversation::User(Uid(1));
     let uids: Vec<Uid> = (0..50).map(user).collect();
@@ -54,12 +54,10 @@ async fn ask_everything(store: &PostgresStore, round: u64) {
     assert_eq!(store.conversation(user(3), with_one, None, 10).await.expect("read").rows.len(), 10);
     assert_eq!(store.conversations(user(4), 10).await.expect("read")[0].unread, 20);
     assert!(store.group(GroupId(20_001 + round)).await.expect("read").is_some());
-    store.largest_group_id().await.expect("read");
-    store.pending(AcceptanceId(round), 10).await.expect("read");
 }
 
 /// Every kind of write.
-async fn write_everything(store: &PostgresStore, round: u64) {
+pub(super) async fn write_everything(store: &PostgresStore, round: u64) {
     let (from, to) = (Uid(22_001 + round as u32), Uid(23_001 + round as u32));
     let gid = GroupId(22_001 + round);
     let name = |n: u64| u128::from(round * 10 + n);
@@ -101,6 +99,8 @@ async fn every_statement_goes_along_a_key() {
     let before = scans(&store).await;
     for round in 0..10 {
         ask_everything(&store, round).await;
+        store.largest_group_id().await.expect("read");
+        store.pending(AcceptanceId(round), 10).await.expect("read");
         write_everything(&store, round).await;
     }
     run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;
