@@ -126,7 +126,7 @@ pub(super) fn check_database(config: &Config) -> Result<(), BootError> {
 }
 
 /// Refuses a database without its journal, for those who only read.
-pub fn check_journal(config: &Config) -> Result<(), BootError> {
+pub(super) fn check_journal(config: &Config) -> Result<(), BootError> {
     let path = config.storage.file()?.with_extension("journal.db");
     match stamp::look(&path) {
         None => Ok(()),

@@ -64,11 +64,17 @@ pub async fn renew_numbers(
     known: Stored,
     ahead: u32,
 ) -> Result<(), BootError> {
-    let (file, secret) = issuer_files(config)?;
     let invite = storage.invites.largest_invite().await?;
     let stored = Stored { invite: known.invite.max(invite), ..known };
+    let db = match &storage.database {
+        Database::Sqlite(db) => db,
+        Database::Postgres(db) => {
+            Ids::skip_shared(db.pool(), stored, u64::from(ahead)).await?;
+            return Ok(db.put(INVITES_SECRET, &new_secret()).await?);
+        }
+    };
+    let (file, secret) = issuer_files(config)?;
     Ids::skip(&file, stored, u64::from(ahead)).await?;
-    let db = storage.sqlite()?;
     end_invites(db).await?;
     // Interrupted anywhere between here and the end, no key is a wrong one.
     Identity::forget_key(db).await?;

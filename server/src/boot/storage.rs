@@ -17,7 +17,7 @@ use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::PgHints;
-use crate::seq::Ids;
+use crate::seq::{Ids, Stored};
 use crate::store::postgres::{PgDb, PgDirectory, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{Db, SqliteDirectory, SqliteStore, agreed_message_ids, put_message_ids};
 use crate::store::{Directory, Invites, MessageStore, StoreError};
@@ -140,7 +140,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`BootError::MessageIds`].
-    pub(super) async fn check_message_ids(&self, config: &Config) -> Result<MessageIds, BootError> {
+    pub async fn check_message_ids(&self, config: &Config) -> Result<MessageIds, BootError> {
         let wanted = config.message_ids();
         let agreed = match &self.database {
             Database::Sqlite(db) => agreed_message_ids(db, wanted.as_str()).await?,
@@ -172,12 +172,8 @@ impl Storage {
         tasks: &TaskTracker,
     ) -> Result<Option<Others>, BootError> {
         let Database::Postgres(db) = &self.database else { return Ok(None) };
-        let storage = &config.storage;
-        let url = if storage.listen_url.is_empty() { &storage.database_url } else { &storage.listen_url };
-        if !storage.listen_url.is_empty() {
-            db.is_also_at(url.with_password()).await?;
-        }
-        let hints = PgHints::open(listening(url.with_password())?, closing, tasks).await?;
+        let url = direct_url(config, db).await?;
+        let hints = PgHints::open(listening(url)?, closing, tasks).await?;
         Ok(Some(Others { hints: Arc::new(hints), tickets: Arc::new(PgTickets::new(Arc::clone(db))) }))
     }
 
@@ -236,7 +232,16 @@ pub async fn begin_another_life(config: &Config, ahead: u32) -> Result<HistoryId
 /// Lets the numbers of users, groups and invitations go on `ahead` further on. The history is renewed after that: it says that all
 /// numbers are in order. Interrupted, or done by two servers, it skips as many again.
 async fn skip_numbers(db: &PgDb, ahead: u32) -> Result<(), BootError> {
-    Ok(Ids::skip_shared(db.pool(), u64::from(ahead)).await?)
+    Ok(Ids::skip_shared(db.pool(), Stored::default(), u64::from(ahead)).await?)
+}
+
+/// The way to PostgreSQL itself, past a pooler; it must lead to the same tables.
+pub(super) async fn direct_url<'a>(config: &'a Config, db: &PgDb) -> Result<&'a str, BootError> {
+    let url = config.storage.direct_url().with_password();
+    if !config.storage.listen_url.is_empty() {
+        db.is_also_at(url).await?;
+    }
+    Ok(url)
 }
 
 /// Whether the files fit, and the sequences that follow what was restored are in use; nothing is stamped before that is known.
@@ -266,20 +271,30 @@ pub fn only_on_sqlite(config: &Config, what: &'static str) -> Result<(), BootErr
     }
 }
 
-/// Refuses a configuration in which the database assigns the ids of messages, for `what`, which knows only sequences yet.
+/// Refuses a configuration in which SQLite assigns the ids of messages, for `what`, which knows only sequences there yet.
 ///
 /// # Errors
-/// [`BootError::OnlySqlite`] and [`BootError::OnlySequences`].
+/// [`BootError::OnlySequences`].
 pub fn only_with_sequences(config: &Config, what: &'static str) -> Result<(), BootError> {
-    only_on_sqlite(config, what)?;
-    match config.message_ids() {
-        MessageIds::Seqsvr => Ok(()),
-        MessageIds::Store => Err(BootError::OnlySequences { what }),
+    match (config.storage.database_url.kind(), config.message_ids()) {
+        (DatabaseKind::Postgres, _) | (_, MessageIds::Seqsvr) => Ok(()),
+        (DatabaseKind::Sqlite, MessageIds::Store) => Err(BootError::OnlySequences { what }),
     }
 }
 
-/// Whether there is an installation of SQLite: its database is there and not empty.
-pub fn is_installed(config: &Config) -> Result<bool, BootError> {
+/// Whether there is an installation.
+pub async fn is_installed(config: &Config) -> Result<bool, BootError> {
+    match config.storage.database_url.kind() {
+        DatabaseKind::Sqlite => is_file_installed(config),
+        DatabaseKind::Postgres => {
+            let url = config.storage.database_url.with_password();
+            Ok(PgDb::is_used(url, &config.storage.postgres()).await?)
+        }
+    }
+}
+
+/// Whether there is one of SQLite: its database is there and not empty.
+fn is_file_installed(config: &Config) -> Result<bool, BootError> {
     let path = config.storage.file()?;
     match fs::metadata(&path) {
         Ok(found) => Ok(found.len() > 0),
@@ -292,9 +307,9 @@ pub fn is_installed(config: &Config) -> Result<bool, BootError> {
 ///
 /// # Errors
 /// [`BootError::NoInstallation`].
-pub fn check_installed(config: &Config) -> Result<(), BootError> {
+pub(super) fn check_installed(config: &Config) -> Result<(), BootError> {
     files::check_database(config)?;
-    if is_installed(config)? {
+    if is_file_installed(config)? {
         return Ok(());
     }
     let path = config.storage.file()?;

@@ -9,7 +9,6 @@ use super::{ExitError, progress};
 use crate::boot;
 use crate::config::Config;
 use crate::domain::Clock;
-use crate::store::sqlite::SqliteExportSnapshot;
 use crate::transfer::{self, Begin};
 
 /// Where to.
@@ -23,15 +22,10 @@ pub(super) struct Export {
 }
 
 pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> {
-    boot::only_on_sqlite(config, "`tidemark export`")?;
-    boot::check_installed(config)?;
-    boot::check_journal(config)?;
-    let database = config.storage.file()?;
-    let mut snapshot =
-        SqliteExportSnapshot::take(&database, &config.storage.sqlite()).await.map_err(ExitError::failed)?;
+    let mut snapshot = boot::export_snapshot(config).await?;
     let begin = if what.resume { Begin::Resume } else { Begin::New };
     let bar: ProgressBar = progress::bar();
-    let done = transfer::export(&mut snapshot, &what.file, begin, Clock::system().now(), &bar).await;
+    let done = transfer::export(&mut *snapshot, &what.file, begin, Clock::system().now(), &bar).await;
     bar.finish_and_clear();
     println!("{} records in {}", done.map_err(ExitError::failed)?, what.file.display());
     Ok(())

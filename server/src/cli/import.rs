@@ -1,18 +1,15 @@
 //! `tidemark import FILE`: fills an empty installation, or appends one user's rows to an inbox.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seqsvr_core::Sequencer;
 
 use super::{ExitError, progress};
 use crate::boot::{self, BootError, Storage};
-use crate::config::Config;
+use crate::config::{Config, MessageIds};
 use crate::domain::{HistoryId, Uid};
-use crate::seq::Stored;
-use crate::store::sqlite::{SqliteInboxImport, SqliteRestore};
+use crate::seq::{Sequences, Stored};
 use crate::transfer::{self, Checked, Installation};
 
 const WHAT: &str = "`tidemark import`";
@@ -45,7 +42,7 @@ pub(super) async fn run(what: Import, config: &Config) -> Result<(), ExitError> 
         _ => {
             let bar = progress::bar();
             // Where nothing is yet, a bad file leaves nothing behind; elsewhere the lock comes before the long check.
-            let (storage, checked) = if boot::is_installed(config)? {
+            let (storage, checked) = if boot::is_installed(config).await? {
                 (Storage::open(config).await?, check(&what.file, config, &bar)?)
             } else {
                 let checked = check(&what.file, config, &bar)?;
@@ -68,31 +65,44 @@ async fn whole(
     config: &Config,
     bar: &ProgressBar,
 ) -> Result<String, ExitError> {
-    let db = storage.with_sequences(config).await?;
-    let mut restore = SqliteRestore::new(Arc::clone(db), config.storage.sqlite());
-    let numbers = boot::sequencer(config).await?;
-    let done = fill(what, checked, &mut restore, &*numbers, (storage, config), bar).await;
-    numbers.shutdown().await;
+    let sequences = sequences(storage, config).await?;
+    let done = fill(what, checked, sequences.as_ref(), (storage, config), bar).await;
+    if let Some(sequences) = sequences {
+        sequences.shutdown().await;
+    }
     let (stored, history) = done?;
     let before = if stored > 0 { format!(", {stored} of them by an earlier run") } else { String::new() };
     Ok(format!("{} records imported{before}; the history is {history}", checked.records()))
+}
+
+/// The sequences, unless the database assigns the ids.
+async fn sequences(storage: &Storage, config: &Config) -> Result<Option<Sequences>, BootError> {
+    match storage.check_message_ids(config).await? {
+        MessageIds::Seqsvr => Ok(Some(boot::sequencer(config).await?)),
+        MessageIds::Store => Ok(None),
+    }
 }
 
 /// Numbers come before rows, and only into an installation that takes the file.
 async fn fill(
     what: &Import,
     checked: &Checked,
-    restore: &mut SqliteRestore,
-    numbers: &dyn Sequencer,
+    sequences: Option<&Sequences>,
     (storage, config): (&Storage, &Config),
     bar: &ProgressBar,
 ) -> Result<(u64, HistoryId), ExitError> {
-    transfer::begin(restore, checked).await.map_err(ExitError::failed)?;
+    let alone = storage.keep_servers_away(config).await?;
+    let mut restore = storage.restore(config);
+    transfer::begin(&mut *restore, checked).await.map_err(ExitError::failed)?;
     let (uid, gid) = checked.largest();
     let known = Stored { uid: uid.0, gid: gid.0, invite: 0 };
     boot::renew_numbers(config, storage, known, what.ahead).await?;
     let history = boot::new_history();
-    let stored = transfer::import(restore, numbers, &what.file, checked, history, bar).await;
+    let sequencer = sequences.map(|sequences| &**sequences);
+    let stored = transfer::import(&mut *restore, sequencer, &what.file, checked, history, bar).await;
+    if let Some(alone) = alone {
+        alone.end().await;
+    }
     Ok((stored.map_err(ExitError::failed)?, history))
 }
 
@@ -103,7 +113,7 @@ async fn one(
     storage: &Storage,
     config: &Config,
 ) -> Result<String, ExitError> {
-    let db = storage.with_sequences(config).await?;
+    let sequences = sequences(storage, config).await?;
     if storage.directory.account(into).await.map_err(BootError::from)?.is_none() {
         return Err(ExitError::failed(format!(
             "there is no account {into}; `tidemark user list` shows them"
@@ -113,15 +123,15 @@ async fn one(
     let checked = check(file, config, &bar)?;
     let from = transfer::find_user(file, user).map_err(ExitError::failed)?;
     let from = from.ok_or_else(|| ExitError::failed(format!("{} holds no user {user:?}", file.display())))?;
-    let append = SqliteInboxImport::open(Arc::clone(db), &config.storage.sqlite()).await;
-    let mut append = append.map_err(BootError::from)?;
+    let mut append = storage.inbox_import(config).await?;
     let messages = storage.messages(config).await?;
-    let numbers = boot::sequencer(config).await?;
-    let directory = &*storage.directory;
-    let installation =
-        Installation { append: &mut append, store: &*messages, directory, sequencer: &*numbers };
+    let (directory, sequencer) = (&*storage.directory, sequences.as_deref());
+    let installation = Installation { append: &mut *append, store: &*messages, directory, sequencer };
     let done = transfer::import_one(installation, file, &checked, (from, into), &bar).await;
-    numbers.shutdown().await;
+    if let Some(sequences) = sequences {
+        sequences.shutdown().await;
+    }
+    drop(append);
     messages.close().await;
     bar.finish_and_clear();
     let done = done.map_err(ExitError::failed)?;

@@ -164,6 +164,11 @@ impl StorageSection {
         }
     }
 
+    /// The way to PostgreSQL itself, past a pooler if there is one.
+    pub fn direct_url(&self) -> &DatabaseUrl {
+        if self.listen_url.is_empty() { &self.database_url } else { &self.listen_url }
+    }
+
     /// What the PostgreSQL store is opened with.
     pub fn postgres(&self) -> PgOptions {
         PgOptions {

@@ -3,13 +3,15 @@
 //! Owns two connections of its own: one listens, one notifies. It notifies after the commit and apart from it, since a
 //! NOTIFY in the transaction that writes would take one lock for the whole database and let all commits wait for each
 //! other. Each second it notifies itself, too. If that does not come back, the connection is dead although nobody says
-//! so, and it listens anew.
+//! so, and it listens anew. The connection that listens also shares a lock which an import of a whole installation takes
+//! for itself, so no server serves what is half filled.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,12 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What was heard and nobody has taken; beyond it, it is a gap.
 const UNHEARD: usize = 1_024;
 
+/// The lock that each server shares while it listens, by the schema. Stored by nobody; all programs must agree on it.
+const SERVED: &str = "hashtextextended('tidemark served ' || current_schema(), 0)";
+
+/// What PostgreSQL says when a lock did not come in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
 /// The hints cannot be opened; the text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HintsError {
@@ -46,6 +54,44 @@ pub enum HintsError {
          mode swallows them: let [storage] listen_url lead to PostgreSQL itself"
     )]
     Deaf,
+    /// An import fills it.
+    #[error("an import fills the database; start the server when that has ended")]
+    Filled,
+    /// Servers serve it, or an import fills it.
+    #[error("servers are at work on the database, or another import is; stop all of them first")]
+    Served,
+}
+
+/// While it lives, no server serves the database.
+pub struct Alone {
+    /// Holds the lock.
+    connection: PgConnection,
+}
+
+impl Alone {
+    /// Servers may start from now on.
+    pub async fn end(mut self) {
+        // A connection that is closed gives up the lock a moment later.
+        let unlock = AssertSqlSafe(format!("SELECT pg_advisory_unlock({SERVED})"));
+        _ = timeout(PATIENCE, sqlx::raw_sql(unlock).execute(&mut self.connection)).await;
+    }
+}
+
+/// Keeps servers away from the schema to which `options` lead, which must lead to PostgreSQL itself. One that is ending is waited for.
+///
+/// # Errors
+/// [`HintsError::Served`] when one is at work, or somebody else keeps them away already.
+pub async fn keep_servers_away(options: &PgConnectOptions) -> Result<Alone, HintsError> {
+    let opening = timeout(PATIENCE, PgConnection::connect_with(options)).await;
+    let mut connection = opening.map_err(|_| sqlx::Error::PoolTimedOut)??;
+    let lock = format!("SET lock_timeout = '{}ms'; SELECT pg_advisory_lock({SERVED})", LAST_WORD.as_millis());
+    match sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut connection).await {
+        Ok(_) => Ok(Alone { connection }),
+        Err(sqlx::Error::Database(why)) if why.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
+            Err(HintsError::Served)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// See the module.
@@ -127,10 +173,14 @@ impl Hints for PgHints {
 }
 
 impl Line {
-    async fn listen(&self) -> Result<PgListener, sqlx::Error> {
+    async fn listen(&self) -> Result<PgListener, HintsError> {
         let mut listener = PgListener::connect_with(&self.pool).await?;
         // Silence is noticed here, and what was lost in between is told.
         listener.eager_reconnect(false);
+        let lock = AssertSqlSafe(format!("SELECT pg_try_advisory_lock_shared({SERVED})"));
+        if !sqlx::query_scalar(lock).persistent(false).fetch_one(&mut listener).await? {
+            return Err(HintsError::Filled);
+        }
         listener.listen(&self.channel).await?;
         Ok(listener)
     }
@@ -239,7 +289,6 @@ impl Line {
 mod tests {
     use std::path::PathBuf;
 
-    use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
     use tidemark_test_support::servers::postgres;
     use tokio::io::copy_bidirectional;
     use tokio::net::{TcpListener, UnixStream};
@@ -294,6 +343,28 @@ mod tests {
         one.tell(rows(1, 2));
         assert_eq!(two.hear().await, Heard::Hint(rows(1, 2)));
         closing.cancel();
+    }
+
+    #[tokio::test]
+    async fn servers_and_an_import_keep_each_other_away() {
+        let (options, elsewhere, closing) = (fresh().await, fresh().await, CancellationToken::new());
+        let tasks = TaskTracker::new();
+        let one = PgHints::open(options.clone(), &closing, &tasks).await.expect("opened");
+        let served = keep_servers_away(&options).await.err().expect("refused").to_string();
+        assert!(served.contains("servers are at work"), "{served}");
+        keep_servers_away(&elsewhere).await.expect("another installation is not served");
+        closing.cancel();
+        tasks.close();
+        tasks.wait().await;
+        drop(one);
+
+        let alone = keep_servers_away(&options).await.expect("the server is ending");
+        let another = keep_servers_away(&options).await.err().expect("refused").to_string();
+        assert!(another.contains("another import"), "{another}");
+        let refused = PgHints::open(options.clone(), &closing, &tasks).await.err().expect("refused");
+        assert!(matches!(refused, HintsError::Filled), "{refused}");
+        alone.end().await;
+        open(&options, &CancellationToken::new()).await;
     }
 
     /// A way to the database whose connections fall silent, without being closed, when `age` changes; later ones pass.

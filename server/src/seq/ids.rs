@@ -98,10 +98,10 @@ impl Ids {
         Ids::skip_in(&SqliteRepository::new(file), stored, ahead).await
     }
 
-    /// The same for the tables of this PostgreSQL database, which are of the same moment as all else in it.
-    pub async fn skip_shared(pool: PgPool, ahead: u64) -> Result<(), OpenError> {
+    /// The same for the tables of this PostgreSQL database.
+    pub async fn skip_shared(pool: PgPool, stored: Stored, ahead: u64) -> Result<(), OpenError> {
         let repository = PostgresRepository::over(pool).await.map_err(why)?;
-        Ids::skip_in(&repository, Stored::default(), ahead).await
+        Ids::skip_in(&repository, stored, ahead).await
     }
 
     async fn skip_in(repository: &dyn Repository, stored: Stored, ahead: u64) -> Result<(), OpenError> {

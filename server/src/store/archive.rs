@@ -1,8 +1,8 @@
 //! The whole of an installation as records: what an export reads and an import writes.
 //!
 //! [`ExportSnapshot`] reads one moment of an installation, [`Restore`] fills an empty one, [`InboxImport`] adds to one
-//! inbox. SQLite implements them; `transfer` turns records into lines of a file and back. Sessions are no records,
-//! since nobody stays logged in across an import; read markers are none, since they follow from the rest.
+//! inbox. SQLite and PostgreSQL implement them; `transfer` turns records into lines of a file and back. Sessions are no
+//! records, since nobody stays logged in across an import; read markers are none, since they follow from the rest.
 
 use async_trait::async_trait;
 
@@ -43,8 +43,9 @@ impl Section {
 /// One thing that an installation remembers.
 #[derive(Clone, Debug)]
 pub enum Record {
-    /// An account and when it was made.
-    Account(Account, Timestamp),
+    /// An account, when it was made, and the latest id of its inbox where no row has it: the newest rows were deleted, or ids were
+    /// skipped.
+    Account(Account, Timestamp, Option<MessageId>),
     /// A group as last accepted.
     Group(Group),
     /// The last membership epoch in a group that ended with a row in the member's inbox (I13).
@@ -78,7 +79,7 @@ impl Record {
     /// Where it stands.
     pub fn key(&self) -> Key {
         match self {
-            Record::Account(account, _) => Key::Account(account.uid),
+            Record::Account(account, ..) => Key::Account(account.uid),
             Record::Group(group) => Key::Group(group.gid),
             Record::EndedEpoch(gid, uid, _) => Key::EndedEpoch(*gid, *uid),
             Record::Row(entry) => {
@@ -109,7 +110,7 @@ impl Key {
 pub struct About {
     /// The history that it belongs to (I14).
     pub history: HistoryId,
-    /// The newest acceptance.
+    /// Grows with all that is accepted, and is no less than the number of any acceptance: tells two moments of one history apart.
     pub accepted: u64,
     /// Records of each section, as [`Section::ALL`] orders them.
     pub totals: [u64; 6],
@@ -133,7 +134,7 @@ pub trait ExportSnapshot: Send {
     ) -> Result<Vec<Record>, StoreError>;
 }
 
-/// Fills an empty installation, a chunk a transaction, under the lock of its process.
+/// Fills an empty installation, a chunk a transaction, while no server has it.
 ///
 /// From the first chunk until [`finish`](Restore::finish) the installation is *unfinished*: it does not open for
 /// serving, and only the same source goes on filling it.
@@ -149,7 +150,7 @@ pub trait Restore: Send {
     async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError>;
 }
 
-/// Appends rows to one inbox of an installation that nobody serves.
+/// Appends rows to one inbox, a chunk at a time.
 #[async_trait]
 pub trait InboxImport: Send {
     /// Under which ids the inbox of `receiver` holds copies of messages with these names, in order.
@@ -159,8 +160,12 @@ pub trait InboxImport: Send {
         names: &[(Uid, ClientId)],
     ) -> Result<Vec<Option<MessageId>>, StoreError>;
 
-    /// Stores rows, whose ids are larger than all in their inbox and grow, and idempotency records. Durable when it
-    /// returns, all or none.
+    /// Begins a chunk for the inbox of `receiver`, and gives its latest id. Nobody else writes to that inbox until the chunk is
+    /// stored; a chunk that was begun before and is not stored is given up.
+    async fn begin(&mut self, receiver: Uid) -> Result<MessageId, StoreError>;
+
+    /// Stores the chunk: rows of the inbox for which it was begun, whose ids are larger than all in it and grow, and idempotency
+    /// records. Durable when it returns, all or none. Records alone need no beginning.
     async fn append(
         &mut self,
         rows: Vec<Entry>,
@@ -172,10 +177,12 @@ pub trait InboxImport: Send {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RestoreError {
     /// There are accounts or rows already.
-    #[error("the installation is not empty; import into an empty data directory")]
+    #[error("the installation is not empty; import into an empty data directory or database")]
     NotEmpty,
     /// An import of another file was begun.
-    #[error("the import of another file was begun here; go on with that one, or empty the data directory")]
+    #[error(
+        "the import of another file was begun here; go on with that one, or empty the data directory or database"
+    )]
     OtherSource,
     /// Storage failed; nothing of this call is stored.
     #[error(transparent)]

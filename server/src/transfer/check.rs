@@ -134,9 +134,13 @@ impl Rules {
         self.last = Some(key);
         self.totals.count(record);
         match record {
-            Record::Account(account, _) => {
+            Record::Account(account, _, latest_id) => {
                 if account.uid < Uid::FIRST {
                     return Err(format!("uid {} is reserved; accounts begin at {}", account.uid, Uid::FIRST));
+                }
+                if let Some(latest_id) = *latest_id {
+                    plausible(latest_id, largest)?;
+                    self.reach(account.uid, latest_id);
                 }
                 self.accounts.insert(account.uid);
                 let is_new = self.names.insert(account.name.to_lowercase());
@@ -158,11 +162,7 @@ impl Rules {
                 self.knows(entry.content.sender)?;
                 self.knows_conversation(entry.content.target)?;
                 plausible(entry.message_id, largest)?;
-                let range = entry.receiver.0 / self.adjacent;
-                let (uid, id) = self.largest.entry(range).or_insert((entry.receiver, entry.message_id));
-                if entry.message_id > *id {
-                    (*uid, *id) = (entry.receiver, entry.message_id);
-                }
+                self.reach(entry.receiver, entry.message_id);
                 Ok(())
             }
             Record::Sent(sender, _, sent) => {
@@ -180,6 +180,14 @@ impl Rules {
                 self.knows_conversation(pending.content.target)?;
                 pending.owed.iter().try_for_each(|to| self.knows(to.uid))
             }
+        }
+    }
+
+    /// The inbox of `uid` has come to `id`.
+    fn reach(&mut self, uid: Uid, id: MessageId) {
+        let largest = self.largest.entry(uid.0 / self.adjacent).or_insert((uid, id));
+        if id > largest.1 {
+            *largest = (uid, id);
         }
     }
 

@@ -27,22 +27,25 @@ pub async fn begin(restore: &mut dyn Restore, checked: &Checked) -> Result<(), T
 /// Stores the records of the archive at `path`, which [`check`](super::check()) found to be as `checked` says, under
 /// `history` (a new one). Says how many had been stored by an earlier, interrupted run.
 ///
-/// Ceilings come first: were rows there without them, a crash in between could give a stored number again (I6).
+/// Ceilings come first: were rows there without them, a crash in between could give a stored number again (I6). Where the database
+/// assigns the ids there is no `sequencer`, and the latest ids come with accounts and rows.
 ///
 /// # Errors
 /// When the installation is not empty, the file changed in between, or storage fails; running it again with the same
 /// file goes on.
 pub async fn import(
     restore: &mut dyn Restore,
-    sequencer: &dyn Sequencer,
+    sequencer: Option<&dyn Sequencer>,
     path: &Path,
     checked: &Checked,
     history: HistoryId,
     progress: &ProgressBar,
 ) -> Result<u64, TransferError> {
     let stored = restore.begin(&checked.source).await?;
-    for (uid, id) in checked.largest.values() {
-        sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get()).await?;
+    if let Some(sequencer) = sequencer {
+        for (uid, id) in checked.largest.values() {
+            sequencer.advance(seqsvr_core::Uid::new(uid.0), id.get()).await?;
+        }
     }
     progress.set_message("importing");
     progress.set_length(checked.records);

@@ -33,7 +33,7 @@ pub(super) struct Header {
     version: u32,
     pub(super) history: Uuid,
     pub(super) exported_at: String,
-    /// The latest acceptance; tells apart two moments of one history.
+    /// Grows with all that is accepted; tells apart two moments of one history.
     pub(super) accepted: u64,
     pub(super) totals: Totals,
 }

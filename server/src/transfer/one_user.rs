@@ -2,6 +2,7 @@
 //! ids or to the user rewritten.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
 /// Rows that are numbered and stored at a time.
 const CHUNK: usize = 1_000;
 
-/// The installation that rows are appended to; nobody serves it meanwhile, so this is the one writer of the inbox.
+/// The installation that rows are appended to.
 pub struct Installation<'a> {
     /// Takes the rows.
     pub append: &'a mut dyn InboxImport,
@@ -27,8 +28,8 @@ pub struct Installation<'a> {
     pub store: &'a dyn MessageStore,
     /// Says which people there are.
     pub directory: &'a dyn Directory,
-    /// Numbers the rows.
-    pub sequencer: &'a dyn Sequencer,
+    /// Numbers the rows; `None`: each gets the next id of its inbox.
+    pub sequencer: Option<&'a dyn Sequencer>,
 }
 
 /// What became of a user's rows.
@@ -49,7 +50,7 @@ pub fn find_user(path: &Path, who: &str) -> Result<Option<Uid>, TransferError> {
     let mut named = None;
     while let Some(line) = reader.next()? {
         let Line::Record(record) = line else { continue };
-        let Record::Account(account, _) = *record else { break };
+        let Record::Account(account, ..) = *record else { break };
         if Some(account.uid) == number {
             return Ok(number);
         }
@@ -147,11 +148,10 @@ impl<'a> Mover<'a> {
         }
         let named: Vec<(Uid, ClientId)> =
             fitting.iter().filter_map(|(_, content)| Some((content.sender, content.client_id?))).collect();
-        let mut there = self.to.append.copies(self.into, &named).await?.into_iter();
         let Some(count) = u32::try_from(fitting.len()).ok().filter(|count| *count > 0) else { return Ok(()) };
-        // As many as may be needed; those that are not are a gap (I11).
-        let granted = self.to.sequencer.next(seqsvr_core::Uid::new(self.into.0), count).await?;
-        let mut numbers = granted.first..=granted.last;
+        let latest = self.to.append.begin(self.into).await?;
+        let mut there = self.to.append.copies(self.into, &named).await?.into_iter();
+        let mut numbers = self.numbers(latest, count).await?;
         let mut rows = Vec::with_capacity(fitting.len());
         for (old, content) in fitting {
             let copy = content.client_id.and_then(|_| there.next().flatten());
@@ -164,7 +164,8 @@ impl<'a> Mover<'a> {
                 }
                 None => {
                     let number = numbers.next().and_then(MessageId::new);
-                    let message_id = number.ok_or_else(|| StoreError::corrupt("the sequence has ended"))?;
+                    let message_id = number
+                        .ok_or_else(|| StoreError::corrupt("the inbox has come to the end of its ids"))?;
                     self.done.stored += 1;
                     rows.push(Entry { receiver: self.into, message_id, content: Arc::new(content) });
                     message_id
@@ -174,6 +175,19 @@ impl<'a> Mover<'a> {
             self.moved.entry(conversation).or_default().push((old, message_id));
         }
         Ok(self.to.append.append(rows, Vec::new()).await?)
+    }
+
+    /// Numbers above `latest`: as many as may be needed. Those that are not are a gap (I11).
+    async fn numbers(&self, latest: MessageId, count: u32) -> Result<RangeInclusive<u64>, TransferError> {
+        let Some(sequencer) = self.to.sequencer else {
+            return Ok(latest.get() + 1..=latest.get() + u64::from(count));
+        };
+        let uid = seqsvr_core::Uid::new(self.into.0);
+        if sequencer.current(uid).await? < latest.get() {
+            sequencer.advance(uid, latest.get()).await?;
+        }
+        let granted = sequencer.next(uid, count).await?;
+        Ok(granted.first..=granted.last)
     }
 
     /// The content as the new owner sees it; a read marker still names the old id.

@@ -27,6 +27,9 @@ struct AccountLine {
     password_hash: String,
     disabled: bool,
     created_at: String,
+    /// The latest id of the inbox, where no row has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest_id: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,13 +138,14 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
 /// The record as JSON.
 pub(super) fn write(record: &Record) -> serde_json::Result<String> {
     match record {
-        Record::Account(account, created_at) => serde_json::to_string(&AccountLine {
+        Record::Account(account, created_at, latest_id) => serde_json::to_string(&AccountLine {
             tag: "account".into(),
             uid: account.uid.0,
             name: account.name.clone(),
             password_hash: account.password_hash.clone(),
             disabled: account.disabled,
             created_at: created_at.to_rfc3339(),
+            latest_id: latest_id.map(MessageId::get),
         }),
         Record::Group(group) => serde_json::to_string(&GroupLine {
             tag: "group".into(),
@@ -193,8 +197,9 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
 impl AccountLine {
     fn read(self) -> Result<Record, String> {
         let created_at = time(&self.created_at)?;
+        let latest_id = self.latest_id.map(message_id).transpose()?;
         let AccountLine { uid, name, password_hash, disabled, .. } = self;
-        Ok(Record::Account(Account { uid: Uid(uid), name, password_hash, disabled }, created_at))
+        Ok(Record::Account(Account { uid: Uid(uid), name, password_hash, disabled }, created_at, latest_id))
     }
 }
 
@@ -335,16 +340,15 @@ mod tests {
     fn every_record_survives_the_way_out_and_in() {
         let to_bob = content(Conversation::User(Uid(10_002)), "a \"line\"\nfeed \u{2028} é");
         let member = Member { uid: Uid(10_001), epoch: MembershipEpoch(2), active: false };
+        let ann = Account {
+            uid: Uid(10_001),
+            name: "Ann".into(),
+            password_hash: "$argon2id$".into(),
+            disabled: true,
+        };
         let records = [
-            Record::Account(
-                Account {
-                    uid: Uid(10_001),
-                    name: "Ann".into(),
-                    password_hash: "$argon2id$".into(),
-                    disabled: true,
-                },
-                Timestamp(5),
-            ),
+            Record::Account(ann.clone(), Timestamp(5), None),
+            Record::Account(ann, Timestamp(5), Some(id(12))),
             Record::Group(Group {
                 gid: GroupId(1),
                 name: "walkers".into(),

@@ -10,8 +10,9 @@ use tidemark::config::Config;
 use tidemark::domain::Clock;
 
 use crate::formats::lay_out;
+use crate::restored::copy;
 use crate::support::{TestApp, texts};
-use crate::transfer::{copy, done, over, refused};
+use crate::transfer::{done, over, refused};
 
 /// The fixture of the last version that stamped no file.
 const UNMARKED: &str = "migration_5";

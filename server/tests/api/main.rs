@@ -18,5 +18,6 @@ mod operation;
 mod people;
 mod range;
 mod rates;
+mod restored;
 mod transfer;
 mod ws;

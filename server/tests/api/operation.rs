@@ -322,7 +322,7 @@ async fn wrong_use_is_one_line_that_says_what_to_do() {
             "PostgreSQL at localhost, port 1, database x cannot be",
         ),
         (
-            &["export", "backup.jsonl", "--database-url", "postgres://a:b@localhost:1/x"],
+            &["ids", "seqsvr", "--database-url", "postgres://a:b@localhost:1/x"],
             1,
             "is not possible on PostgreSQL yet",
         ),

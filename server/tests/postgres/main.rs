@@ -26,6 +26,8 @@ mod people;
 mod range;
 #[path = "../api/rates.rs"]
 mod rates;
+#[path = "../api/transfer/mod.rs"]
+mod transfer;
 #[path = "../api/ws.rs"]
 mod ws;
 

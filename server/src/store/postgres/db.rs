@@ -61,16 +61,23 @@ impl PgDb {
     /// # Errors
     /// [`PgOpenError::Unused`], too.
     pub async fn open_existing(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
+        if PgDb::is_used(url, options).await? {
+            return PgDb::open(url, options).await;
+        }
+        Err(PgOpenError::Unused { place: place(&connection(url)?) })
+    }
+
+    /// Whether a program has ever used the database at `url`.
+    ///
+    /// # Errors
+    /// When nothing answers.
+    pub async fn is_used(url: &str, options: &PgOptions) -> Result<bool, PgOpenError> {
         let plain = connection(url)?;
         let place = place(&plain);
         let (mut first, _) = connect(plain, options, &place).await?;
         let is_used = schema::is_used(&mut first).await;
         _ = first.close().await;
-        match is_used {
-            Ok(true) => PgDb::open(url, options).await,
-            Ok(false) => Err(PgOpenError::Unused { place }),
-            Err(source) => Err(PgOpenError::Unreadable { place, source: source.into() }),
-        }
+        is_used.map_err(|source| PgOpenError::Unreadable { place, source: source.into() })
     }
 
     /// The same for a program that knows these migrations.
@@ -183,7 +190,7 @@ fn patience(options: &PgOptions) -> Duration {
 
 /// The first connection, and how to make more. A pooler may refuse the settings that open a session; whether the sessions behind it
 /// have them from elsewhere is seen by the check.
-async fn connect(
+pub(super) async fn connect(
     plain: PgConnectOptions,
     options: &PgOptions,
     place: &str,
@@ -265,7 +272,7 @@ async fn wrong_with(connection: &mut PgConnection, known: &Migrator, life: &Life
 }
 
 impl Unfit {
-    fn at(self, place: &str) -> PgOpenError {
+    pub(super) fn at(self, place: &str) -> PgOpenError {
         let place = place.to_owned();
         match self {
             Unfit::Newer(oldest, known) => PgOpenError::Newer { place, oldest, known },

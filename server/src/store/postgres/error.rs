@@ -36,6 +36,12 @@ pub enum PgOpenError {
         /// Which database.
         place: String,
     },
+    /// Only earlier versions have used it.
+    #[error("{place} is of an earlier version; run `tidemark migrate` first")]
+    Outdated {
+        /// Which database.
+        place: String,
+    },
     /// It is set up in a way that would lose or mix up messages.
     #[error("{place} cannot be used: {refusal}")]
     Refused {

@@ -21,6 +21,11 @@ use crate::store::StoreError;
 
 /// Under which keys `meta` has the history's name, and who wrote last.
 pub(super) const HISTORY: &str = "history";
+/// While an import fills the installation: the checksum of its file, and how many of its records are stored.
+pub(super) const IMPORT: &str = "import";
+pub(super) const IMPORTED: &str = "imported";
+/// What is said of an installation that has the former.
+pub(super) const UNFINISHED: &str = "an import into it was not finished; run `tidemark import` with the same file again, or empty the database";
 const WRITTEN_BY: &str = "written_by";
 
 /// How far every head is moved: more rows than one inbox gets between the moment of a backup and its restore.
@@ -58,6 +63,8 @@ struct Found {
     safe_up_to: i64,
     written_by: Option<String>,
     history: Option<String>,
+    /// An import was begun and is not finished.
+    is_unfinished: bool,
 }
 
 /// Who wrote last, seen from a connection.
@@ -132,6 +139,10 @@ impl Found {
         self.here == *here && self.safe_up_to < *safe_up_to
     }
 
+    fn finished(self) -> Result<Found, StoreError> {
+        if self.is_unfinished { Err(StoreError::unavailable(UNFINISHED)) } else { Ok(self) }
+    }
+
     fn origin(&self, replication: Replication) -> Origin {
         let Some(before) = &self.written_by else { return Origin::Unknown };
         let cluster = |origin: &str| origin.rsplit_once('/').map(|(cluster, _)| cluster.to_owned());
@@ -159,7 +170,7 @@ impl PgDb {
     /// none, or if the data continue an older state. Of several servers that start at a time one renews it.
     pub(super) async fn begin_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
         let mut connection = self.reader().await?;
-        let found = look(&mut connection).await?;
+        let found = look(&mut connection).await?.finished()?;
         let known = found.history.filter(|_| found.written_by.as_ref() == Some(&found.here));
         let history = match known {
             // A role without the right to write is enough to look.
@@ -201,7 +212,7 @@ impl PgDb {
         }
         // One at a time; the others then see what it stored.
         sqlx::query("SELECT FROM meta WHERE key = $1 FOR UPDATE").bind(WRITTEN_BY).execute(&mut *tx).await?;
-        let found = look(&mut tx).await?;
+        let found = look(&mut tx).await?.finished()?;
         let origin = found.origin(self.life.replication);
         if by_hand || origin == Origin::Other {
             let heads = move_heads(&mut tx).await?;
@@ -284,8 +295,10 @@ async fn move_heads(connection: &mut PgConnection) -> Result<u64, StoreError> {
 }
 
 /// Stores that whoever is asked wrote last.
-async fn note(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let note = format!("UPDATE meta SET value = {HERE} WHERE key = '{WRITTEN_BY}'");
+pub(super) async fn note(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let note = format!(
+        "INSERT INTO meta (key, value) VALUES ('{WRITTEN_BY}', {HERE}) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    );
     sqlx::raw_sql(AssertSqlSafe(note)).execute(connection).await.map(drop)
 }
 
@@ -299,7 +312,7 @@ async fn forget_writer(connection: &mut PgConnection) -> Result<(), sqlx::Error>
 async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
     let ask = format!(
         "SELECT {HERE}, (SELECT value FROM meta WHERE key = '{WRITTEN_BY}' AND value <> ''), \
-         (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}"
+         (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}, EXISTS (SELECT FROM meta WHERE key = '{IMPORT}')"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(ask)).fetch_one(connection).await?;
     Ok(Found {
@@ -307,5 +320,6 @@ async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
         written_by: row.try_get(1)?,
         history: row.try_get(2)?,
         safe_up_to: row.try_get(3)?,
+        is_unfinished: row.try_get(4)?,
     })
 }

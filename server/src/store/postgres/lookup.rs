@@ -144,17 +144,22 @@ pub(super) async fn pending(
     after: AcceptanceId,
     limit: usize,
 ) -> Result<Vec<Pending>, StoreError> {
+    let pending = |(acceptance, Open { content, owed, .. })| Pending { acceptance, content, owed };
+    Ok(open_after(connection, after, limit).await?.into_iter().map(pending).collect())
+}
+
+/// The same, with the membership epochs that they end.
+pub(super) async fn open_after(
+    connection: &mut PgConnection,
+    after: AcceptanceId,
+    limit: usize,
+) -> Result<Vec<(AcceptanceId, Open)>, StoreError> {
     let sql = format!(
         "SELECT pending.*, owed.* FROM (SELECT {PENDING} FROM pending WHERE acceptance > $1
              ORDER BY acceptance LIMIT $2) AS pending {OWED} ORDER BY pending.acceptance"
     );
     let query = sqlx::query(AssertSqlSafe(sql)).bind(after.0.cast_signed()).bind(rows_at_most(limit));
-    let rows = query.fetch_all(connection).await?;
-    let pending = |row| {
-        let (acceptance, Open { content, owed, .. }) = open_row(row)?;
-        Ok(Pending { acceptance, content, owed })
-    };
-    rows.iter().map(pending).collect()
+    query.fetch_all(connection).await?.iter().map(open_row).collect()
 }
 
 const PENDING: &str =
@@ -256,12 +261,14 @@ pub(super) fn rows_at_most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn uid(stored: i64) -> Result<Uid, StoreError> {
+/// A uid as it is stored.
+pub(super) fn uid(stored: i64) -> Result<Uid, StoreError> {
     let uid = u32::try_from(stored).map(Uid);
     uid.map_err(|_| StoreError::corrupt(format!("{stored} is not a uid")))
 }
 
-fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
+/// A membership epoch as it is stored.
+pub(super) fn epoch(stored: i64) -> Result<MembershipEpoch, StoreError> {
     let epoch = u32::try_from(stored).map(MembershipEpoch);
     epoch.map_err(|_| StoreError::corrupt(format!("{stored} is not a membership epoch")))
 }

@@ -1,5 +1,7 @@
 //! Facts about the whole installation, by key; the same for all servers.
 
+use sqlx::PgConnection;
+
 use super::PgDb;
 use crate::store::StoreError;
 
@@ -15,4 +17,21 @@ impl PgDb {
         let agreed = sqlx::query_scalar("SELECT value FROM meta WHERE key = $1");
         Ok(agreed.bind(key).fetch_one(&mut *connection).await?)
     }
+
+    /// Stores `value` under `key`, whatever stood there.
+    pub async fn put(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        put(&mut *self.reader().await?, key, value).await
+    }
+}
+
+/// The same in the caller's transaction.
+pub(super) async fn put(connection: &mut PgConnection, key: &str, value: &str) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    )
+    .bind(key)
+    .bind(value)
+    .execute(connection)
+    .await?;
+    Ok(())
 }

@@ -6,13 +6,16 @@
 //! invitations in it, [`PostgresStore`] messages.
 
 mod arguments;
+mod bulk;
 mod check;
 mod commit;
 mod condition;
 mod db;
 mod directory;
 mod error;
+mod export_snapshot;
 mod heads;
+mod inbox_import;
 mod invites;
 mod learnt;
 mod life;
@@ -22,6 +25,7 @@ mod more;
 mod options;
 mod plan;
 mod read;
+mod restore;
 mod rights;
 mod schema;
 mod store;
@@ -31,7 +35,10 @@ pub use check::Refusal;
 pub use db::{PgDb, ReadConnection};
 pub use directory::PgDirectory;
 pub use error::PgOpenError;
+pub use export_snapshot::PgExportSnapshot;
+pub use inbox_import::PgInboxImport;
 pub use options::{PgOptions, Replication, check_url, listening};
+pub use restore::PgRestore;
 pub use store::PostgresStore;
 pub use tickets::PgTickets;
 

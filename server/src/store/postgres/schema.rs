@@ -75,6 +75,12 @@ pub(super) async fn is_used(connection: &mut PgConnection) -> Result<bool, sqlx:
     is_there(connection, "_sqlx_migrations").await
 }
 
+/// Whether the database lacks none of these migrations, and a program that knows them may use it.
+pub(super) async fn is_current(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
+    check(connection, known).await?;
+    lacks_nothing(connection, known).await
+}
+
 async fn lacks_nothing(connection: &mut PgConnection, known: &Migrator) -> Result<bool, Unfit> {
     if !is_there(connection, "_sqlx_migrations").await? {
         return Ok(false);

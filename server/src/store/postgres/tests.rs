@@ -78,6 +78,18 @@ async fn an_older_program_serves_on_until_a_migration_says_no() {
 }
 
 #[tokio::test]
+async fn an_export_migrates_nothing() {
+    let url = durable_database().await;
+    let take = async || PgExportSnapshot::take(&url, &PgOptions::default()).await;
+    let why = take().await.err().expect("refused").to_string();
+    assert!(why.contains("has no tables of Tidemark"), "{why}");
+    let first = Migrator::with_migrations(MIGRATIONS.iter().take(1).cloned().collect());
+    PgDb::open_knowing(&url, &PgOptions::default(), Box::leak(Box::new(first))).await.expect("opened");
+    let why = take().await.err().expect("refused").to_string();
+    assert!(why.contains("is of an earlier version; run `tidemark migrate` first"), "{why}");
+}
+
+#[tokio::test]
 async fn a_migration_that_became_another_one_is_refused() {
     let url = durable_database().await;
     opened(&url).await.close().await;

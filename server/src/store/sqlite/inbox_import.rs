@@ -47,6 +47,11 @@ impl SqliteInboxImport {
 
 #[async_trait]
 impl InboxImport for SqliteInboxImport {
+    async fn begin(&mut self, receiver: Uid) -> Result<MessageId, StoreError> {
+        let latest = lookup::latest_ids(self.db.readers(), [receiver]).await?;
+        Ok(latest.get(&receiver).copied().unwrap_or_default())
+    }
+
     async fn copies(
         &mut self,
         receiver: Uid,

@@ -70,7 +70,9 @@ impl Restore for SqliteRestore {
         let memtable = Memtable::default();
         for record in chunk {
             match record {
-                Record::Account(account, created_at) => write_account(&mut tx, &account, created_at).await?,
+                Record::Account(account, created_at, _) => {
+                    write_account(&mut tx, &account, created_at).await?
+                }
                 Record::Group(group) => write_whole_group(&mut tx, group).await?,
                 Record::EndedEpoch(gid, uid, epoch) => {
                     let closed = HashMap::from([(uid, epoch)]);

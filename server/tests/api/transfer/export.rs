@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tidemark::transfer;
 
-use super::{World, done, inboxes, lines, refused, text};
-use crate::support::message;
+use super::{Home, World, done, inboxes, lines, refused, text};
+use crate::support::{is_on_postgres, message};
 
 #[tokio::test]
 async fn an_export_holds_what_every_range_answers() {
@@ -137,18 +137,18 @@ async fn an_interrupted_export_goes_on_while_nothing_has_changed() {
     {
         let part = world.file("part.jsonl");
         std::fs::write(&part, &whole[..cut]).expect("written");
-        done(&world.data(), &["export", text(&part), "--resume"]).await;
+        done(&world.home, &["export", text(&part), "--resume"]).await;
         assert_eq!(std::fs::read(&part).expect("readable"), whole, "cut at {cut}");
     }
 
-    let reported = refused(&world.data(), &["export", text(&file)]).await;
+    let reported = refused(&world.home, &["export", text(&file)]).await;
     assert!(
         reported.contains("exists already; choose another name, or go on with it by --resume"),
         "{reported}"
     );
     world.app.say(&world.people[0], &world.people[1], 999, "one more").await;
     std::fs::write(&file, &whole[..lines[20]]).expect("written");
-    let reported = refused(&world.data(), &["export", text(&file), "--resume"]).await;
+    let reported = refused(&world.home, &["export", text(&file), "--resume"]).await;
     assert!(reported.contains("the installation has changed since it was begun; delete it"), "{reported}");
 }
 
@@ -156,6 +156,8 @@ async fn an_interrupted_export_goes_on_while_nothing_has_changed() {
 async fn there_must_be_something_to_export() {
     let place = tempfile::tempdir().expect("a directory");
     let file = place.path().join("none.jsonl");
-    let reported = refused(&place.path().join("data"), &["export", text(&file)]).await;
-    assert!(reported.contains("tidemark.db") && !file.exists(), "{reported}");
+    let nowhere = Home::new(place.path().join("data")).await;
+    let why = if is_on_postgres() { "has no tables of Tidemark" } else { "tidemark.db" };
+    let reported = refused(&nowhere, &["export", text(&file)]).await;
+    assert!(reported.contains(why) && !file.exists(), "{reported}");
 }

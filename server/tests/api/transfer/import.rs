@@ -1,27 +1,25 @@
 //! `tidemark import` of a whole installation.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tidemark::boot;
-use tidemark::config::Config;
+use tidemark::config::{Config, MessageIds};
 use tidemark::domain::{Clock, HistoryId};
 use tidemark::store::StoreError;
 use tidemark::store::archive::{Record, Restore, RestoreError};
-use tidemark::store::sqlite::SqliteRestore;
 use tidemark::transfer::{self, TransferError};
 
 use super::{World, done, lines, over, refused, seal, text};
-use crate::support::{PATIENCE, Person, message};
+use crate::support::{PATIENCE, Person, is_on_postgres, message};
 
 #[tokio::test]
 async fn an_import_gives_back_everything_but_sessions_and_history() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
-    let fresh = world.file("fresh");
+    let fresh = world.other("fresh").await;
     let reported = done(&fresh, &["import", text(&file)]).await;
     assert!(reported.contains("records imported; the history is "), "{reported}");
 
@@ -60,7 +58,7 @@ async fn an_import_gives_back_everything_but_sessions_and_history() {
 async fn exporting_the_import_gives_the_same_records() {
     let world = World::new().await;
     let file = world.export("first.jsonl").await;
-    let fresh = world.file("fresh");
+    let fresh = world.other("fresh").await;
     done(&fresh, &["import", text(&file)]).await;
     let second = world.file("second.jsonl");
     done(&fresh, &["export", text(&second)]).await;
@@ -94,7 +92,7 @@ async fn a_damaged_file_is_refused_by_line_and_nothing_has_happened() {
         (format!("{good}{}\n", all[5]), "stands behind the footer"),
         (good.replacen('{', "[", 1), "line 1: "),
     ];
-    let fresh = world.file("fresh");
+    let fresh = world.other("fresh").await;
     let bad = world.file("bad.jsonl");
     for (content, why) in cases {
         std::fs::write(&bad, content).expect("written");
@@ -134,7 +132,7 @@ async fn copies_that_were_still_owed_are_delivered_after_the_import() {
     let left = owe(&|row| row["body"]["action"] == "left", ann, 12, 1);
     let file = world.file("owing.jsonl");
     seal(lines, &file);
-    let fresh = world.file("fresh");
+    let fresh = world.other("fresh").await;
     done(&fresh, &["import", text(&file)]).await;
 
     let copy = over(&fresh).await;
@@ -167,7 +165,7 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
         lines[crafted]["message_id"] = id.into();
         let file = world.file("crafted.jsonl");
         seal(lines.clone(), &file);
-        let reported = refused(&world.file("fresh"), &["import", text(&file)]).await;
+        let reported = refused(&world.other("fresh").await, &["import", text(&file)]).await;
         assert!(reported.contains(&format!("line {}: message_id {id} {why}", crafted + 1)), "{reported}");
     }
 }
@@ -176,16 +174,18 @@ async fn an_id_near_the_end_of_the_line_is_refused() {
 async fn only_an_empty_installation_is_filled() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
-    let reported = refused(&world.data(), &["import", text(&file)]).await;
-    assert!(reported.contains("in use by another process"), "{reported}");
+    let at_work =
+        if is_on_postgres() { "servers are at work on the database" } else { "in use by another process" };
+    let reported = refused(&world.home, &["import", text(&file)]).await;
+    assert!(reported.contains(at_work), "{reported}");
     world.app.stop().await;
-    let reported = refused(&world.data(), &["import", text(&file)]).await;
+    let reported = refused(&world.home, &["import", text(&file)]).await;
     assert!(reported.contains("the installation is not empty"), "{reported}");
 }
 
 /// Fails instead of writing the chunk after so many.
 struct Dies<'a> {
-    inner: &'a mut SqliteRestore,
+    inner: &'a mut dyn Restore,
     after: usize,
 }
 
@@ -216,18 +216,24 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     }
     let file = world.export("many.jsonl").await;
 
+    let home = world.other("fresh").await;
     let mut config = Config::default();
-    config.storage.data_dir = world.file("fresh");
+    home.configure(&mut config.storage);
     let bar = ProgressBar::hidden();
     let checked = transfer::check(&file, config.sequence.section_size, &bar).expect("a good archive");
     let storage = boot::Storage::open(&config).await.expect("opened");
-    let numbers = boot::sequencer(&config).await.expect("opened");
-    let mut restore =
-        SqliteRestore::new(Arc::clone(storage.sqlite().expect("files")), config.storage.sqlite());
-    let mut dies = Dies { inner: &mut restore, after: 2 };
-    let died = transfer::import(&mut dies, &*numbers, &file, &checked, boot::new_history(), &bar).await;
+    let numbers = match storage.check_message_ids(&config).await.expect("read") {
+        MessageIds::Seqsvr => Some(boot::sequencer(&config).await.expect("opened")),
+        MessageIds::Store => None,
+    };
+    let mut restore = storage.restore(&config);
+    let mut dies = Dies { inner: &mut *restore, after: 2 };
+    let sequencer = numbers.as_deref();
+    let died = transfer::import(&mut dies, sequencer, &file, &checked, boot::new_history(), &bar).await;
     assert!(matches!(died, Err(TransferError::Restore(RestoreError::Store(_)))), "{died:?}");
-    numbers.shutdown().await;
+    if let Some(numbers) = &numbers {
+        numbers.shutdown().await;
+    }
     storage.close().await.expect("closed");
     drop((restore, numbers));
 
@@ -236,14 +242,14 @@ async fn an_interrupted_import_goes_on_after_its_last_chunk_and_is_not_served_be
     assert!(not_served.as_ref().is_some_and(|reported| reported.contains(why)), "{not_served:?}");
     let other = world.file("other.jsonl");
     world.app.say(ann, bob, 9_999, "the file is another now").await;
-    done(&world.data(), &["export", text(&other)]).await;
-    let reported = refused(&config.storage.data_dir, &["import", text(&other)]).await;
+    done(&world.home, &["export", text(&other)]).await;
+    let reported = refused(&home, &["import", text(&other)]).await;
     assert!(reported.contains("the import of another file was begun here"), "{reported}");
 
-    let reported = done(&config.storage.data_dir, &["import", text(&file)]).await;
+    let reported = done(&home, &["import", text(&file)]).await;
     assert!(reported.contains("records imported, 10000 of them by an earlier run"), "{reported}");
     let second = world.file("second.jsonl");
-    done(&config.storage.data_dir, &["export", text(&second)]).await;
+    done(&home, &["export", text(&second)]).await;
     let records = |file: &Path| lines(file).into_iter().filter(|line| line["type"] != "header").count();
     assert_eq!(records(&file), records(&second));
     assert!(lines(&file)[1..].iter().zip(&lines(&second)[1..]).all(|(a, b)| a["type"] == "footer" || a == b));

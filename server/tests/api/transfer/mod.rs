@@ -1,4 +1,4 @@
-//! Export, import and `restored`: the program's commands against the files of a whole server.
+//! Export and import: the program's commands against the files, or the database, of a whole server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,69 +7,114 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use tidemark::config::StorageSection;
+use tidemark_test_support::servers::postgres::durable_database;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, Person, TestApp, message};
+use crate::support::{PATIENCE, Person, TestApp, is_on_postgres, message};
 
 mod export;
 mod import;
 mod one_user;
-mod restored;
 
-pub(crate) use restored::copy;
+/// Where an installation is.
+#[derive(Clone, Debug)]
+pub(crate) enum Home {
+    /// In a directory, on SQLite.
+    Directory(PathBuf),
+    /// In a database of PostgreSQL.
+    Database(String),
+}
+
+impl<P: AsRef<Path> + ?Sized> From<&P> for Home {
+    fn from(directory: &P) -> Home {
+        Home::Directory(directory.as_ref().to_owned())
+    }
+}
+
+impl From<&Home> for Home {
+    fn from(home: &Home) -> Home {
+        home.clone()
+    }
+}
+
+impl Home {
+    /// A new one: `directory`, or a database in the tests on PostgreSQL.
+    async fn new(directory: PathBuf) -> Home {
+        if is_on_postgres() { Home::Database(durable_database().await) } else { Home::Directory(directory) }
+    }
+
+    fn configure(&self, storage: &mut StorageSection) {
+        match self {
+            Home::Directory(directory) => storage.data_dir.clone_from(directory),
+            Home::Database(url) => storage.database_url = url.clone().into(),
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+        command.args(args).env("TIDEMARK_LOG__FILTER", "warn").stdin(Stdio::null()).kill_on_drop(true);
+        match self {
+            Home::Directory(directory) => command.arg("--data-dir").arg(directory),
+            Home::Database(url) => command.env("TIDEMARK_DATABASE_URL", url),
+        };
+        command
+    }
+}
 
 /// Runs a command to its end: exit code, and the last line that it said.
-async fn tidemark(args: &[&str]) -> (i32, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
-    command.args(args).env("TIDEMARK_LOG__FILTER", "warn").stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(PATIENCE, command.output()).await.expect("in time").expect("run");
+pub(crate) async fn tidemark(home: impl Into<Home>, args: &[&str]) -> (i32, String) {
+    let output = home.into().command(args).output();
+    let output = timeout(PATIENCE, output).await.expect("in time").expect("run");
     let reported = if output.status.success() { output.stdout } else { output.stderr };
     let reported = String::from_utf8(reported).expect("UTF-8");
     (output.status.code().expect("an exit code"), reported.lines().last().unwrap_or_default().to_owned())
 }
 
-/// Runs a command that must succeed over the data in `data`.
-pub(crate) async fn done(data: &Path, args: &[&str]) -> String {
-    let (code, reported) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+/// Runs a command that must succeed there.
+pub(crate) async fn done(home: impl Into<Home>, args: &[&str]) -> String {
+    let (code, reported) = tidemark(home, args).await;
     assert_eq!(code, 0, "{args:?}: {reported}");
     reported
 }
 
-/// Runs a command that must fail over the data in `data`.
-pub(crate) async fn refused(data: &Path, args: &[&str]) -> String {
-    let (code, reported) = tidemark(&[args, &["--data-dir", text(data)]].concat()).await;
+/// Runs a command that must fail there.
+pub(crate) async fn refused(home: impl Into<Home>, args: &[&str]) -> String {
+    let (code, reported) = tidemark(home, args).await;
     assert_eq!(code, 1, "{args:?}: {reported}");
     reported
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// A server over the files in `data`.
-pub(crate) async fn over(data: &Path) -> TestApp {
-    let data = data.to_owned();
+/// A server over what is there.
+pub(crate) async fn over(home: impl Into<Home>) -> TestApp {
+    let home = home.into();
     TestApp::start_with(|config| {
-        config.storage.data_dir = data;
+        home.configure(&mut config.storage);
         config.limits.sends_per_account_per_second = 0;
     })
     .await
 }
 
-/// Three people with messages, a group, read markers and a member who left; half of it in the tables, half in the
-/// journal.
-struct World {
+/// Three people with messages, a group, read markers and a member who left; on SQLite half of it in the tables, half in
+/// the journal.
+pub(crate) struct World {
     place: TempDir,
-    app: TestApp,
-    people: Vec<Person>,
-    gid: u64,
+    pub(crate) home: Home,
+    pub(crate) app: TestApp,
+    pub(crate) people: Vec<Person>,
+    pub(crate) gid: u64,
 }
 
 impl World {
-    async fn new() -> World {
+    pub(crate) async fn new() -> World {
         let place = tempfile::tempdir().expect("a directory");
-        let mut app = over(&place.path().join("data")).await;
+        let home = Home::new(place.path().join("data")).await;
+        let mut app = over(&home).await;
         let mut people = Vec::new();
         for name in ["ann", "bob", "cat"] {
             people.push(app.sign_up(name).await);
@@ -89,21 +134,22 @@ impl World {
         }
         app.say(cat, cat, 1, "to myself").await;
         read(&app, bob, ann, 15).await;
-        World { place, app, people, gid }
+        World { place, home, app, people, gid }
     }
 
-    fn data(&self) -> PathBuf {
-        self.place.path().join("data")
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.place.path().join(name)
     }
 
+    /// A place for another installation.
+    pub(crate) async fn other(&self, name: &str) -> Home {
+        Home::new(self.file(name)).await
+    }
+
     /// Exports into a new file.
-    async fn export(&self, name: &str) -> PathBuf {
+    pub(crate) async fn export(&self, name: &str) -> PathBuf {
         let file = self.file(name);
-        done(&self.data(), &["export", text(&file)]).await;
+        done(&self.home, &["export", text(&file)]).await;
         file
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, done, over, refused, text};
-use crate::support::{Person, TestApp};
+use crate::support::{Person, TestApp, is_on_postgres};
 
 /// What remains of a row when ids and times are left out.
 fn gist(row: &Value) -> (Value, Value, Value, Value) {
@@ -27,7 +27,7 @@ async fn a_users_rows_come_back_behind_what_is_there_and_their_marks_follow() {
     let old_line = summary(&world.app, &world.people[1], ann).await;
 
     // The same people elsewhere, under the same uids, with a life of their own; the group does not exist there.
-    let data = world.file("other");
+    let data = world.other("other").await;
     let mut app = over(&data).await;
     let (new_ann, new_bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
     assert_eq!((new_ann.uid, new_bob.uid), (ann, bob));
@@ -93,7 +93,7 @@ async fn a_user_can_be_brought_into_another_account() {
     let note = old.iter().find(|row| row["kind"] == "message" && row["sender"] == world.people[2].uid);
     let note = note.expect("cat wrote to herself");
 
-    let data = world.file("other");
+    let data = world.other("other").await;
     let mut app = over(&data).await;
     let new = app.sign_up("someone else").await;
     app.stop().await;
@@ -111,9 +111,40 @@ async fn both_users_must_exist() {
     let mut world = World::new().await;
     let file = world.export("all.jsonl").await;
     world.app.stop().await;
-    let (file, data) = (text(&file), world.data());
+    let (file, data) = (text(&file), world.home);
     let reported = refused(&data, &["import", file, "--user", "ann", "--into", "99999"]).await;
     assert!(reported.contains("there is no account 99999"), "{reported}");
     let reported = refused(&data, &["import", file, "--user", "dan", "--into", "10001"]).await;
     assert!(reported.contains("holds no user \"dan\""), "{reported}");
+}
+
+/// On PostgreSQL the rows may come while the account's server is at work, and while others write to the inbox.
+#[tokio::test]
+async fn rows_come_in_beside_a_server_where_several_may_write() {
+    if !is_on_postgres() {
+        return;
+    }
+    let world = World::new().await;
+    let file = world.export("all.jsonl").await;
+    let home = world.other("other").await;
+    let app = over(&home).await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.sign_up("cat").await;
+    app.say(&ann, &bob, 5_000, "before").await;
+    let into = bob.uid.to_string();
+    let (import, load) = (["import", text(&file), "--user", "bob", "--into", &into], 5_001..5_101);
+    let sending = async {
+        for n in load {
+            app.say(&ann, &bob, n, "meanwhile").await;
+        }
+    };
+    let (reported, ()) = tokio::join!(done(&home, &import), sending);
+    assert!(reported.contains("rows of user"), "{reported}");
+    app.say(&ann, &bob, 6_000, "after").await;
+    let rows = app.rows(&bob).await;
+    let ids: Vec<u64> = rows.iter().filter_map(|row| row["message_id"].as_u64()).collect();
+    assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
+    let of = |text: &str| rows.iter().filter(|row| row["body"]["text"] == text).count();
+    assert_eq!((of("before"), of("meanwhile"), of("after")), (1, 100, 1));
+    assert!(of("in the tables \"7\"\n") == 1, "imported");
 }

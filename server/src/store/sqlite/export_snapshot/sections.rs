@@ -171,7 +171,7 @@ fn account(row: &SqliteRow) -> Result<Record, StoreError> {
         password_hash: row.try_get(2)?,
         disabled: row.try_get(3)?,
     };
-    Ok(Record::Account(account, Timestamp(row.try_get(4)?)))
+    Ok(Record::Account(account, Timestamp(row.try_get(4)?), None))
 }
 
 fn epoch(row: &SqliteRow) -> Result<Record, StoreError> {

@@ -5,18 +5,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{World, done, over, text};
 use crate::support::{Person, TestApp, message};
+use crate::transfer::{World, done, over, tidemark};
 
 #[tokio::test]
 async fn numbers_go_on_beyond_all_that_were_lost_under_a_new_history() {
     let mut world = World::new().await;
     world.app.stop().await;
     let saved = world.file("saved");
-    copy(&world.data(), &saved);
+    copy(&world.file("data"), &saved);
 
     // Life goes on after the backup, and is lost with the disk.
-    let app = over(&world.data()).await;
+    let app = over(&world.file("data")).await;
     let (ann, bob) = (app.log_in("ann").await, app.log_in("bob").await);
     let mut lost = 0;
     for n in 5_000..5_010 {
@@ -91,11 +91,11 @@ async fn nothing_that_was_given_after_the_backup_is_given_again() {
     let (.., old_code) = founder(&world.app, "old").await;
     world.app.stop().await;
     let saved = world.file("saved");
-    copy(&world.data(), &saved);
+    copy(&world.file("data"), &saved);
     let again = world.file("again");
-    copy(&world.data(), &again);
+    copy(&world.file("data"), &again);
 
-    let mut app = over(&world.data()).await;
+    let mut app = over(&world.file("data")).await;
     let mut lost = give(&app, &Given::default()).await;
     app.stop().await;
     lost.codes.insert(old_code);
@@ -145,8 +145,7 @@ async fn a_wrong_distance_is_refused() {
     let mut world = World::new().await;
     world.app.stop().await;
     for wrong in ["0", "1000000001", "many"] {
-        let (code, reported) =
-            super::tidemark(&["restored", "--ahead", wrong, "--data-dir", text(&world.data())]).await;
+        let (code, reported) = tidemark(&world.file("data"), &["restored", "--ahead", wrong]).await;
         assert!(code == 2 && reported.contains("--ahead"), "{wrong}: {code} {reported}");
     }
 }
@@ -162,7 +161,7 @@ async fn an_import_gives_nothing_that_was_given_after_the_export() {
     world.app.stop().await;
 
     let new = world.file("new");
-    done(&new, &["import", text(&file)]).await;
+    done(&new, &["import", file.to_str().expect("UTF-8")]).await;
     let app = over(&new).await;
     give(&app, &lost).await;
     no_code_leads_anywhere(&app, &lost.codes).await;

@@ -1,0 +1,103 @@
+//! Why a start, or a command, gets no further.
+
+use std::path::PathBuf;
+
+use seqsvr_client::ClientConfigError;
+
+use super::BadFile;
+use crate::config::{ConfigError, Listen};
+use crate::notify::postgres::HintsError;
+use crate::seq::RequestIdsError;
+use crate::store::StoreError;
+use crate::store::postgres::PgOpenError;
+use crate::store::sqlite::OpenError;
+
+/// Why the server does not start; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no database, and the command is for one that is there.
+    #[error("no installation in {}: there is no {}; name the right data directory with --data-dir", directory.display(), file.display())]
+    NoInstallation {
+        /// Where it was looked for.
+        directory: PathBuf,
+        /// Under which name.
+        file: PathBuf,
+    },
+    /// PostgreSQL cannot be used.
+    #[error(transparent)]
+    Postgres(#[from] PgOpenError),
+    /// A command or part that knows no other database than SQLite yet.
+    #[error("{what} is not possible on PostgreSQL yet")]
+    OnlySqlite {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A command that knows no other source of ids than the sequence service yet.
+    #[error(
+        "{what} is not possible yet where the database assigns the ids of messages; run `tidemark ids seqsvr` and set [messages] ids to \
+         \"seqsvr\""
+    )]
+    OnlySequences {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Somebody else assigns the ids of messages here than the configuration says.
+    #[error(
+        "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \
+         or run `tidemark ids {wanted}` once"
+    )]
+    MessageIds {
+        /// Who assigns them here.
+        agreed: String,
+        /// Who would.
+        wanted: &'static str,
+    },
+    /// A file of the installation is missing, damaged, of another moment or of another installation.
+    #[error(transparent)]
+    BadFile(#[from] BadFile),
+    /// The database opened but does not answer.
+    #[error("the database cannot be read: {0}")]
+    Store(#[from] StoreError),
+    /// The ceilings of the sequences cannot be opened.
+    #[error("the sequence file cannot be opened: {0}")]
+    Sections(#[from] seqsvr_core::store::StoreError),
+    /// The numbers of users and groups cannot be issued.
+    #[error(transparent)]
+    Ids(#[from] crate::seq::OpenError),
+    /// Requests cannot be named.
+    #[error(transparent)]
+    RequestIds(#[from] RequestIdsError),
+    /// A file of the installation cannot be read or made.
+    #[error("{path}: {why}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// The sequences cannot be served.
+    #[error("the sequence service cannot start: {0}")]
+    Sequence(#[from] seqsvr_core::OpenError),
+    /// The cluster's client configuration cannot be used.
+    #[error("[sequence] client_config: {0}")]
+    Cluster(#[from] ClientConfigError),
+    /// The other servers of the database cannot be told of anything, or not be heard.
+    #[error(transparent)]
+    Hints(#[from] HintsError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {why}; {otherwise}, or stop what uses it")]
+    Listen {
+        /// Which address.
+        address: Listen,
+        /// What the system says.
+        why: std::io::Error,
+        /// Where another one is chosen.
+        otherwise: &'static str,
+    },
+}

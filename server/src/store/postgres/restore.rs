@@ -1,0 +1,116 @@
+//! Fills an empty installation from records.
+//!
+//! Each chunk is one transaction, which also says how many records there are by now. Until the end `meta` has a mark,
+//! and no server starts on the database; servers that are at work keep an import away by a lock of theirs
+//! ([`crate::notify::postgres`]).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::{Connection as _, PgConnection};
+
+use super::life::{HISTORY, IMPORT, IMPORTED};
+use super::meta::put;
+use super::{PgDb, bulk, life};
+use crate::domain::HistoryId;
+use crate::store::StoreError;
+use crate::store::archive::{Record, Restore, RestoreError};
+
+/// A [`Restore`] on PostgreSQL.
+pub struct PgRestore {
+    db: Arc<PgDb>,
+    /// Of the time while it is filled: a server that was at work all the same ends itself.
+    provisional: HistoryId,
+}
+
+impl PgRestore {
+    /// Into the database `db`, which has the history `provisional`, a new one, until it is whole.
+    pub fn new(db: Arc<PgDb>, provisional: HistoryId) -> PgRestore {
+        PgRestore { db, provisional }
+    }
+}
+
+#[async_trait]
+impl Restore for PgRestore {
+    async fn begin(&mut self, source: &str) -> Result<u64, RestoreError> {
+        let mut connection = self.db.reader().await?;
+        let mut tx = connection.begin().await.map_err(StoreError::from)?;
+        // Of two imports that begin at a time one waits for the other.
+        let lock =
+            sqlx::raw_sql("LOCK TABLE accounts, groups, entries, sent, meta IN SHARE ROW EXCLUSIVE MODE");
+        lock.execute(&mut *tx).await.map_err(StoreError::from)?;
+        let imported = match fact(&mut tx, IMPORT).await? {
+            Some(known) if known != source => return Err(RestoreError::OtherSource),
+            Some(_) => imported(&mut tx).await?,
+            None if is_empty(&mut tx).await? => {
+                put(&mut tx, IMPORT, source).await?;
+                put(&mut tx, IMPORTED, "0").await?;
+                put(&mut tx, HISTORY, &self.provisional.to_string()).await?;
+                0
+            }
+            None => return Err(RestoreError::NotEmpty),
+        };
+        tx.commit().await.map_err(StoreError::from)?;
+        Ok(imported)
+    }
+
+    async fn write(&mut self, chunk: Vec<Record>) -> Result<(), RestoreError> {
+        let count = chunk.len() as u64;
+        let (mut accounts, mut groups, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut sent, mut pending) = (Vec::new(), Vec::new(), Vec::new());
+        for record in chunk {
+            match record {
+                Record::Account(account, created_at, latest) => accounts.push((account, created_at, latest)),
+                Record::Group(group) => groups.push(group),
+                Record::EndedEpoch(gid, uid, epoch) => ended.push((gid, uid, epoch)),
+                Record::Row(entry) => rows.push(entry),
+                Record::Sent(sender, client_id, record) => sent.push((sender, client_id, record)),
+                Record::Pending(acceptance, ends) => pending.push((acceptance, ends)),
+            }
+        }
+        let mut connection = self.db.reader().await?;
+        let mut tx = connection.begin().await.map_err(StoreError::from)?;
+        // In the order of the archive, though a chunk seldom has more than one kind.
+        bulk::accounts(&mut tx, &accounts).await?;
+        bulk::groups(&mut tx, &groups).await?;
+        bulk::ended_epochs(&mut tx, &ended).await?;
+        bulk::rows(&mut tx, &rows).await?;
+        bulk::sent(&mut tx, &sent).await?;
+        for (acceptance, ends) in &pending {
+            bulk::pending(&mut tx, acceptance, *ends).await?;
+        }
+        let before = imported(&mut tx).await?;
+        put(&mut tx, IMPORTED, &(before + count).to_string()).await?;
+        Ok(tx.commit().await.map_err(StoreError::from)?)
+    }
+
+    async fn finish(&mut self, history: HistoryId) -> Result<(), RestoreError> {
+        let mut connection = self.db.reader().await?;
+        let mut tx = connection.begin().await.map_err(StoreError::from)?;
+        put(&mut tx, HISTORY, &history.to_string()).await?;
+        life::note(&mut tx).await.map_err(StoreError::from)?;
+        let end = sqlx::query("DELETE FROM meta WHERE key IN ($1, $2)").bind(IMPORT).bind(IMPORTED);
+        end.execute(&mut *tx).await.map_err(StoreError::from)?;
+        Ok(tx.commit().await.map_err(StoreError::from)?)
+    }
+}
+
+async fn is_empty(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let used: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM accounts) OR EXISTS (SELECT FROM entries)
+             OR EXISTS (SELECT FROM groups) OR EXISTS (SELECT FROM sent)",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(!used)
+}
+
+async fn imported(connection: &mut PgConnection) -> Result<u64, StoreError> {
+    let imported = fact(connection, IMPORTED).await?.and_then(|text| text.parse().ok());
+    imported.ok_or_else(|| StoreError::corrupt("how much of an import is stored is not known"))
+}
+
+async fn fact(connection: &mut PgConnection, key: &str) -> Result<Option<String>, StoreError> {
+    let fact = sqlx::query_scalar("SELECT value FROM meta WHERE key = $1").bind(key);
+    Ok(fact.fetch_optional(connection).await?)
+}
