@@ -107,18 +107,18 @@ pub(super) fn start_all(
 async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
     let Options { first_pause, longest_pause, .. } = around.options;
     let mut pause = first_pause;
-    for takeover in 0_u64.. {
+    for replaced in 0_u64.. {
         let (shard, around) = (Arc::clone(&shard), around.clone());
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
             let Around { parts, outages, options, closing } = &around;
             let writer = Writer { parts, outages, options: *options, closing, shard: &mut shard };
-            writer.run(takeover > 0).await;
+            writer.run(replaced > 0).await;
         });
         match life.await {
             Err(end) if end.is_panic() => {
-                error!(takeover, "a queue's writer panicked; another one replaces it");
+                error!(replaced, "a queue's writer panicked; another one replaces it");
                 // What made it panic may lie in the store: do not spin on it. One that has lived for long begins anew.
                 if began.elapsed() > longest_pause {
                     pause = first_pause;

@@ -33,9 +33,9 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Works until the queue is closed and empty. `takeover`: it replaces a writer of this process that panicked.
-    pub(super) async fn run(mut self, takeover: bool) {
-        self.recover(takeover).await;
+    /// Works until the queue is closed and empty. `replaces`: it replaces a writer of this process that panicked.
+    pub(super) async fn run(mut self, replaces: bool) {
+        self.recover(replaces).await;
         let (mut deliveries, mut requests) = (Vec::new(), Vec::new());
         while self.take(&mut deliveries, &mut requests).await {
             if !(deliveries.is_empty() && requests.is_empty()) {

@@ -24,6 +24,7 @@ pub mod faulty;
 pub mod invites;
 #[cfg(any(test, feature = "test-support"))]
 pub mod memory;
+mod migrations;
 mod names;
 pub mod page;
 pub mod postgres;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, PgConnection, Row as _};
 
 use super::heads::{Heads, Position};
 use super::more::More;
@@ -13,7 +14,7 @@ const CALL: &str = "SELECT verdict, last, acceptances, facts::text FROM commit_m
      $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27::jsonb)";
 
 /// What the function answers.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(super) struct Answer {
     pub(super) verdict: String,
     /// The latest id of each head before the call.
@@ -22,6 +23,17 @@ pub(super) struct Answer {
     pub(super) acceptances: Option<Vec<i64>>,
     /// What is there that was not expected, as JSON.
     pub(super) facts: Option<String>,
+}
+
+impl FromRow<'_, PgRow> for Answer {
+    fn from_row(row: &PgRow) -> Result<Answer, sqlx::Error> {
+        Ok(Answer {
+            verdict: row.try_get("verdict")?,
+            last: row.try_get("last")?,
+            acceptances: row.try_get("acceptances")?,
+            facts: row.try_get("facts")?,
+        })
+    }
 }
 
 /// What is stored.

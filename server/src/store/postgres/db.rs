@@ -19,9 +19,9 @@ use tracing::info;
 use super::check::check;
 use super::life::Life;
 use super::options::{connection, place};
-use super::schema::{self, MIGRATIONS, Unfit};
+use super::schema::{self, Unfit};
 use super::{PgOpenError, PgOptions, rights};
-use crate::store::StoreError;
+use crate::store::{StoreError, migrations};
 
 /// A connection that nobody used for so long is tried before it is given out.
 const TRIED_AFTER: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ impl PgDb {
     /// # Errors
     /// When nothing answers, what answers would not keep what it commits, or a newer version has changed it too much.
     pub async fn open(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
-        PgDb::open_knowing(url, options, &MIGRATIONS).await
+        PgDb::open_knowing(url, options, &migrations::POSTGRES).await
     }
 
     /// The same for a database that has been used already: nothing is made.

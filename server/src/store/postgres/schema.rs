@@ -9,9 +9,6 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 
 use super::{Refusal, rights};
 
-/// Those that this program knows.
-pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
-
 /// The number of the lock under which migrations are applied; the program's own.
 const LOCK: i64 = 7_316_201;
 

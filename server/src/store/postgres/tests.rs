@@ -11,9 +11,8 @@ use tidemark_test_support::servers::postgres::{Server, durable_database, url};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::schema::MIGRATIONS;
 use super::*;
-use crate::store::StoreError;
+use crate::store::{StoreError, migrations};
 
 mod directory;
 
@@ -33,7 +32,7 @@ async fn run(url: &str, sql: &str) {
 
 /// The program's own migrations, and one more.
 fn with_one_more(sql: &'static str) -> &'static Migrator {
-    let mut all: Vec<Migration> = MIGRATIONS.iter().cloned().collect();
+    let mut all: Vec<Migration> = migrations::POSTGRES.iter().cloned().collect();
     all.push(Migration::new(9_000, "later".into(), MigrationType::Simple, sql.into_sql_str(), false));
     Box::leak(Box::new(Migrator::with_migrations(all)))
 }
@@ -65,7 +64,7 @@ async fn an_older_program_serves_on_until_a_migration_says_no() {
     reopened.reader().await.expect("an older program reads");
 
     run(&url, "UPDATE meta SET value = '9000' WHERE key = 'oldest_program'").await;
-    let newest = MIGRATIONS.iter().map(|known| known.version).max().expect("some");
+    let newest = migrations::POSTGRES.iter().map(|known| known.version).max().expect("some");
     let why = refused(&url).await;
     assert!(
         why.contains(&format!("must know migration 9000 to use it, and this one knows those up to {newest}")),

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::MigrateError;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -20,9 +20,7 @@ use super::lock::Lock;
 use super::scan::Scanners;
 use super::service::{Service, ServiceConnection};
 use super::{OpenError, SqliteOptions, private};
-use crate::store::StoreError;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+use crate::store::{StoreError, migrations};
 
 /// Bytes that a write-ahead log keeps when it begins anew.
 const MOST_LOG: u64 = 64 << 20;
@@ -263,7 +261,7 @@ pub(super) async fn check_migrated(connection: &mut SqliteConnection) -> Result<
         sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success ORDER BY version")
             .fetch_all(connection)
             .await?;
-    if applied.iter().copied().eq(MIGRATIONS.iter().map(|migration| migration.version)) {
+    if applied.iter().copied().eq(migrations::SQLITE.iter().map(|migration| migration.version)) {
         return Ok(());
     }
     Err(StoreError::unavailable(
@@ -272,7 +270,7 @@ pub(super) async fn check_migrated(connection: &mut SqliteConnection) -> Result<
 }
 
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    MIGRATIONS.run(connection).await.map_err(|source| match source {
+    migrations::SQLITE.run(connection).await.map_err(|source| match source {
         MigrateError::VersionMissing(migration) => OpenError::Newer { path: path.to_owned(), migration },
         source => OpenError::Migration { path: path.to_owned(), source },
     })

@@ -1,0 +1,39 @@
+//! The migrations of `migrations/`, compiled in. `build.rs` lists them.
+
+use std::sync::LazyLock;
+
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+/// Those of SQLite.
+pub(super) static SQLITE: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/sqlite.rs"))));
+
+/// Those of PostgreSQL.
+pub(super) static POSTGRES: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))));
+
+/// `listed`: number, description, SQL.
+fn migrator(listed: &[(i64, &'static str, &'static str)]) -> Migrator {
+    let one = |&(number, description, sql): &(i64, &'static str, &'static str)| {
+        Migration::new(number, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    Migrator::with_migrations(listed.iter().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_number_is_there_once_in_order() {
+        for known in [&*SQLITE, &*POSTGRES] {
+            let numbers: Vec<i64> = known.iter().map(|migration| migration.version).collect();
+            assert!(numbers.first() == Some(&1), "{numbers:?}");
+            assert!(numbers.is_sorted(), "{numbers:?}");
+            assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{numbers:?}");
+        }
+    }
+}
