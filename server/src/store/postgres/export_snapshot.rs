@@ -17,7 +17,7 @@ use crate::domain::{
     ClientId, Digest, Group, GroupId, HistoryId, Member, MembershipEpoch, MessageId, Timestamp, Uid,
 };
 use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
-use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError};
+use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError, migrations};
 
 /// An [`ExportSnapshot`] on PostgreSQL.
 pub struct PgExportSnapshot {
@@ -41,7 +41,7 @@ impl PgExportSnapshot {
         if !schema::is_used(&mut connection).await.map_err(unreadable)? {
             return Err(PgOpenError::Unused { place });
         }
-        if !schema::is_current(&mut connection, &schema::MIGRATIONS)
+        if !schema::is_current(&mut connection, &migrations::POSTGRES)
             .await
             .map_err(|unfit| unfit.at(&place))?
         {
