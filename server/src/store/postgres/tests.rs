@@ -82,7 +82,7 @@ async fn an_export_migrates_nothing() {
     let take = async || PgExportSnapshot::take(&url, &PgOptions::default()).await;
     let why = take().await.err().expect("refused").to_string();
     assert!(why.contains("has no tables of Tidemark"), "{why}");
-    let first = Migrator::with_migrations(MIGRATIONS.iter().take(1).cloned().collect());
+    let first = Migrator::with_migrations(migrations::POSTGRES.iter().take(1).cloned().collect());
     PgDb::open_knowing(&url, &PgOptions::default(), Box::leak(Box::new(first))).await.expect("opened");
     let why = take().await.err().expect("refused").to_string();
     assert!(why.contains("is of an earlier version; run `tidemark migrate` first"), "{why}");
