@@ -41,7 +41,7 @@ pub use error::BootError;
 pub use files::BadFile;
 pub use issued::{renew_numbers, renew_stored_numbers};
 pub use sequences::sequencer;
-pub use storage::{Storage, begin_another_life, is_installed, only_on_sqlite, only_with_sequences};
+pub use storage::{Storage, begin_another_life, is_installed, only_on_sqlite};
 pub use transfer::export_snapshot;
 
 use issued::numbers_of_all_else;
@@ -100,6 +100,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let storage = Storage::open(config).await?;
         let ids_from = storage.check_message_ids(config).await?;
         let messages = storage.messages(config).await?;
+        storage.check_heads().await?;
         let history = messages.history().await?;
         info!(%history, "the rows are there");
 

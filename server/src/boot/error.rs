@@ -6,6 +6,7 @@ use seqsvr_client::ClientConfigError;
 
 use super::BadFile;
 use crate::config::{ConfigError, Listen};
+use crate::domain::{MessageId, Uid};
 use crate::notify::postgres::HintsError;
 use crate::seq::RequestIdsError;
 use crate::store::StoreError;
@@ -38,15 +39,6 @@ pub enum BootError {
         /// What it is.
         what: &'static str,
     },
-    /// A command that knows no other source of ids than the sequence service yet.
-    #[error(
-        "{what} is not possible yet where the database assigns the ids of messages; run `tidemark ids seqsvr` and set [messages] ids to \
-         \"seqsvr\""
-    )]
-    OnlySequences {
-        /// What it is.
-        what: &'static str,
-    },
     /// Somebody else assigns the ids of messages here than the configuration says.
     #[error(
         "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \
@@ -57,6 +49,30 @@ pub enum BootError {
         agreed: String,
         /// Who would.
         wanted: &'static str,
+    },
+    /// The same for `tidemark restored`, which may be needed before anything can be changed.
+    #[error(
+        "the ids of messages come from \"{agreed}\" in this installation, and [messages] ids says \"{wanted}\"; set it to \"{agreed}\", \
+         and run `tidemark restored` again"
+    )]
+    RestoredIds {
+        /// Who assigns them here.
+        agreed: String,
+        /// Who would.
+        wanted: &'static str,
+    },
+    /// A row is above what counts as the latest id of its inbox: a later one could get its id.
+    #[error(
+        "the inbox of user {uid} has a row {newest}, and its latest id is {latest}, so that an id could come twice: rows were put there \
+         by other means; stop every server, run `tidemark restored`, and start again"
+    )]
+    HeadBehind {
+        /// Whose inbox.
+        uid: Uid,
+        /// What counts as its latest id.
+        latest: MessageId,
+        /// The id of its newest row.
+        newest: MessageId,
     },
     /// A file of the installation is missing, damaged, of another moment or of another installation.
     #[error(transparent)]

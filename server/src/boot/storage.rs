@@ -19,12 +19,17 @@ use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::PgHints;
 use crate::seq::{Ids, Stored};
 use crate::store::postgres::{PgDb, PgDirectory, PgTickets, PostgresStore, listening};
-use crate::store::sqlite::{Db, SqliteDirectory, SqliteStore, agreed_message_ids, put_message_ids};
+use crate::store::sqlite::{
+    Db, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
+};
 use crate::store::{Directory, Invites, MessageStore, StoreError};
 use crate::transfer::AHEAD;
 
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
 const MESSAGE_IDS: &str = "message_ids";
+
+/// The oldest accounts, and as many of the newest, whose latest ids a start compares with their rows.
+const SAMPLE: u32 = 500;
 
 /// The database: opened, checked and up to date.
 pub struct Storage {
@@ -125,16 +130,6 @@ impl Storage {
         }
     }
 
-    /// The database of SQLite, in which the ids of messages come from where `config` says: for commands that called
-    /// [`only_with_sequences`].
-    ///
-    /// # Errors
-    /// [`BootError::OnlySqlite`] and [`BootError::MessageIds`].
-    pub async fn with_sequences(&self, config: &Config) -> Result<&Arc<Db>, BootError> {
-        self.check_message_ids(config).await?;
-        self.sqlite()
-    }
-
     /// Refuses an installation in which somebody else assigns the ids of messages than `config` says. One that nobody has used yet takes
     /// what `config` says.
     ///
@@ -149,7 +144,22 @@ impl Storage {
         compare_message_ids(wanted, agreed)
     }
 
-    /// Lets somebody else assign the ids of messages from the next start on. They go on after the newest row of each inbox.
+    /// Refuses rows above the latest id of their inbox, as far as the oldest and the newest accounts show.
+    ///
+    /// # Errors
+    /// [`BootError::HeadBehind`].
+    pub(super) async fn check_heads(&self) -> Result<(), BootError> {
+        let behind = match &self.database {
+            Database::Sqlite(db) => head_behind(db, SAMPLE).await?,
+            Database::Postgres(db) => db.head_behind(SAMPLE).await?,
+        };
+        match behind {
+            None => Ok(()),
+            Some((uid, latest, newest)) => Err(BootError::HeadBehind { uid, latest, newest }),
+        }
+    }
+
+    /// Lets somebody else assign the ids of messages from the next start on. They go on after the latest id of each inbox.
     pub async fn change_message_ids(&self, to: MessageIds) -> Result<(), BootError> {
         Ok(put_message_ids(self.sqlite()?, to.as_str()).await?)
     }
@@ -247,8 +257,11 @@ pub(super) async fn direct_url<'a>(config: &'a Config, db: &PgDb) -> Result<&'a 
 /// Whether the files fit, and the sequences that follow what was restored are in use; nothing is stamped before that is known.
 async fn check_files(config: &Config, db: &Db, rule: Rule) -> Result<(), BootError> {
     if rule == Rule::Restored {
-        let wanted = config.message_ids();
-        compare_message_ids(wanted, agreed_message_ids(db, wanted.as_str()).await?)?;
+        let wanted = config.message_ids().as_str();
+        let agreed = agreed_message_ids(db, wanted).await?;
+        if agreed != wanted {
+            return Err(BootError::RestoredIds { agreed, wanted });
+        }
     }
     files::check_and_stamp(config, db, rule, random_uuid(), random_uuid()).await
 }
@@ -268,17 +281,6 @@ pub fn only_on_sqlite(config: &Config, what: &'static str) -> Result<(), BootErr
     match config.storage.database_url.kind() {
         DatabaseKind::Sqlite => Ok(()),
         DatabaseKind::Postgres => Err(BootError::OnlySqlite { what }),
-    }
-}
-
-/// Refuses a configuration in which SQLite assigns the ids of messages, for `what`, which knows only sequences there yet.
-///
-/// # Errors
-/// [`BootError::OnlySequences`].
-pub fn only_with_sequences(config: &Config, what: &'static str) -> Result<(), BootError> {
-    match (config.storage.database_url.kind(), config.message_ids()) {
-        (DatabaseKind::Postgres, _) | (_, MessageIds::Seqsvr) => Ok(()),
-        (DatabaseKind::Sqlite, MessageIds::Store) => Err(BootError::OnlySequences { what }),
     }
 }
 

@@ -12,8 +12,6 @@ use crate::domain::{HistoryId, Uid};
 use crate::seq::{Sequences, Stored};
 use crate::transfer::{self, Checked, Installation};
 
-const WHAT: &str = "`tidemark import`";
-
 /// From where, and whose.
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -32,7 +30,6 @@ pub(super) struct Import {
 }
 
 pub(super) async fn run(what: Import, config: &Config) -> Result<(), ExitError> {
-    boot::only_with_sequences(config, WHAT)?;
     let (storage, done) = match (&what.user, what.into) {
         (Some(user), Some(into)) => {
             let storage = Storage::open_existing(config).await?;

@@ -1,16 +1,13 @@
 //! `tidemark restored`: to be run after files or a database were restored, before serving.
 
 use clap::Args;
-use seqsvr_core::Sequencer;
 
 use super::ExitError;
 use crate::boot::{self, BootError, Storage};
-use crate::config::{Config, DatabaseKind};
+use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::store::MessageStore;
-use crate::store::sqlite::rename_history;
-use crate::transfer;
-
-const WHAT: &str = "`tidemark restored`";
+use crate::store::sqlite::{rename_history, skip_ids};
+use crate::transfer::{self, TransferError};
 
 /// How far numbers go on beyond those in the files.
 #[derive(Debug, Args)]
@@ -30,7 +27,6 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
         );
         return Ok(());
     }
-    boot::only_with_sequences(config, WHAT)?;
     let storage = Storage::open_restored(config).await?;
     let done = renew(&storage, config, what.ahead).await;
     storage.close().await.map_err(BootError::from)?;
@@ -40,32 +36,37 @@ pub(super) async fn run(what: Restored, config: &Config) -> Result<(), ExitError
 
 /// Numbers first: the new history says that everything is in order.
 async fn renew(storage: &Storage, config: &Config, ahead: u32) -> Result<String, ExitError> {
-    let db = storage.with_sequences(config).await?;
+    let ids_from = storage.check_message_ids(config).await?;
+    let db = storage.sqlite()?;
+    skip_ids(db, &config.storage.sqlite(), transfer::MARGIN).await.map_err(BootError::from)?;
     let messages = storage.messages(config).await?;
-    let numbers = boot::sequencer(config).await?;
-    let raised = raise(storage, config, &*messages, &*numbers).await;
-    numbers.shutdown().await;
-    let raised = raised.map_err(ExitError::failed)?;
+    let ceilings = match ids_from {
+        MessageIds::Seqsvr => format!("{} ceilings and ", raise(storage, config, &*messages).await?),
+        MessageIds::Store => String::new(),
+    };
     boot::renew_stored_numbers(config, storage, &*messages, ahead).await?;
     let history = boot::new_history();
     rename_history(db, history).await.map_err(BootError::from)?;
     messages.close().await;
     Ok(format!(
-        "{raised} ceilings raised by {}; users, groups and invitations go on {ahead} numbers later; \
+        "{ceilings}the latest ids of all users raised by {}; users, groups and invitations go on {ahead} numbers later; \
          links of earlier invitations have ended; the history is {history}",
         transfer::MARGIN
     ))
 }
 
-/// The margin counts from the latest ids, should the sequence be behind them.
-async fn raise(
-    storage: &Storage,
-    config: &Config,
-    messages: &dyn MessageStore,
-    numbers: &dyn Sequencer,
-) -> Result<usize, transfer::TransferError> {
+/// Raises all ceilings as far as the latest ids, and lets them be ahead of those whatever they were.
+async fn raise(storage: &Storage, config: &Config, messages: &dyn MessageStore) -> Result<usize, ExitError> {
+    let numbers = boot::sequencer(config).await?;
     let adjacent = config.sequence.section_size;
-    let latest = transfer::latest_ids(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
-    transfer::overtake_rows(numbers, &latest).await?;
-    transfer::raise_all(numbers, adjacent).await
+    let raised = async {
+        let raised = transfer::raise_all(&*numbers, adjacent).await?;
+        let latest =
+            transfer::latest_ids(messages, &*storage.directory, adjacent, transfer::Look::All).await?;
+        transfer::overtake_rows(&*numbers, &latest).await?;
+        Ok::<_, TransferError>(raised)
+    };
+    let raised = raised.await;
+    numbers.shutdown().await;
+    raised.map_err(ExitError::failed)
 }

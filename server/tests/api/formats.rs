@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tidemark::config::MessageIdsSetting;
 
 use crate::support::{Person, TestApp, client_id, message};
 use crate::transfer::{done, over};
@@ -243,5 +244,29 @@ async fn an_export_of_each_earlier_version_is_imported_whole() {
             answers.go_on(&app, &all, start).await;
             app.stop().await;
         }
+    }
+}
+
+/// What an earlier version wrote says how far each inbox had come, also where rows were deleted since; the database goes on from there.
+#[tokio::test]
+async fn latest_ids_are_taken_from_what_the_version_before_them_wrote() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    lay_out("migration_7", &data);
+    let tables = rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
+    assert!(tables.execute("DELETE FROM entries", ()).expect("deleted") > 0);
+    drop(tables);
+    done(&data, &["migrate"]).await;
+    done(&data, &["ids", "store"]).await;
+    let app = TestApp::start_with(|config| {
+        config.storage.data_dir = data;
+        config.messages.ids = MessageIdsSetting::Store;
+    })
+    .await;
+    let answers = Answers::of(&fixtures().join("migration_7"));
+    for (person, before) in answers.log_in(&app).await.iter().zip(answers.list("people")) {
+        let largest = before["rows"].as_array().expect("rows").iter().map(id).max().unwrap_or_default();
+        let next = app.say(person, person, OWN, "to myself").await;
+        assert!(next > largest, "{}: {next} after {largest}", person.name);
     }
 }

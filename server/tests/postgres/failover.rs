@@ -6,8 +6,11 @@ use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
+use tidemark::boot;
 use tidemark::config::Config;
+use tidemark::domain::Clock;
 use tidemark::store::postgres::Replication;
 use tidemark_test_support::servers::postgres::{Server, durable_database};
 use tokio::io::AsyncReadExt as _;
@@ -263,6 +266,31 @@ async fn hints_are_not_taken_from_another_installation() {
         let wrong = "[storage] listen_url leads to PostgreSQL at ";
         assert!(said.contains(wrong) && said.contains("not the database of database_url"), "{said}");
     }
+}
+
+/// Somebody loaded rows by other means; the next id would be that of one of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_above_the_latest_id_is_found_at_the_start_and_made_good_by_restored() {
+    let mut app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    app.say(&ann, &bob, 1, "first").await;
+    app.stop().await;
+    let url = app.config.storage.database_url.with_password().to_owned();
+    let mut beside = PgConnection::connect(&url).await.expect("connected");
+    let back = "UPDATE heads SET last_id = 0 WHERE receiver = $1";
+    let back = sqlx::query(back).bind(bob.uid.cast_signed()).execute(&mut beside).await.expect("set back");
+    assert_eq!(back.rows_affected(), 1);
+    let refused = boot::start(&app.config, Clock::system()).await.err().expect("refused").to_string();
+    assert!(refused.contains(&format!("the inbox of user {} has a row 1", bob.uid)), "{refused}");
+    let mut restored = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    let said = timeout(PATIENCE, restored.arg("restored").env("TIDEMARK_DATABASE_URL", &url).output());
+    let said = said.await.expect("in time").expect("runs");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    app.start_again().await;
+    assert_eq!(app.say(&ann, &bob, 2, "second").await, 10_000_002);
+    let rows = app.rows(&bob).await;
+    assert_eq!(texts(&rows), ["first", "second"]);
+    assert_eq!(rows.last().expect("a row")["message_id"], 10_000_002, "after the row that was there");
 }
 
 /// A server of the program ends by itself, with a code by which a service manager starts it again.

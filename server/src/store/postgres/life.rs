@@ -215,7 +215,7 @@ impl PgDb {
         let found = look(&mut tx).await?.finished()?;
         let origin = found.origin(self.life.replication);
         if by_hand || origin == Origin::Other {
-            let heads = move_heads(&mut tx).await?;
+            let heads = move_heads(&mut tx, by_hand).await?;
             sqlx::query("UPDATE meta SET value = $2 WHERE key = $1")
                 .bind(HISTORY)
                 .bind(&wanted)
@@ -277,8 +277,9 @@ impl PgDb {
     }
 }
 
-/// Moves every inbox on, also those without a row so far: the lost rows may have been their first. Returns how many.
-async fn move_heads(connection: &mut PgConnection) -> Result<u64, StoreError> {
+/// Moves every inbox on, also those without a row so far: the lost rows may have been their first. Returns how many. `with_rows`: rows
+/// that somebody put there beside the servers count as well, which takes longer.
+async fn move_heads(connection: &mut PgConnection, with_rows: bool) -> Result<u64, StoreError> {
     // Commits that are under way end first; none begins before the transaction has ended, and none holds a head that is moved.
     sqlx::raw_sql("LOCK TABLE heads IN EXCLUSIVE MODE").execute(&mut *connection).await?;
     sqlx::raw_sql(
@@ -286,6 +287,16 @@ async fn move_heads(connection: &mut PgConnection) -> Result<u64, StoreError> {
     )
     .execute(&mut *connection)
     .await?;
+    if with_rows {
+        sqlx::raw_sql(
+            "UPDATE heads SET last_id = newest.last_id FROM (SELECT partition_key, receiver, (SELECT max(message_id) FROM entries
+                 WHERE entries.partition_key = heads.partition_key AND entries.receiver = heads.receiver) AS last_id FROM heads) AS newest
+             WHERE heads.partition_key = newest.partition_key AND heads.receiver = newest.receiver
+                 AND heads.last_id < newest.last_id",
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
     let moved = sqlx::query("UPDATE heads SET last_id = least(last_id + $1, $2)")
         .bind(AHEAD.cast_signed())
         .bind(MessageId::MAX.get().cast_signed())

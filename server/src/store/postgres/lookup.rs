@@ -45,6 +45,27 @@ pub(super) const LATEST_IDS: &str = "SELECT wanted.place, head.last_id
      CROSS JOIN LATERAL (SELECT last_id FROM heads
          WHERE partition_key = wanted.key AND receiver = wanted.receiver LIMIT 1) AS head";
 
+/// An inbox whose newest row is above its latest id, with both, if there is one among the oldest and the newest `sample` accounts.
+pub(super) async fn head_behind(
+    connection: &mut PgConnection,
+    sample: u32,
+) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
+    let found: Option<(i64, i64, i64)> =
+        sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?;
+    let checked = |(behind, latest, newest)| Ok((uid(behind)?, message_id(latest)?, message_id(newest)?));
+    found.map(checked).transpose()
+}
+
+const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.message_id
+     FROM ((SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
+         UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)) AS sample
+     LEFT JOIN LATERAL (SELECT last_id FROM heads
+         WHERE partition_key = sample.partition_key AND receiver = sample.uid LIMIT 1) AS head ON true
+     CROSS JOIN LATERAL (SELECT message_id FROM entries
+         WHERE partition_key = sample.partition_key AND receiver = sample.uid
+         ORDER BY message_id DESC LIMIT 1) AS newest
+     WHERE newest.message_id > coalesce(head.last_id, 0) LIMIT 1";
+
 /// The idempotency records under these keys; keys without one are absent.
 pub(super) async fn records(
     connection: &mut PgConnection,

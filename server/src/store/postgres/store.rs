@@ -56,6 +56,16 @@ impl PostgresStore {
     }
 }
 
+impl PgDb {
+    /// An inbox whose newest row is above its latest id, with both, if there is one among the oldest and the newest `sample` accounts.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn head_behind(&self, sample: u32) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
+        self.limited(async { lookup::head_behind(&mut *self.reader().await?, sample).await }).await
+    }
+}
+
 #[async_trait]
 impl MessageStore for PostgresStore {
     async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {

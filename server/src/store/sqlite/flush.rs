@@ -12,10 +12,12 @@ use sqlx::SqliteConnection;
 
 use super::bulk::{Binding, Bulk};
 use super::db::Db;
-use super::journal::record;
+use super::heads::HeadRow;
+use super::journal::{Journal, record};
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable};
-use super::{meta, set_aside};
+use super::replay::replay;
+use super::{SqliteOptions, heads, meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, IdempotencyRecord, StoreError};
 
@@ -122,7 +124,7 @@ impl Flush {
     pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let (entries, mut conversations) = self.next_entries();
+            let (entries, mut conversations, heads) = self.next_entries();
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
                     self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
@@ -130,6 +132,7 @@ impl Flush {
                 outcome => outcome?,
             }
             CONVERSATIONS.insert(&mut tx, &conversations, bind_conversation).await?;
+            heads::write(&mut tx, &heads).await?;
             tx.commit().await?;
             return Ok(true);
         }
@@ -153,9 +156,10 @@ impl Flush {
         Ok(false)
     }
 
-    /// The next rows in key order, and what they change in the conversation list.
-    fn next_entries(&mut self) -> (Vec<EntryRow>, Vec<ConversationRow>) {
+    /// The next rows in key order, what they change in the conversation list, and how far their inboxes come.
+    fn next_entries(&mut self) -> (Vec<EntryRow>, Vec<ConversationRow>, Vec<HeadRow>) {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
+        let mut heads = Vec::new();
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
             let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
@@ -194,6 +198,9 @@ impl Flush {
                         }
                     }));
                 }
+                if let Some((last_id, _)) = inbox.rows[from..to].last() {
+                    heads.push(HeadRow { key: key.clone(), receiver, last_id: *last_id });
+                }
                 self.next.1 = to;
                 inbox.rows.len() - to
             });
@@ -205,8 +212,23 @@ impl Flush {
                 break;
             }
         }
-        (entries, conversations)
+        (entries, conversations, heads)
     }
+}
+
+/// Puts into the tables what is in the journal alone, of a database that nobody serves.
+pub(super) async fn flush_journal(db: &Db, options: &SqliteOptions) -> Result<(), StoreError> {
+    let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
+    let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed).await?;
+    let through = journal.last();
+    if through > flushed {
+        let (ledger, memtable) = replay(db, &mut journal, flushed).await?;
+        let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
+        let memtable = Arc::new(memtable);
+        let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
+        Flush::new(Arc::new(frozen), options.flush_chunk).run(db, |_| ()).await?;
+    }
+    journal.close().await
 }
 
 /// Writes the rows and idempotency records of `memtable` in the caller's transaction.
@@ -218,9 +240,10 @@ pub(super) async fn write_all(
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
     let mut flush = Flush::new(Arc::new(frozen), chunk);
     while flush.next.0 < flush.receivers.len() {
-        let (entries, conversations) = flush.next_entries();
+        let (entries, conversations, heads) = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
+        heads::write(connection, &heads).await?;
     }
     SENT.insert(connection, &flush.sent, bind_sent).await?;
     Ok(())

@@ -10,11 +10,8 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::db::Db;
-use super::flush::{self, Flush, Frozen};
-use super::journal::Journal;
 use super::memtable::{Memtable, MemtableUpdate};
-use super::replay::replay;
-use super::{SqliteOptions, lookup, meta};
+use super::{SqliteOptions, flush, lookup};
 use crate::domain::{ClientId, Entry, MessageId, Uid};
 use crate::store::archive::InboxImport;
 use crate::store::{IdempotencyRecord, StoreError};
@@ -30,17 +27,7 @@ impl SqliteInboxImport {
     /// # Errors
     /// When the journal cannot be read or flushed.
     pub async fn open(db: Arc<Db>, options: &SqliteOptions) -> Result<SqliteInboxImport, StoreError> {
-        let flushed = meta::number(db.readers(), meta::FLUSHED).await?;
-        let mut journal = Journal::open(&Journal::path_beside(db.path()), options, flushed).await?;
-        let through = journal.last();
-        if through > flushed {
-            let (ledger, memtable) = replay(&db, &mut journal, flushed).await?;
-            let open = ledger.open().iter().map(|(acceptance, open)| (*acceptance, open.clone())).collect();
-            let memtable = Arc::new(memtable);
-            let frozen = Frozen { memtable, through, accepted: ledger.accepted(), open };
-            Flush::new(Arc::new(frozen), options.flush_chunk).run(&db, |_| ()).await?;
-        }
-        journal.close().await?;
+        flush::flush_journal(&db, options).await?;
         Ok(SqliteInboxImport { db })
     }
 }

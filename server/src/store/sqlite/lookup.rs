@@ -21,25 +21,22 @@ use crate::store::{IdempotencyRecord, StoreError};
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
-/// The latest ids of these users; those without rows are absent.
+/// The latest ids of these users; those who never had a row are absent.
 pub(super) async fn latest_ids(
     executor: impl SqliteExecutor<'_>,
     uids: impl IntoIterator<Item = Uid>,
 ) -> Result<HashMap<Uid, MessageId>, StoreError> {
     let keys: Vec<_> = uids.into_iter().map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
     let rows = sqlx::query(
-        "SELECT value ->> 1, (SELECT max(message_id) FROM entries
-             WHERE partition_key = value ->> 0 AND receiver = value ->> 1)
-         FROM json_each(?)",
+        "SELECT receiver, last_id FROM json_each(?) CROSS JOIN heads
+         WHERE partition_key = value ->> 0 AND receiver = value ->> 1",
     )
     .bind(json!(keys).to_string())
     .fetch_all(executor)
     .await?;
     let mut latest_ids = HashMap::with_capacity(rows.len());
     for row in rows {
-        if let Some(latest) = row.try_get::<Option<i64>, _>(1)? {
-            latest_ids.insert(uid(&row, 0)?, message_id(latest)?);
-        }
+        latest_ids.insert(uid(&row, 0)?, message_id(row.try_get(1)?)?);
     }
     Ok(latest_ids)
 }

@@ -11,6 +11,7 @@ use sqlx::SqliteConnection;
 
 use super::db::Db;
 use super::flush::{self, write_group, write_open};
+use super::heads::{self, HeadRow};
 use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
@@ -70,9 +71,12 @@ impl Restore for SqliteRestore {
         let memtable = Memtable::default();
         for record in chunk {
             match record {
-                Record::Account(account, created_at, _) => {
-                    write_account(&mut tx, &account, created_at).await?
+                Record::Account(account, created_at, latest_id) => {
+                    write_account(&mut tx, &account, created_at).await?;
+                    let head = latest_id.map(|latest_id| HeadRow::of(account.uid, latest_id));
+                    heads::write(&mut tx, head.as_slice()).await?;
                 }
+
                 Record::Group(group) => write_whole_group(&mut tx, group).await?,
                 Record::EndedEpoch(gid, uid, epoch) => {
                     let closed = HashMap::from([(uid, epoch)]);

@@ -18,7 +18,7 @@ use super::ledger::{JournalRecord, Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
-use crate::domain::{Entry, HistoryId};
+use crate::domain::{Entry, HistoryId, MessageId, Uid};
 use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
 use crate::store::{AcceptanceId, Pending, StoreError};
 
@@ -32,6 +32,8 @@ pub struct SqliteExportSnapshot {
     main: SqliteConnection,
     /// What is newer than the tables; some of it may be in the tables as well.
     newer: HashMap<Section, BTreeMap<Key, Record>>,
+    /// The latest ids of inboxes that have rows there, and of those that the next flush sets aside.
+    latest_ids: HashMap<Uid, MessageId>,
     history: HistoryId,
     accepted: AcceptanceId,
 }
@@ -135,8 +137,9 @@ impl Tables {
             memtable.apply(ledger.apply(&record).map_err(StoreError::corrupt)?);
         }
         let newer = newer(&memtable, &ledger);
+        let latest_ids = latest_ids(&memtable);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
-        let mut taken = SqliteExportSnapshot { main, newer, history, accepted };
+        let mut taken = SqliteExportSnapshot { main, newer, latest_ids, history, accepted };
         taken.leave_out_refused().await?;
         Ok(Some(taken))
     }
@@ -167,6 +170,12 @@ async fn batches_after(
         batches.push(record::decode(row.try_get(1)?).map_err(unreadable)?);
     }
     Ok(batches)
+}
+
+/// How far the inboxes come that have rows in `memtable`.
+fn latest_ids(memtable: &Memtable) -> HashMap<Uid, MessageId> {
+    let last = |uid| memtable.inbox(uid, |inbox| inbox.rows.last().map(|(id, _)| (uid, *id))).flatten();
+    memtable.receivers().into_iter().filter_map(last).collect()
 }
 
 /// What was replayed, as records.

@@ -7,8 +7,9 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::SqliteExportSnapshot;
-use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, PartitionKey, Timestamp, Uid};
+use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid};
 use crate::store::archive::{Key, Record, Section};
+use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
 use crate::store::{Account, IdempotencyRecord, StoreError};
 
@@ -27,7 +28,7 @@ impl SqliteExportSnapshot {
                 let sql = "SELECT uid, name, password_hash, disabled, created_at FROM accounts
                            WHERE uid > ? ORDER BY uid LIMIT ?";
                 let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
-                rows.iter().map(account).collect()
+                self.with_latest_ids(rows.iter().map(account).collect::<Result<_, _>>()?).await
             }
             (Section::Groups, after) => {
                 let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
@@ -82,6 +83,30 @@ impl SqliteExportSnapshot {
             // The ledger knows them all.
             (Section::Pending, _) => Ok(Vec::new()),
         }
+    }
+
+    /// Accounts, each with the latest id of its inbox unless that is the id of its newest row.
+    async fn with_latest_ids(
+        &mut self,
+        accounts: Vec<(Account, Timestamp)>,
+    ) -> Result<Vec<Record>, StoreError> {
+        let uids = accounts.iter().map(|(account, _)| account.uid);
+        let stored = heads::latest_and_newest(&mut self.main, uids).await?;
+        let rows = self.newer.get(&Section::Rows);
+        let with_latest_id =
+            |((account, created_at), (uid, latest, newest)): (_, (Uid, MessageId, MessageId))| {
+                let key = uid.partition_key();
+                let recent = rows.and_then(|rows| {
+                    rows.range(Key::Row(key, uid, 0)..=Key::Row(key, uid, u64::MAX)).next_back()
+                });
+                let newest = match recent {
+                    Some((_, Record::Row(entry))) => newest.max(entry.message_id),
+                    _ => newest,
+                };
+                let latest = self.latest_ids.get(&uid).copied().unwrap_or_default().max(latest);
+                Record::Account(account, created_at, Some(latest).filter(|latest| *latest > newest))
+            };
+        Ok(accounts.into_iter().zip(stored).map(with_latest_id).collect())
     }
 
     /// Leaves out of what is newer the rows that the next flush sets aside: copies that the tables have under another id
@@ -164,14 +189,14 @@ fn as_json(key: &Key) -> serde_json::Value {
     }
 }
 
-fn account(row: &SqliteRow) -> Result<Record, StoreError> {
+fn account(row: &SqliteRow) -> Result<(Account, Timestamp), StoreError> {
     let account = Account {
         uid: Uid(row.try_get(0)?),
         name: row.try_get(1)?,
         password_hash: row.try_get(2)?,
         disabled: row.try_get(3)?,
     };
-    Ok(Record::Account(account, Timestamp(row.try_get(4)?), None))
+    Ok((account, Timestamp(row.try_get(4)?)))
 }
 
 fn epoch(row: &SqliteRow) -> Result<Record, StoreError> {

@@ -1,0 +1,125 @@
+//! The latest id of each inbox, kept apart from its rows: the newest may have been deleted, or ids were skipped.
+//!
+//! Whatever writes rows into the tables writes it with them, in the same transaction; it never goes back. The journal
+//! holds what is newer, so whoever asks for a latest id asks memory first.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sqlx::{Row as _, SqliteConnection};
+
+use super::bulk::{Binding, Bulk};
+use super::{Db, OpenError, SqliteOptions, flush, meta};
+use crate::domain::{MessageId, Uid};
+use crate::store::StoreError;
+
+/// Accounts that are read at a time.
+const PAGE: i64 = 1_000;
+
+const HEADS: Bulk = Bulk {
+    insert: "INSERT INTO heads (partition_key, receiver, last_id) VALUES",
+    row: "(?,?,?)",
+    conflict: "ON CONFLICT (partition_key, receiver) DO UPDATE SET last_id = max(last_id, excluded.last_id)",
+};
+
+/// One inbox.
+pub(super) struct HeadRow {
+    pub(super) key: Arc<str>,
+    pub(super) receiver: Uid,
+    pub(super) last_id: MessageId,
+}
+
+impl HeadRow {
+    /// That the inbox of `receiver` has come to `last_id`.
+    pub(super) fn of(receiver: Uid, last_id: MessageId) -> HeadRow {
+        HeadRow { key: receiver.partition_key().as_str().into(), receiver, last_id }
+    }
+}
+
+/// Moves these inboxes on; one that has come further stays.
+pub(super) async fn write(connection: &mut SqliteConnection, heads: &[HeadRow]) -> Result<(), StoreError> {
+    Ok(HEADS.insert(connection, heads, bind).await?)
+}
+
+fn bind<'q>(query: Binding<'q>, head: &HeadRow) -> Binding<'q> {
+    query.bind(head.key.clone()).bind(head.receiver.0).bind(head.last_id.get().cast_signed())
+}
+
+/// Lets the ids of every inbox go on `by` further on, also of those without a row so far, after files were restored: the lost rows
+/// may have been the first. Says how many inboxes there are. Nobody serves the database meanwhile.
+///
+/// # Errors
+/// When an import was not finished or the files cannot be read or written; done again, it skips as many again.
+pub async fn skip_ids(db: &Arc<Db>, options: &SqliteOptions, by: u64) -> Result<u64, OpenError> {
+    let unreadable = |source| OpenError::Unreadable { path: db.path().to_owned(), source };
+    meta::check_finished(db.readers()).await.map_err(unreadable)?;
+    flush::flush_journal(db, options).await.map_err(unreadable)?;
+    skip(db, by).await.map_err(unreadable)
+}
+
+async fn skip(db: &Db, by: u64) -> Result<u64, StoreError> {
+    let mut tx = db.write().await?;
+    let mut after = -1;
+    loop {
+        let uids: Vec<u32> =
+            sqlx::query_scalar("SELECT uid FROM accounts WHERE uid > ? ORDER BY uid LIMIT ?")
+                .bind(after)
+                .bind(PAGE)
+                .fetch_all(&mut *tx)
+                .await?;
+        let Some(&last) = uids.last() else { break };
+        let mut heads: Vec<HeadRow> =
+            uids.into_iter().map(|uid| HeadRow::of(Uid(uid), MessageId::ZERO)).collect();
+        heads.sort_unstable_by(|one, next| (&one.key, one.receiver).cmp(&(&next.key, next.receiver)));
+        write(&mut tx, &heads).await?;
+        after = i64::from(last);
+    }
+    // Rows that somebody put there by hand count as well.
+    let moved = sqlx::query(
+        "UPDATE heads SET last_id = min(? + max(last_id, coalesce((SELECT max(message_id) FROM entries
+             WHERE entries.partition_key = heads.partition_key AND entries.receiver = heads.receiver), 0)), ?)",
+    )
+    .bind(by.cast_signed())
+    .bind(MessageId::MAX.get().cast_signed())
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(moved.rows_affected())
+}
+
+/// An inbox whose newest row is above its latest id, with both, if there is one among the oldest and the newest `sample` accounts.
+///
+/// # Errors
+/// When the tables cannot be read.
+pub async fn head_behind(db: &Db, sample: u32) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
+    let uids: Vec<u32> = sqlx::query_scalar(
+        "SELECT uid FROM (SELECT uid FROM accounts ORDER BY uid LIMIT ?)
+         UNION SELECT uid FROM (SELECT uid FROM accounts ORDER BY uid DESC LIMIT ?)",
+    )
+    .bind(sample)
+    .bind(sample)
+    .fetch_all(db.readers())
+    .await?;
+    let heads = latest_and_newest(&mut *db.readers().acquire().await?, uids.into_iter().map(Uid)).await?;
+    Ok(heads.into_iter().find(|(_, latest, newest)| newest > latest))
+}
+
+/// The latest ids of these inboxes and the ids of their newest rows, as far as the tables have them.
+pub(super) async fn latest_and_newest(
+    connection: &mut SqliteConnection,
+    uids: impl Iterator<Item = Uid>,
+) -> Result<Vec<(Uid, MessageId, MessageId)>, StoreError> {
+    let keys: Vec<_> = uids.map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
+    let rows = sqlx::query(
+        "SELECT value ->> 1,
+             coalesce((SELECT last_id FROM heads WHERE partition_key = value ->> 0 AND receiver = value ->> 1), 0),
+             coalesce((SELECT max(message_id) FROM entries
+                 WHERE partition_key = value ->> 0 AND receiver = value ->> 1), 0)
+         FROM json_each(?) ORDER BY key",
+    )
+    .bind(json!(keys).to_string())
+    .fetch_all(connection)
+    .await?;
+    let id = |stored: i64| super::lookup::message_id(stored);
+    rows.iter().map(|row| Ok((Uid(row.try_get(0)?), id(row.try_get(1)?)?, id(row.try_get(2)?)?))).collect()
+}
