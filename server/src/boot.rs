@@ -98,6 +98,7 @@ pub struct Running {
 pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running, BootError>> {
     Box::pin(async move {
         let storage = Storage::open(config).await?;
+        let clock = storage.clock(clock).await?;
         let ids_from = storage.check_message_ids(config).await?;
         let messages = storage.messages(config).await?;
         storage.check_heads().await?;

@@ -164,6 +164,17 @@ impl Storage {
         Ok(put_message_ids(self.sqlite()?, to.as_str()).await?)
     }
 
+    /// The clock that all servers of this database share: its own, or that of the only server.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(super) async fn clock(&self, own: Clock) -> Result<Clock, BootError> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(own),
+            Database::Postgres(db) => Ok(db.clock(&own).await?),
+        }
+    }
+
     /// Accounts over this database.
     pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
         self.accounts_beside(config, clock, None)

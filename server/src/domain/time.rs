@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ::time::OffsetDateTime;
 use ::time::format_description::well_known::Rfc3339;
@@ -29,26 +30,38 @@ impl Timestamp {
 
 /// Where the wall-clock time comes from: the system in the program, a value in tests.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    wall: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    steady: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
 
 impl Clock {
-    /// A clock that answers with what `read` returns.
+    /// A clock that answers with what `read` returns, which nobody sets back.
     pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Clock {
-        Clock(Arc::new(read))
+        let wall = Arc::new(read);
+        let same = Arc::clone(&wall);
+        Clock { wall, steady: Arc::new(move || same().0) }
     }
 
     /// The machine's clock.
     #[expect(clippy::disallowed_methods, reason = "the one place where wall-clock time comes in")]
     pub fn system() -> Clock {
-        Clock::new(|| {
+        let wall = || {
             let nanos = OffsetDateTime::now_utc().unix_timestamp_nanos();
             Timestamp((nanos / 1_000_000) as i64)
-        })
+        };
+        let start = Instant::now();
+        Clock { wall: Arc::new(wall), steady: Arc::new(move || start.elapsed().as_millis() as i64) }
+    }
+
+    /// Milliseconds that pass whether somebody sets the wall clock or not. Only the difference of two readings means something.
+    pub fn steady_ms(&self) -> i64 {
+        (self.steady)()
     }
 
     /// The time now.
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.wall)()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Socket, TestApp, is_on_postgres};
+use crate::support::{Answer, Socket, TestApp};
 
 #[tokio::test]
 async fn signing_up_gives_a_uid_from_10001_and_a_token_that_works() {
@@ -141,9 +141,9 @@ async fn logging_out_everywhere_closes_all_sockets_of_the_account_alone() {
 async fn a_session_ends_with_its_time() {
     let app = TestApp::start_with(|config| config.accounts.session_days = 1).await;
     let ann = app.sign_up("ann").await;
-    app.pass(Duration::from_secs(24 * 60 * 60 - 1));
+    app.pass(Duration::from_secs(24 * 60 * 60 - 1)).await;
     app.get(&ann, "/api/v1/me").await.ok(200);
-    app.pass(Duration::from_secs(1));
+    app.pass(Duration::from_secs(1)).await;
     assert_eq!(app.get(&ann, "/api/v1/me").await.refused(401), "unauthorized");
 }
 
@@ -158,7 +158,7 @@ async fn the_sockets_of_a_session_end_with_its_time() {
     let ann = app.sign_up("ann").await;
     let mut socket = app.socket(&ann).await;
     socket.begin().await;
-    app.pass(Duration::from_secs(24 * 60 * 60));
+    app.pass(Duration::from_secs(24 * 60 * 60)).await;
     // It heartbeats as often as it gets an answer, so it is not closed for its silence.
     let code = loop {
         socket.try_send(r#"{"type":"heartbeat","seq":0}"#.to_owned()).await;
@@ -190,12 +190,9 @@ async fn a_ticket_opens_one_socket_within_its_time() {
     let mut socket = Socket::dial(&app.address, &first, &[]).await.expect("opened");
     assert_eq!(socket.expect("welcome").await["uid"], ann.uid);
     assert_eq!(Socket::dial(&app.address, &first, &[]).await.err(), Some(401), "used up");
-    // On PostgreSQL the database's clock counts, which is nobody's to move.
-    if !is_on_postgres() {
-        let late = ticket().await;
-        app.pass(Duration::from_secs(30));
-        assert_eq!(Socket::dial(&app.address, &late, &[]).await.err(), Some(401), "expired");
-    }
+    let late = ticket().await;
+    app.pass(Duration::from_secs(30)).await;
+    assert_eq!(Socket::dial(&app.address, &late, &[]).await.err(), Some(401), "expired");
     assert_eq!(Socket::dial(&app.address, "/ws?ticket=wrong", &[]).await.err(), Some(401));
     let token = format!("/ws?ticket={}", ann.token);
     assert_eq!(Socket::dial(&app.address, &token, &[]).await.err(), Some(401), "a token is no ticket");

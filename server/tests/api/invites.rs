@@ -54,7 +54,7 @@ async fn an_invitation_ends_with_its_time_and_with_its_makers_stay() {
     assert_eq!(follow(&app, &eve, &from_bob).await.refused(410), "expired_invite");
 
     let short = invite(&app, &ann, gid, json!({"expires_in_seconds": 60})).await;
-    app.pass(Duration::from_secs(61));
+    app.pass(Duration::from_secs(61)).await;
     assert_eq!(follow(&app, &eve, &short).await.refused(410), "expired_invite");
     assert_eq!(members(&app, &ann, gid).await, 1);
 }

@@ -1,6 +1,7 @@
 //! What one server does, and another one must notice: rows, ended sessions, tickets, changed groups.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tidemark::domain::{
@@ -142,5 +143,57 @@ async fn who_was_removed_on_one_server_sends_nothing_through_another() {
         let refused = other.post(&bob, "/api/v1/messages", to_group(2 * round + 1)).await;
         assert_eq!(refused.refused(404), "unknown_group");
         one.post(&ann, &format!("/api/v1/groups/{group}/members"), json!({"uid": bob.uid})).await;
+    }
+}
+
+/// Sessions, tickets, invitations and the times that people see go by the database's clock, on every server.
+#[tokio::test]
+async fn a_server_whose_clock_is_off_judges_and_shows_every_time_as_the_others_do() {
+    let one = TestApp::start_with(|config| config.accounts.session_days = 1).await;
+    let url = one.config.storage.database_url.clone();
+    let late = TestApp::start_late(Duration::from_secs(25 * 60 * 60), |config| {
+        config.storage.database_url = url;
+        config.accounts.session_days = 1;
+    })
+    .await;
+    let (ann, bob, cem) = (one.sign_up("ann").await, late.sign_up("bob").await, one.sign_up("cem").await);
+    let all = [(&one, &ann), (&one, &bob), (&late, &ann), (&late, &bob)];
+    for (app, who) in all {
+        app.get(who, "/api/v1/me").await.ok(200);
+    }
+    for (given, used) in [(&one, &late), (&late, &one)] {
+        let ticket = given.post(&ann, "/api/v1/sessions/current/ticket", json!({})).await.ok(200);
+        let path = format!("/ws?ticket={}", ticket["ticket"].as_str().expect("a ticket"));
+        Socket::dial(&used.address, &path, &[]).await.expect("opened");
+    }
+    let group = one.post(&ann, "/api/v1/groups", json!({"name": "walkers"})).await.ok(201)["gid"].clone();
+    let invites = format!("/api/v1/groups/{group}/invites");
+    let mut codes = Vec::new();
+    for app in [&one, &late] {
+        let made = app.post(&ann, &invites, json!({"expires_in_seconds": 60})).await.ok(201);
+        codes.push(made["code"].as_str().expect("a code").to_owned());
+    }
+    for (app, code) in [(&late, &codes[0]), (&one, &codes[1])] {
+        app.post(&bob, &format!("/api/v1/invites/{code}"), json!({})).await.ok(200);
+    }
+    one.say(&ann, &bob, 1, "from one").await;
+    late.say(&ann, &bob, 2, "from the other").await;
+    let rows = one.rows(&bob).await;
+    assert_eq!(rows[0]["sent_at"], rows[1]["sent_at"], "at the same moment");
+
+    let day = Duration::from_secs(24 * 60 * 60);
+    one.pass(day - Duration::from_secs(1)).await;
+    late.clock_passes(day - Duration::from_secs(1));
+    for (app, who) in all {
+        app.get(who, "/api/v1/me").await.ok(200);
+    }
+    for (app, code) in [(&one, &codes[0]), (&one, &codes[1]), (&late, &codes[0]), (&late, &codes[1])] {
+        let accepted = app.post(&cem, &format!("/api/v1/invites/{code}"), json!({})).await;
+        assert_eq!(accepted.refused(410), "expired_invite");
+    }
+    one.pass(Duration::from_secs(1)).await;
+    late.clock_passes(Duration::from_secs(1));
+    for (app, who) in all {
+        app.get(who, "/api/v1/me").await.refused(401);
     }
 }

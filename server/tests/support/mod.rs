@@ -15,12 +15,16 @@ use tidemark_test_support::servers::postgres::durable_database;
 use uuid::Uuid;
 
 pub(crate) mod contract;
+mod database_clock;
 pub(crate) mod socket;
 
 pub(crate) use socket::Socket;
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When every test begins, in milliseconds since 1970.
+const FIRST_MOMENT: i64 = 1_795_261_438_042;
 
 /// Names are made in order, so that a failing test fails the same way again.
 pub(crate) fn client_id(n: u128) -> String {
@@ -102,6 +106,11 @@ impl TestApp {
 
     /// The same, with the configuration changed.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> TestApp {
+        TestApp::start_late(Duration::ZERO, change).await
+    }
+
+    /// The same, with a wall clock that is so far ahead.
+    pub(crate) async fn start_late(clock_is_off: Duration, change: impl FnOnce(&mut Config)) -> TestApp {
         let place = tempfile::tempdir().expect("a directory");
         let mut config = Config::default();
         config.server.listen = ([127, 0, 0, 1], 0).into();
@@ -115,7 +124,10 @@ impl TestApp {
         config.accounts.password_passes = 1;
         change(&mut config);
         config.check().expect("a good configuration");
-        let time = Arc::new(AtomicI64::new(1_795_261_438_042));
+        let time = Arc::new(AtomicI64::new(FIRST_MOMENT + clock_is_off.as_millis() as i64));
+        if is_on_postgres() {
+            database_clock::begin(config.storage.database_url.with_password(), FIRST_MOMENT).await;
+        }
         let mut app = TestApp {
             running: None,
             address: String::new(),
@@ -142,8 +154,17 @@ impl TestApp {
         self.running = Some(running);
     }
 
-    /// Moves the server's wall clock.
-    pub(crate) fn pass(&self, time: Duration) {
+    /// Moves the server's clock, and that of its database.
+    pub(crate) async fn pass(&self, time: Duration) {
+        self.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
+        if is_on_postgres() {
+            database_clock::pass(self.config.storage.database_url.with_password(), time).await;
+        }
+    }
+
+    /// Time passes for the server's own clock, after it did for the database's.
+    #[allow(dead_code, reason = "on SQLite there is one server")]
+    pub(crate) fn clock_passes(&self, time: Duration) {
         self.time.fetch_add(time.as_millis() as i64, Ordering::Relaxed);
     }
 

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::check::check;
+use super::clock::DbClock;
 use super::life::Life;
 use super::options::{connection, place};
 use super::schema::{self, Unfit};
@@ -45,6 +46,7 @@ pub struct PgDb {
     refusal: Arc<Mutex<Option<Arc<str>>>>,
     /// The history that is served, which each new connection must lead to.
     pub(super) life: Arc<Life>,
+    pub(super) clock: Arc<DbClock>,
 }
 
 impl PgDb {
@@ -99,7 +101,8 @@ impl PgDb {
         info!(database = place, "the database is open");
 
         let refusal = Arc::new(Mutex::new(None));
-        let life = Arc::new(Life::new(options.replication));
+        let clock = Arc::new(DbClock::default());
+        let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
         let pool = |connections| {
             pool(connections, &connect, options, known, Arc::clone(&refusal), Arc::clone(&life))
         };
@@ -112,6 +115,7 @@ impl PgDb {
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             refusal,
             life,
+            clock,
             place,
         }))
     }

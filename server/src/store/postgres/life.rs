@@ -6,7 +6,7 @@
 //! history and moves every head, so that no id that a lost row had is given again. A process that is at work serves
 //! nothing more of it: what it has in memory is of the life before. Called by [`PgDb`] for each new connection.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use super::clock::{DbClock, NOW};
 use super::options::{connection, place};
 use super::{PgDb, PgOpenError, Replication};
 use crate::domain::{HistoryId, MessageId};
@@ -49,6 +50,8 @@ const OLDER_COPY: &str = "an older copy";
 #[derive(Debug)]
 pub(super) struct Life {
     replication: Replication,
+    /// Each look tells the time, too.
+    clock: Arc<DbClock>,
     /// What is served, from the moment at which it is known.
     history: OnceLock<String>,
     /// Where a connection led last, and how far the log was safe there.
@@ -58,7 +61,9 @@ pub(super) struct Life {
 }
 
 /// What a connection says.
-struct Found {
+pub(super) struct Found {
+    /// By its clock, in milliseconds.
+    pub(super) now: i64,
     here: String,
     safe_up_to: i64,
     written_by: Option<String>,
@@ -81,8 +86,14 @@ enum Origin {
 }
 
 impl Life {
-    pub(super) fn new(replication: Replication) -> Life {
-        Life { replication, history: OnceLock::new(), seen: Mutex::default(), over: CancellationToken::new() }
+    pub(super) fn new(replication: Replication, clock: Arc<DbClock>) -> Life {
+        Life {
+            replication,
+            clock,
+            history: OnceLock::new(),
+            seen: Mutex::default(),
+            over: CancellationToken::new(),
+        }
     }
 
     /// What is wrong with a new connection: that it leads to another life than the one that is served.
@@ -93,7 +104,9 @@ impl Life {
         let Some(served) = self.history.get() else { return Ok(None) };
         // Read before the database is asked, which other connections do meanwhile.
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let asked = self.clock.ask();
         let found = look(connection).await?;
+        self.clock.told(asked, found.now);
         if found.history.as_ref() == Some(served) {
             match found.origin(self.replication) {
                 Origin::Same if found.is_older_than(&seen) => {
@@ -320,10 +333,11 @@ async fn forget_writer(connection: &mut PgConnection) -> Result<(), sqlx::Error>
 }
 
 /// One round trip, and no prepared statement that a pooler could lose.
-async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
+pub(super) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
     let ask = format!(
         "SELECT {HERE}, (SELECT value FROM meta WHERE key = '{WRITTEN_BY}' AND value <> ''), \
-         (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}, EXISTS (SELECT FROM meta WHERE key = '{IMPORT}')"
+         (SELECT value FROM meta WHERE key = '{HISTORY}'), {SAFE_UP_TO}, EXISTS (SELECT FROM meta WHERE key = '{IMPORT}'), \
+         {NOW}"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(ask)).fetch_one(connection).await?;
     Ok(Found {
@@ -332,5 +346,6 @@ async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
         history: row.try_get(2)?,
         safe_up_to: row.try_get(3)?,
         is_unfinished: row.try_get(4)?,
+        now: row.try_get(5)?,
     })
 }

@@ -8,6 +8,7 @@
 mod arguments;
 mod bulk;
 mod check;
+mod clock;
 mod commit;
 mod condition;
 mod db;

@@ -6,13 +6,11 @@ use async_trait::async_trait;
 use sqlx::Row as _;
 
 use super::PgDb;
+use super::clock::NOW;
 use crate::store::{StoreError, Tickets};
 
 /// Tickets whose time is over that one call forgets: more than a call adds, so that they do not pile up.
 const FORGOTTEN_AT_ONCE: i64 = 8;
-
-/// Milliseconds since 1970, as the database's clock has it.
-const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// See the module.
 pub struct PgTickets {
