@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use tidemark_trials::chaos::ServersRun;
+use tidemark_trials::chaos::{RollingRun, ServersRun};
 
 /// The program that the workspace's build leaves beside its tests.
 fn binary() -> PathBuf {
@@ -26,4 +26,14 @@ async fn every_promise_holds_over_several_servers_whatever_ends() {
     let summary = run.run(&binary(), folder.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     assert!(summary.faults >= 3 && summary.acknowledged > 50, "too little happened: {summary}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_refuses_nothing_but_for_the_moment_and_loses_nothing() {
+    let seed = 20_261_122;
+    let folder = tempfile::tempdir().expect("a folder");
+    let summary = RollingRun { seed, rounds: 1 }.run(&binary(), folder.path()).await;
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    assert!(summary.acknowledged > 50 && summary.called > 50, "too little happened: {summary}");
+    println!("{summary}");
 }

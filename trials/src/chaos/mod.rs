@@ -11,6 +11,7 @@ mod cluster;
 mod exploration;
 mod fault;
 mod person;
+mod rolling;
 mod servers;
 #[cfg(feature = "simulation")]
 mod simulation;
@@ -25,6 +26,7 @@ pub use cluster::{ClusterRun, ClusterSummary, History, Load};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
 pub use fault::{FaultRun, Summary};
+pub use rolling::{RollingRun, RollingSummary};
 pub use servers::ServersRun;
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationRun, SimulationSummary};
