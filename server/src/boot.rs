@@ -63,13 +63,14 @@ pub fn new_history() -> HistoryId {
 
 /// What tells other servers of what is written here; ended after the last write.
 #[derive(Default)]
-struct Hinting {
+pub struct Hinting {
     closing: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Hinting {
-    async fn stop(&self) {
+    /// Tells what is left, within a second.
+    pub async fn stop(&self) {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
@@ -252,10 +253,10 @@ impl Running {
         self.metrics_address
     }
 
-    /// Waits until this server must not serve on: what it has in memory is of an earlier life of the data (I14). The next start goes by
-    /// what is there now.
-    pub async fn another_life(&self) {
-        self.storage.another_life().await;
+    /// Waits until this server must not serve on, and says why: what it has in memory is of an earlier life of the data (I14), or a newer
+    /// program has changed the tables too much for it. The next start goes by what is there now.
+    pub async fn must_end(&self) -> String {
+        self.storage.must_end().await
     }
 
     /// Stops in two phases. First nothing new is taken: no connection, no request, no frame; sockets are told to come

@@ -30,7 +30,11 @@ pub(crate) const POSTGRESQL: &[Needed] = &[
 ];
 
 /// Other real servers for the tests.
-const SERVERS: &[Needed] = &[("redis-server", "redis-server"), ("/usr/sbin/haproxy", "haproxy")];
+const SERVERS: &[Needed] = &[
+    ("redis-server", "redis-server"),
+    ("/usr/sbin/haproxy", "haproxy"),
+    ("/usr/sbin/pgbouncer", "pgbouncer"),
+];
 
 /// The browser tests.
 const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];

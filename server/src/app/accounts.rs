@@ -5,6 +5,7 @@
 //! HTTP layer calls it for every request, and so does `tidemark user`, on SQLite while the server is stopped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::passwords::{Busy, PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
@@ -13,7 +14,9 @@ use super::tokens::{Token, TokenHash, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
 use crate::notify::{Hint, Hints};
 use crate::seq::{Ids, NumberError};
-use crate::store::{Account, Directory, NewAccount, Session, StoreError, Tickets as SharedTickets};
+use crate::store::{
+    Account, Directory, NewAccount, Session, SharedRates, StoreError, Tickets as SharedTickets,
+};
 
 /// Sessions that one statement compares with the database.
 const CONFIRMED_AT_ONCE: usize = 1_000;
@@ -62,6 +65,9 @@ pub enum AccountError {
     /// Too many tickets are open.
     #[error(transparent)]
     TooManyTickets(#[from] TooManyTickets),
+    /// Over all servers too many of the kind came from the same address or under the same name.
+    #[error("too many requests; try again in {} s", .0.as_secs() + 1)]
+    TooOften(Duration),
     /// No uid could be had.
     #[error(transparent)]
     Number(#[from] NumberError),
@@ -83,6 +89,17 @@ pub struct SignedIn {
     pub lifetime_seconds: u64,
 }
 
+/// An attempt to sign up or to log in, which all servers count together.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What is limited, and for whom: the same text on every server.
+    pub caller: String,
+    /// Between two of them in the long run; zero lifts the limit.
+    pub interval: Duration,
+    /// By how much a caller may run ahead.
+    pub burst: Duration,
+}
+
 /// Everything about accounts. Cheap to clone.
 #[derive(Clone)]
 pub struct Accounts(Arc<Inner>);
@@ -92,6 +109,8 @@ pub struct Accounts(Arc<Inner>);
 pub struct Others {
     /// They are told of sessions that end here.
     pub hints: Arc<dyn Hints>,
+    /// They count attempts together with this server.
+    pub rates: Arc<dyn SharedRates>,
     /// They redeem tickets that were given here.
     pub tickets: Arc<dyn SharedTickets>,
 }
@@ -128,6 +147,20 @@ impl Accounts {
             session_days: options.session_days,
             others,
         }))
+    }
+
+    /// Counts an attempt that passed this server's own limits, together with the other servers.
+    ///
+    /// # Errors
+    /// [`AccountError::TooOften`].
+    pub async fn count(&self, attempts: &[Attempt]) -> Result<(), AccountError> {
+        let Some(others) = &self.0.others else { return Ok(()) };
+        for Attempt { caller, interval, burst } in attempts.iter().filter(|one| !one.interval.is_zero()) {
+            if let Some(wait) = others.rates.take(&hash_of(caller), *interval, *burst).await? {
+                return Err(AccountError::TooOften(wait));
+            }
+        }
+        Ok(())
     }
 
     /// Makes an account under a uid of `ids`, and logs it in.

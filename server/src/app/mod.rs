@@ -16,7 +16,7 @@ mod sessions;
 mod tickets;
 mod tokens;
 
-pub use accounts::{AccountError, AccountOptions, Accounts, Others, SignedIn};
+pub use accounts::{AccountError, AccountOptions, Accounts, Attempt, Others, SignedIn};
 pub use conversations::Conversations;
 pub use follow::Follow;
 pub use groups::Groups;

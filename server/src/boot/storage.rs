@@ -6,19 +6,20 @@ use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::files::{self, Rule};
-use super::{BootError, account_options, new_history, random_uuid};
+use super::{BootError, Hinting, account_options, new_history, random_uuid};
 use crate::app::{Accounts, Others};
 use crate::config::{Config, DatabaseKind, MessageIds};
 use crate::domain::{Clock, HistoryId};
 use crate::notify::postgres::PgHints;
 use crate::seq::{Ids, Stored};
-use crate::store::postgres::{PgDb, PgDirectory, PgTickets, PostgresStore, listening};
+use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{
     Db, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
 };
@@ -185,6 +186,17 @@ impl Storage {
         Accounts::beside(Arc::clone(&self.directory), account_options(config), clock, others)
     }
 
+    /// The same for a command: servers that run are told of what it ends, until `hinting` is stopped. If they cannot be told, they find
+    /// it by themselves within ten seconds.
+    pub async fn accounts_among(&self, config: &Config, clock: Clock, hinting: &Hinting) -> Accounts {
+        let others = self.others(config, &hinting.closing, &hinting.tasks).await;
+        let others = others.unwrap_or_else(|error| {
+            warn!(%error, "servers cannot be told; they notice within ten seconds");
+            None
+        });
+        self.accounts_beside(config, clock, others)
+    }
+
     /// The other servers of this database: `None` where it is one server's alone. They are told and heard until `closing`.
     pub(super) async fn others(
         &self,
@@ -195,7 +207,11 @@ impl Storage {
         let Database::Postgres(db) = &self.database else { return Ok(None) };
         let url = direct_url(config, db).await?;
         let hints = PgHints::open(listening(url)?, closing, tasks).await?;
-        Ok(Some(Others { hints: Arc::new(hints), tickets: Arc::new(PgTickets::new(Arc::clone(db))) }))
+        Ok(Some(Others {
+            hints: Arc::new(hints),
+            rates: Arc::new(PgRates::new(Arc::clone(db))),
+            tickets: Arc::new(PgTickets::new(Arc::clone(db))),
+        }))
     }
 
     /// The rows of this database.
@@ -214,12 +230,26 @@ impl Storage {
         }
     }
 
-    /// Waits until what a server keeps in memory is of an earlier life of the data (I14): on PostgreSQL, where a standby took over or a
-    /// backup was restored.
-    pub(super) async fn another_life(&self) {
+    /// Waits until PostgreSQL can be connected to, and for `[storage] start_seconds` at most: a server may start together with its
+    /// database. What waiting does not help is refused at once.
+    ///
+    /// # Errors
+    /// Why the last try failed.
+    pub async fn wait_for(config: &Config) -> Result<(), BootError> {
+        let storage = &config.storage;
+        if storage.database_url.kind() == DatabaseKind::Postgres {
+            let limit = Duration::from_secs(storage.start_seconds.into());
+            PgDb::wait_for(storage.database_url.with_password(), &storage.postgres(), limit).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no server of this version, or none that runs now, may serve on, and says why: on PostgreSQL, where others change the
+    /// database.
+    pub(super) async fn must_end(&self) -> String {
         match &self.database {
             Database::Sqlite(_) => pending().await,
-            Database::Postgres(db) => db.another_life().await,
+            Database::Postgres(db) => db.must_end().await,
         }
     }
 

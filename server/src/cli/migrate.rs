@@ -5,6 +5,7 @@ use crate::boot::{self, BootError, Storage};
 use crate::config::{Config, MessageIds};
 
 pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
+    Storage::wait_for(config).await?;
     let storage = Storage::open(config).await?;
     if config.message_ids() == MessageIds::Seqsvr {
         boot::sequencer(config).await?.shutdown().await;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::ExitError;
+use crate::boot::{self, Storage};
 use crate::config::Config;
 use crate::domain::Clock;
-use crate::{boot, lifecycle};
+use crate::lifecycle;
 
 /// Files that the process opens beside its connections: databases with their logs, for each reader; clients of other services.
 const OWN_FILES: u64 = 160;
@@ -29,6 +30,10 @@ pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     let mut config = config.clone();
     let (wanted, files) = (config.limits.connections, lifecycle::allow_many_files());
     config.limits.connections = connections(wanted, files)?;
+    tokio::select! {
+        there = Storage::wait_for(&config) => there?,
+        () = signals.next() => return Err(ExitError::failed("stopped by a signal before the database answered")),
+    }
     let running = boot::start(&config, Clock::system()).await?;
     if config.limits.connections < wanted {
         tracing::warn!(
@@ -39,18 +44,15 @@ pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
         );
     }
     println!("listening on http://{}", running.address());
-    let is_over = tokio::select! {
-        () = signals.next() => false,
-        () = running.another_life() => true,
+    let must_end = tokio::select! {
+        () = signals.next() => None,
+        why = running.must_end() => Some(why),
     };
     let limit = Duration::from_secs(config.server.shutdown_seconds.into());
     tokio::select! {
-        stopped = running.stop(limit) => match stopped {
-            _ if is_over => Err(ExitError::failed(
-                "the database continues an older state (a standby took over, or a backup was restored), so what this server has in \
-                 memory is out of date; start it again",
-            )),
-            stopped => stopped.map_err(ExitError::failed),
+        stopped = running.stop(limit) => match must_end {
+            Some(why) => Err(ExitError::failed(why)),
+            None => stopped.map_err(ExitError::failed),
         },
         () = signals.next() => Err(ExitError::failed("stopped at once by a second signal; what was accepted is stored")),
     }

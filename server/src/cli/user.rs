@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use super::ExitError;
 use crate::app::Accounts;
-use crate::boot::{BootError, Storage};
+use crate::boot::{BootError, Hinting, Storage};
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
 
@@ -38,8 +38,15 @@ pub(super) enum User {
 
 pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_existing(config).await?;
-    let accounts = storage.accounts(config, Clock::system());
+    let hinting = Hinting::default();
+    let accounts = match what {
+        User::List | User::Enable { .. } => storage.accounts(config, Clock::system()),
+        User::ResetPassword { .. } | User::Disable { .. } => {
+            storage.accounts_among(config, Clock::system(), &hinting).await
+        }
+    };
     let done = carry_out(what, &accounts).await;
+    hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
 }

@@ -20,6 +20,8 @@ pub struct StorageSection {
     /// PostgreSQL: where servers tell each other of new rows, if `database_url` leads through a pooler: the same database without it.
     /// Empty: `database_url`.
     pub listen_url: DatabaseUrl,
+    /// PostgreSQL: how long a start waits for a database that does not answer yet.
+    pub start_seconds: u32,
     /// PostgreSQL: connections that the queues share with nobody.
     pub queue_connections: u32,
     /// PostgreSQL: connections for everybody else.
@@ -85,6 +87,7 @@ impl Default for StorageSection {
             data_dir: PathBuf::from("data"),
             database_url: DatabaseUrl::default(),
             listen_url: DatabaseUrl::default(),
+            start_seconds: 30,
             queue_connections: postgres.queue_connections,
             connections: postgres.connections,
             lock_ms: postgres.lock_timeout.as_millis() as u32,
@@ -117,6 +120,7 @@ impl Default for StorageSection {
 impl StorageSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let check = |key, value: u32, range| within("storage", key, value, range);
+        check("start_seconds", self.start_seconds, 0..=3_600)?;
         check("queue_connections", self.queue_connections, 1..=1_000)?;
         check("connections", self.connections, 1..=1_000)?;
         check("lock_ms", self.lock_ms, 10..=60_000)?;
@@ -180,6 +184,7 @@ impl StorageSection {
             statement_timeout: Duration::from_secs(self.statement_seconds.into()),
             idle_in_transaction_timeout: Duration::from_secs(self.idle_transaction_seconds.into()),
             replication: self.replication,
+            known_groups: self.known_groups,
         }
     }
 

@@ -261,6 +261,7 @@ impl From<AccountError> for Problem {
         let (status, code, retryable) = match error {
             AccountError::Store(error) => return error.into(),
             AccountError::Number(error) => return error.into(),
+            AccountError::TooOften(wait) => return Problem::rate_limited(wait),
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),

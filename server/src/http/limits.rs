@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Problem;
 use super::refusals::LONGEST_WAIT;
+use crate::app::Attempt;
 use crate::config::LimitsSection;
 use crate::domain::Uid;
 
@@ -43,6 +44,11 @@ impl Rate {
     fn with_burst(count: u32, period: Duration, periods: u32) -> Rate {
         let interval = period.checked_div(count).unwrap_or(Duration::ZERO);
         Rate { interval, burst: interval * count.saturating_mul(periods) }
+    }
+
+    /// One request of `caller`, for all servers to count.
+    fn attempt(&self, caller: String) -> Attempt {
+        Attempt { caller, interval: self.interval, burst: self.burst }
     }
 
     /// Takes `n` requests out of the allowance that is whole again at `whole`. Refuses without taking anything, and
@@ -186,18 +192,23 @@ impl Rates {
         }
     }
 
-    /// Whether a sign-up from `address` may go on.
-    pub(super) fn sign_up(&self, address: IpAddr) -> Result<(), Problem> {
-        self.sign_ups.take(ClientNetwork::of(address), 1, now()).map_err(Problem::rate_limited)
+    /// Whether a sign-up from `address` may go on, as far as this server knows; and what the others are to count.
+    pub(super) fn sign_up(&self, address: IpAddr) -> Result<[Attempt; 1], Problem> {
+        let network = ClientNetwork::of(address);
+        self.sign_ups.take(network, 1, now()).map_err(Problem::rate_limited)?;
+        Ok([self.sign_ups.rate.attempt(format!("sign-up from {}", network.0))])
     }
 
-    /// Whether an attempt to log in may go on.
-    pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<(), Problem> {
+    /// Whether an attempt to log in may go on, as far as this server knows; and what the others are to count.
+    pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<[Attempt; 2], Problem> {
         let now = now();
-        self.log_ins.take(ClientNetwork::of(address), 1, now).map_err(Problem::rate_limited)?;
+        let network = ClientNetwork::of(address);
+        self.log_ins.take(network, 1, now).map_err(Problem::rate_limited)?;
         // No account has a longer name, and memory is bounded by the number of names alone.
         let name = name.trim().chars().take(64).collect::<String>().to_lowercase();
-        self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)
+        let by_name = self.log_ins_by_name.rate.attempt(format!("log-in as {name}"));
+        self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)?;
+        Ok([self.log_ins.rate.attempt(format!("log-in from {}", network.0)), by_name])
     }
 
     /// A request from `address` was refused, or its token is unknown. Says how long to wait with the answer.

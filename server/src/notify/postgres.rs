@@ -136,7 +136,11 @@ impl PgHints {
         let channel: String = channel.persistent(false).fetch_one(&pool).await?;
         let line = Arc::new(Line { pool, channel, server: Server(rand::random()) });
         let mut listener = line.listen().await?;
-        line.notify(&[sign_of_life(line.server)]).await?;
+        match line.notify(&[sign_of_life(line.server)]).await {
+            // The pooler gave the session that listens to the one who notifies.
+            Err(sqlx::Error::Protocol(_)) => return Err(HintsError::Deaf),
+            told => told?,
+        }
         match timeout(PATIENCE, line.hear_own(&mut listener)).await {
             Ok(heard) => heard?,
             Err(_) => return Err(HintsError::Deaf),
@@ -146,7 +150,7 @@ impl PgHints {
         let (speaking, listening) = (Arc::clone(&line), Arc::clone(&line));
         let (told, closed, closing) = (Arc::clone(&waiting), closing.clone(), closing.clone());
         tasks.spawn(async move {
-            closed.run_until_cancelled(speaking.speak(&told)).await;
+            speaking.speak(&told, &closed).await;
             speaking.say_the_rest(&told).await;
         });
         tasks.spawn(async move {
@@ -200,12 +204,14 @@ impl Line {
     }
 
     /// Tells the others what waits, as soon as something does, and shows each second that this is heard.
-    async fn speak(&self, waiting: &Waiting) {
+    /// Until `closed`; what is being told then is told, within a moment.
+    async fn speak(&self, waiting: &Waiting, closed: &CancellationToken) {
         let (mut beat, log) = (interval(BEAT), LogLimit::default());
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let mut payloads = Vec::new();
             tokio::select! {
+                () = closed.cancelled() => return,
                 () = waiting.some.notified() => {}
                 _ = beat.tick() => payloads.push(sign_of_life(self.server)),
             }
@@ -214,17 +220,22 @@ impl Line {
             if payloads.is_empty() {
                 continue;
             }
-            let told = timeout(PATIENCE, self.notify(&payloads)).await;
-            let failure = match told {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+            let too_late = async {
+                let is_closed = timeout(PATIENCE, closed.cancelled()).await.is_ok();
+                sleep(if is_closed { LAST_WORD } else { Duration::ZERO }).await;
+            };
+            let failure = tokio::select! {
+                told = self.notify(&payloads) => match told {
+                    Ok(()) => continue,
+                    Err(error) => error.to_string(),
+                },
+                () = too_late => format!("no answer within {} s", PATIENCE.as_secs()),
             };
             if let Some(left_out) = log.pass() {
                 warn!(error = failure, left_out, "other servers cannot be told of new rows now; tried again");
             }
             hints.into_iter().for_each(|hint| waiting.outbox().put(hint));
-            sleep(PAUSE).await;
+            closed.run_until_cancelled(sleep(PAUSE)).await;
             waiting.some.notify_one();
         }
     }

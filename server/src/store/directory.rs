@@ -1,5 +1,7 @@
 //! Accounts and sessions: who may come in. The contract of the second storage trait.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::StoreError;
@@ -121,4 +123,18 @@ pub trait Tickets: Send + Sync + 'static {
     /// Uses a ticket up, and says whose session it opens a socket of; `None`: there is none, or its time is over. Of several who redeem
     /// one ticket at the same moment one succeeds.
     async fn take_ticket(&self, ticket_hash: &[u8; 32]) -> Result<Option<[u8; 32]>, StoreError>;
+}
+
+/// Rates that callers share over all servers of one database. Times are the database's.
+#[async_trait]
+pub trait SharedRates: Send + Sync + 'static {
+    /// Takes one request of the caller with this SHA-256, who has one each `interval` in the long run and may run ahead by `burst`.
+    /// `None`: taken. Else nothing is taken, and it says how long to wait. Of servers that are asked at the same moment no two take the
+    /// same one.
+    async fn take(
+        &self,
+        caller: &[u8; 32],
+        interval: Duration,
+        burst: Duration,
+    ) -> Result<Option<Duration>, StoreError>;
 }

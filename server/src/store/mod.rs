@@ -31,7 +31,7 @@ pub mod postgres;
 mod sql;
 pub mod sqlite;
 
-pub use directory::{Account, Directory, NewAccount, Session, Tickets};
+pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
 pub use page::{Filling, Page};

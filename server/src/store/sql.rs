@@ -28,12 +28,16 @@ const INDEX_CORRUPTED: &str = "XX002";
 /// A prepared statement that the session does not have, or has already: it is another session than a moment ago.
 const NO_SUCH_STATEMENT: &str = "26000";
 const STATEMENT_EXISTS: &str = "42P05";
+/// Among other things, values that are not those which the statement takes.
+const PROTOCOL_VIOLATION: &str = "08P01";
 
 fn of_postgres(error: &PgDatabaseError) -> StoreError {
     let (code, message) = (error.code(), error.message());
+    let is_mixed_up = matches!(code, NO_SUCH_STATEMENT | STATEMENT_EXISTS)
+        || code == PROTOCOL_VIOLATION && message.contains("prepared statement");
     match code {
         DATA_CORRUPTED | INDEX_CORRUPTED => StoreError::corrupt(format!("PostgreSQL: {message} ({code})")),
-        NO_SUCH_STATEMENT | STATEMENT_EXISTS => StoreError::unavailable(format!(
+        _ if is_mixed_up => StoreError::unavailable(format!(
             "PostgreSQL: {message} ({code}): a pooler in front of it mixes up prepared statements; use PgBouncer 1.21 or newer with \
              max_prepared_statements of 200, or connect directly"
         )),

@@ -26,5 +26,7 @@ pub fn start(section: &LogSection) {
 /// lines are not shown.
 fn may_be_shown(line: &Metadata<'_>) -> bool {
     let krate = line.target().split("::").next().unwrap_or_default();
-    *line.level() <= Level::INFO || OWN_CRATES.contains(&krate)
+    // A connection to the database that is not taken is an error to the pool; whoever needed one says what it means.
+    let is_refused_connection = line.target() == "sqlx_core::pool::inner" && *line.level() == Level::ERROR;
+    !is_refused_connection && (*line.level() <= Level::INFO || OWN_CRATES.contains(&krate))
 }

@@ -106,8 +106,8 @@ async fn a_standby_without_the_newest_rows_begins_another_history_with_larger_id
 
     // One has something to do, and the other looks by itself.
     one.get(&ann, "/api/v1/range").await.refused(503);
-    one.another_life().await;
-    other.another_life().await;
+    assert!(one.must_end().await.contains("continues an older state"));
+    other.must_end().await;
     tokio::join!(one.stop(), other.stop(), closed_for_a_restart(device));
     tokio::join!(one.start_again(), other.start_again());
 
@@ -201,7 +201,7 @@ async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
     restored.arg("restored").env("TIDEMARK_DATABASE_URL", app.config.storage.database_url.with_password());
     let said = timeout(PATIENCE, restored.output()).await.expect("in time").expect("runs");
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    app.another_life().await;
+    app.must_end().await;
     app.restart().await;
     let after = history(&app, &ann).await;
     assert_ne!(after, before);
@@ -246,7 +246,7 @@ async fn an_older_copy_of_the_disk_is_noticed_by_servers_at_work() {
     world.primary = copy;
 
     app.get(&ann, "/api/v1/range").await.refused(503);
-    app.another_life().await;
+    app.must_end().await;
     app.stop().await;
     app.start_again().await;
     assert_ne!(history(&app, &ann).await, before);

@@ -32,7 +32,10 @@ mod transfer;
 mod ws;
 
 mod failover;
+mod held_up;
+mod newer;
 mod others;
+mod pooler;
 mod refusals;
 mod rights;
 mod servers;

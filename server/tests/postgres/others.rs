@@ -8,12 +8,17 @@ use tidemark::domain::{
     Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, Timestamp,
     Uid,
 };
-use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore};
+use tidemark::notify::postgres::PgHints;
+use tidemark::notify::{Heard, Hint, Hints as _};
+use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore, listening};
 use tidemark::store::{Accept, MessageStore, Outcome, Row, Write};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::servers::beside;
-use crate::support::{Person, Socket, TestApp};
+use super::servers::{beside, run};
+use crate::support::{PATIENCE, Person, Socket, TestApp};
 
 const LOGGED_OUT: u16 = 4401;
 
@@ -196,4 +201,62 @@ async fn a_server_whose_clock_is_off_judges_and_shows_every_time_as_the_others_d
     for (app, who) in all {
         app.get(who, "/api/v1/me").await.refused(401);
     }
+}
+
+#[tokio::test]
+async fn sign_ups_and_log_ins_are_counted_by_all_servers_together() {
+    let one = TestApp::start_with(|config| {
+        config.limits.log_ins_per_name_per_minute = 1;
+        config.limits.sign_ups_per_address_per_minute = 2;
+    })
+    .await;
+    let config = one.config.clone();
+    let other = TestApp::start_with(|own| {
+        own.storage.database_url = config.storage.database_url;
+        own.limits = config.limits;
+    })
+    .await;
+    let wrong = json!({"name": "ann", "password": "guess guess"});
+    one.sign_up("ann").await;
+    other.sign_up("bob").await;
+    for n in 0..10 {
+        let app = if n % 2 == 0 { &one } else { &other };
+        app.post_as_nobody("/api/v1/sessions", wrong.clone()).await.refused(401);
+    }
+    for app in [&one, &other] {
+        let refused = app.post_as_nobody("/api/v1/sessions", wrong.clone()).await;
+        assert_eq!(refused.refused(429), "rate_limited");
+        let wait: u64 = refused.header("retry-after").parse().expect("seconds");
+        assert!((1..=60).contains(&wait), "{wait}");
+    }
+    other.log_in("bob").await;
+    one.sign_up("cem").await;
+    other.sign_up("dea").await;
+    for app in [&one, &other] {
+        let body = json!({"name": "eve", "password": "correct horse"});
+        assert_eq!(app.post_as_nobody("/api/v1/accounts", body).await.refused(429), "rate_limited");
+    }
+    // By the database's clock; of the servers' own limits each is used by half.
+    one.pass(Duration::from_secs(60)).await;
+    one.sign_up("eve").await;
+}
+
+#[tokio::test]
+async fn a_command_that_ends_sessions_tells_the_servers() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let url = app.config.storage.database_url.with_password();
+    let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let beside = PgHints::open(listening(url).expect("a URL"), &closing, &tasks).await.expect("listens");
+    let place = tempfile::tempdir().expect("a directory");
+    for (command, who) in [(["user", "disable", "ann"], &ann), (["user", "reset-password", "bob"], &bob)] {
+        let mut socket = app.socket(who).await;
+        socket.begin().await;
+        let (code, _, said) = run(place.path(), url, &command).await;
+        assert_eq!(code, 0, "{said}");
+        let told = timeout(PATIENCE, beside.hear()).await.expect("told");
+        assert_eq!(told, Heard::Hint(Hint::SessionsEnded(Uid(who.uid as u32))));
+        assert_eq!(socket.closed().await, LOGGED_OUT);
+    }
+    closing.cancel();
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tidemark_test_support::servers::postgres::{Server, durable_database};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -195,4 +195,45 @@ async fn a_wrong_password_a_wrong_name_and_nobody_there_are_told_apart() {
     );
     let name = url.split(['/', '?']).nth(3).expect("the name of a database");
     says(&refused(&url.replace(name, "missing")).await, &["database \"missing\" does not exist"]);
+}
+
+/// A server and its database may start together.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_run_yet_is_waited_for_and_not_for_ever() {
+    let database = Server::start_with("-c fsync=on");
+    let url = database.new_database().await;
+    database.kill();
+    let said = refused_with(&url, &[("TIDEMARK_STORAGE__START_SECONDS", "1")]).await;
+    says(&said, &["cannot be connected to", "check that it runs there"]);
+    let place = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(&place).kill_on_drop(true);
+    command.env("TIDEMARK_DATABASE_URL", &url).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut serving = command.spawn().expect("runs");
+    let mut log = BufReader::new(serving.stderr.take().expect("piped")).lines();
+    let line = timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("a line");
+    says(&line, &["waiting for the database, 30 s at most", "check that it runs there"]);
+    database.run();
+    let mut first = [0];
+    let out = serving.stdout.as_mut().expect("piped");
+    timeout(PATIENCE, out.read_exact(&mut first)).await.expect("in time").expect("listens");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_the_waiting_and_a_wrong_password_is_not_waited_for() {
+    let database = Server::start_with("-c fsync=on");
+    let url = database.new_database().await;
+    let patient = [("TIDEMARK_STORAGE__START_SECONDS", "3600")];
+    let said = refused_with(&as_role(&url, "nobody_knows:s3cret"), &patient).await;
+    says(&said, &["role \"nobody_knows\" does not exist"]);
+    database.kill();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.args(["serve", "--listen", "127.0.0.1:0"]).envs(patient).kill_on_drop(true);
+    command.env("TIDEMARK_DATABASE_URL", &url).stderr(Stdio::piped());
+    let mut serving = command.spawn().expect("runs");
+    let mut log = BufReader::new(serving.stderr.take().expect("piped")).lines();
+    timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("it waits");
+    let pid = serving.id().expect("it runs").to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("runs").success());
+    assert_eq!(timeout(PATIENCE, serving.wait()).await.expect("in time").expect("ends").code(), Some(1));
 }

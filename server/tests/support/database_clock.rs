@@ -15,6 +15,7 @@ pub(super) async fn begin(url: &str, moment: i64) {
         "CREATE TABLE public.test_clock AS SELECT {moment}::bigint AS ms;
          CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
              AS 'SELECT pg_catalog.to_timestamp(ms / 1000.0) FROM public.test_clock';
+         GRANT SELECT ON public.test_clock TO PUBLIC;
          DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()); END$$"
     );
     connection.execute(AssertSqlSafe(define)).await.expect("defined");

@@ -109,6 +109,13 @@ impl TestApp {
         TestApp::start_late(Duration::ZERO, change).await
     }
 
+    /// The same on PostgreSQL, where the server's role may not do what a test needs: this URL is that of the database's owner.
+    #[allow(dead_code, reason = "SQLite has no roles")]
+    pub(crate) async fn start_prepared(owner: &str, change: impl FnOnce(&mut Config)) -> TestApp {
+        database_clock::begin(owner, FIRST_MOMENT).await;
+        TestApp::start_with(change).await
+    }
+
     /// The same, with a wall clock that is so far ahead.
     pub(crate) async fn start_late(clock_is_off: Duration, change: impl FnOnce(&mut Config)) -> TestApp {
         let place = tempfile::tempdir().expect("a directory");
@@ -126,7 +133,11 @@ impl TestApp {
         config.check().expect("a good configuration");
         let time = Arc::new(AtomicI64::new(FIRST_MOMENT + clock_is_off.as_millis() as i64));
         if is_on_postgres() {
-            database_clock::begin(config.storage.database_url.with_password(), FIRST_MOMENT).await;
+            let storage = &config.storage;
+            // A pooler's connections may be older than what is set here.
+            let direct =
+                if storage.listen_url.is_empty() { &storage.database_url } else { &storage.listen_url };
+            database_clock::begin(direct.with_password(), FIRST_MOMENT).await;
         }
         let mut app = TestApp {
             running: None,
@@ -181,9 +192,9 @@ impl TestApp {
 
     /// Waits until the server says that it must not serve on.
     #[allow(dead_code, reason = "a SQLite database never begins another life under its server")]
-    pub(crate) async fn another_life(&self) {
+    pub(crate) async fn must_end(&self) -> String {
         let running = self.running.as_ref().expect("running");
-        tokio::time::timeout(PATIENCE, running.another_life()).await.expect("noticed in time");
+        tokio::time::timeout(PATIENCE, running.must_end()).await.expect("noticed in time")
     }
 
     /// Starts it again after a stop, over the same files.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 pub mod certificates;
 pub mod etcd;
 pub mod haproxy;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod redis;
 

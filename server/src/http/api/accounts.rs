@@ -56,7 +56,7 @@ pub(in crate::http) async fn sign_up(
     caller: Caller,
     Json(Credentials { name, password }): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    state.rates.sign_up(caller.address)?;
+    state.accounts.count(&state.rates.sign_up(caller.address)?).await?;
     let signed_in = in_line(&state, caller, state.accounts.sign_up(&name, password, &state.ids)).await?;
     Ok(welcome(&signed_in, source, caller, &state.settings))
 }
@@ -80,7 +80,7 @@ pub(in crate::http) async fn log_in(
     caller: Caller,
     Json(Credentials { name, password }): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    state.rates.log_in(caller.address, &name)?;
+    state.accounts.count(&state.rates.log_in(caller.address, &name)?).await?;
     let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password)).await?;
     Ok(welcome(&signed_in, source, caller, &state.settings))
 }

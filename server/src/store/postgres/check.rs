@@ -78,6 +78,12 @@ pub enum Refusal {
         /// Where tables are looked for.
         path: String,
     },
+    /// A pooler gives a prepared statement of one connection to another.
+    #[error(
+        "a pooler in front of it mixes up prepared statements; use PgBouncer 1.21 or newer with max_prepared_statements, or connect to \
+         PostgreSQL itself"
+    )]
+    Pooler,
     /// A server that was stopped would hold up the others.
     #[error(
         "its {0} is 0, because a pooler dropped the setting; run ALTER ROLE … SET {0} = '{1}' for the role in the URL"

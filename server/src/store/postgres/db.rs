@@ -13,19 +13,23 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, Postgres};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
-use tracing::info;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{info, warn};
 
 use super::check::check;
 use super::clock::DbClock;
 use super::life::Life;
 use super::options::{connection, place};
 use super::schema::{self, Unfit};
-use super::{PgOpenError, PgOptions, rights};
+use super::{PgOpenError, PgOptions, Refusal, rights};
+use crate::log_limit::LogLimit;
 use crate::store::{StoreError, migrations};
 
 /// A connection that nobody used for so long is tried before it is given out.
 const TRIED_AFTER: Duration = Duration::from_secs(10);
+
+/// Between two tries of a start to connect.
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// The life of a connection: after it, the next one follows what has changed about roles, settings and addresses.
 const LIFE: Duration = Duration::from_secs(1_800);
@@ -47,6 +51,8 @@ pub struct PgDb {
     /// The history that is served, which each new connection must lead to.
     pub(super) life: Arc<Life>,
     pub(super) clock: Arc<DbClock>,
+    known: &'static Migrator,
+    pub(super) known_groups: usize,
 }
 
 impl PgDb {
@@ -56,6 +62,31 @@ impl PgDb {
     /// When nothing answers, what answers would not keep what it commits, or a newer version has changed it too much.
     pub async fn open(url: &str, options: &PgOptions) -> Result<Arc<PgDb>, PgOpenError> {
         PgDb::open_knowing(url, options, &migrations::POSTGRES).await
+    }
+
+    /// Waits until the database at `url` takes a connection, and for `limit` at most.
+    ///
+    /// # Errors
+    /// The last failure, when time is over; at once where waiting does not help, such as for a wrong password.
+    pub async fn wait_for(url: &str, options: &PgOptions, limit: Duration) -> Result<(), PgOpenError> {
+        let plain = connection(url)?;
+        let place = place(&plain);
+        let (deadline, log) = (Instant::now() + limit, LogLimit::default());
+        loop {
+            match connect(plain.clone(), options, &place).await {
+                Ok((first, _)) => {
+                    _ = first.close().await;
+                    return Ok(());
+                }
+                Err(error) if error.may_pass() && Instant::now() < deadline => {
+                    if log.pass().is_some() {
+                        warn!(%error, "waiting for the database, {} s at most", limit.as_secs());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            sleep(BETWEEN_TRIES).await;
+        }
     }
 
     /// The same for a database that has been used already: nothing is made.
@@ -98,6 +129,10 @@ impl PgDb {
         rights::check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         schema::migrate(&mut first, known).await.map_err(|unfit| unfit.at(&place))?;
         _ = first.close().await;
+        let mix = timeout(patience(options), do_statements_mix(&connect)).await;
+        if mix.map_err(|_| PgOpenError::Silent { place: place.clone() })?.map_err(unreadable)? {
+            return Err(refused(Refusal::Pooler));
+        }
         info!(database = place, "the database is open");
 
         let refusal = Arc::new(Mutex::new(None));
@@ -116,6 +151,8 @@ impl PgDb {
             refusal,
             life,
             clock,
+            known,
+            known_groups: options.known_groups,
             place,
         }))
     }
@@ -160,6 +197,11 @@ impl PgDb {
                 self.place, self.patience
             ))),
         }
+    }
+
+    /// What is wrong with a connection, if it were a new one.
+    pub(super) async fn wrong_with(&self, connection: &mut PgConnection) -> Option<String> {
+        wrong_with(connection, self.known, &self.life).await
     }
 
     async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
@@ -224,6 +266,25 @@ pub(super) async fn connect(
     }
 }
 
+/// Whether a pooler hands out sessions without regard to the statements that are prepared in them: two connections prepare a statement
+/// each, under the same name.
+async fn do_statements_mix(connect: &PgConnectOptions) -> Result<bool, sqlx::Error> {
+    let mut one = PgConnection::connect_with(connect).await?;
+    let mut other = PgConnection::connect_with(connect).await?;
+    for _ in 0..2 {
+        for (connection, statement, answer) in [(&mut one, "SELECT 1", 1), (&mut other, "SELECT 2", 2)] {
+            match sqlx::query_scalar::<_, i32>(statement).fetch_one(connection).await {
+                Ok(told) if told == answer => {}
+                Ok(_) | Err(sqlx::Error::Database(_)) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    _ = one.close().await;
+    _ = other.close().await;
+    Ok(false)
+}
+
 fn pool(
     connections: u32,
     connect: &PgConnectOptions,
@@ -268,7 +329,14 @@ async fn wrong_with(connection: &mut PgConnection, known: &Migrator, life: &Life
                 Ok(wrong) => wrong.map(str::to_owned),
                 Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
             },
-            Err(unfit) => Some(unfit.at(database).to_string()),
+            Err(unfit) => {
+                let is_too_new = matches!(unfit, Unfit::Newer(..));
+                let wrong = unfit.at(database).to_string();
+                if is_too_new {
+                    life.end(&wrong);
+                }
+                Some(wrong)
+            }
         },
         Ok(Err(refusal)) => Some(PgOpenError::Refused { place: database.to_owned(), refusal }.to_string()),
         Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),

@@ -90,6 +90,31 @@ pub enum PgOpenError {
     },
 }
 
+impl PgOpenError {
+    /// Whether it may be over by itself soon: nobody listens there yet, the database is starting, or all connections are taken.
+    pub(super) fn may_pass(&self) -> bool {
+        const STARTING: &str = "57P03";
+        const STOPPING: [&str; 2] = ["57P01", "57P02"];
+        const TOO_MANY_CONNECTIONS: &str = "53300";
+        /// What a pooler says while the database behind it is gone.
+        const CONNECTION_CLASS: &str = "08";
+        match self {
+            PgOpenError::Silent { .. } => true,
+            PgOpenError::Connect { source: sqlx::Error::Io(error), .. } => {
+                !matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied)
+            }
+            PgOpenError::Connect { source, .. } => {
+                let code = source.as_database_error().and_then(|error| error.code()).unwrap_or_default();
+                code == STARTING
+                    || STOPPING.contains(&&*code)
+                    || code == TOO_MANY_CONNECTIONS
+                    || code.starts_with(CONNECTION_CLASS)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What to do about a connection that was not made.
 fn advice(source: &sqlx::Error) -> &'static str {
     let is_about_tls = match source {

@@ -18,6 +18,7 @@ use super::clock::{DbClock, NOW};
 use super::options::{connection, place};
 use super::{PgDb, PgOpenError, Replication};
 use crate::domain::{HistoryId, MessageId};
+use crate::log_limit::LogLimit;
 use crate::store::StoreError;
 
 /// Under which keys `meta` has the history's name, and who wrote last.
@@ -56,7 +57,8 @@ pub(super) struct Life {
     history: OnceLock<String>,
     /// Where a connection led last, and how far the log was safe there.
     seen: Mutex<(String, i64)>,
-    /// That another life was found.
+    /// Why it is over, once it is.
+    why: OnceLock<String>,
     over: CancellationToken,
 }
 
@@ -92,6 +94,7 @@ impl Life {
             clock,
             history: OnceLock::new(),
             seen: Mutex::default(),
+            why: OnceLock::new(),
             over: CancellationToken::new(),
         }
     }
@@ -133,9 +136,18 @@ impl Life {
                 served,
                 "the database continues an older state: a standby took over, or a backup was restored"
             );
-            self.over.cancel();
         }
+        self.end(
+            "the database continues an older state (a standby took over, or a backup was restored), so what this server has in memory \
+             is out of date; start it again",
+        );
         Ok(Some("the database continues an older state; start the server again"))
+    }
+
+    /// The process must not serve on, because of this.
+    pub(super) fn end(&self, why: &str) {
+        _ = self.why.set(why.to_owned());
+        self.over.cancel();
     }
 
     fn note_seen(&self, found: &Found) {
@@ -273,19 +285,26 @@ impl PgDb {
         }
     }
 
-    /// Waits until the process must not serve on, because the database has begun another life.
-    pub async fn another_life(&self) {
+    /// Waits until the process must not serve on, and says why: the database has begun another life, or is too new for the program.
+    pub async fn must_end(&self) -> String {
         self.life.over.cancelled().await;
+        self.life.why.get().cloned().unwrap_or_default()
     }
 
-    /// Looks now and then, for as long as the process serves.
+    /// Looks now and then, for as long as the process serves: what a new connection is refused for may also come while all are open.
     pub(super) async fn watch_life(&self) {
         let mut looks = tokio::time::interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let log = LogLimit::default();
         while !self.life.over.is_cancelled() {
             looks.tick().await;
+            let wrong = async { Ok(self.wrong_with(&mut *self.reader().await?).await) };
             // That the database does not answer is told by those who need it.
-            _ = self.limited(async { Ok(self.life.check(&mut *self.reader().await?).await?) }).await;
+            if let Ok(Some(wrong)) = self.limited(wrong).await
+                && let Some(left_out) = log.pass()
+            {
+                warn!(wrong, left_out, "the database has become unfit");
+            }
         }
     }
 }

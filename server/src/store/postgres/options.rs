@@ -37,6 +37,8 @@ pub struct PgOptions {
     pub idle_in_transaction_timeout: Duration,
     /// What a standby has that takes over.
     pub replication: Replication,
+    /// Groups that are kept in memory: those that are used most.
+    pub known_groups: usize,
 }
 
 impl Default for PgOptions {
@@ -50,6 +52,7 @@ impl Default for PgOptions {
             statement_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(5),
             replication: Replication::Asynchronous,
+            known_groups: 10_000,
         }
     }
 }

@@ -23,9 +23,6 @@ use crate::store::{
     Unused, Write,
 };
 
-/// Groups in memory: those that are used most.
-const MOST_GROUPS: usize = 10_000;
-
 /// See the module.
 ///
 /// Numbers of acceptances are given only to those with copies owed; others have the number 0. They increase with each sender's
@@ -52,7 +49,8 @@ impl PostgresStore {
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::join!(watched.watch(&through), through.watch_life());
         }));
-        Ok(PostgresStore { db, groups: Cache::new(MOST_GROUPS), condition, _watch: watch })
+        let groups = Cache::new(db.known_groups.max(1));
+        Ok(PostgresStore { db, groups, condition, _watch: watch })
     }
 }
 

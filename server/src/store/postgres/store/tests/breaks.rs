@@ -30,6 +30,21 @@ async fn a_lock_that_does_not_come_refuses_the_commit_and_is_tried_a_few_times()
     assert_eq!(ids(&store, BOB).await, [1, 2]);
 }
 
+/// Of a server that stands still between two statements of a transaction, as only rare ones have, the database ends the session.
+#[tokio::test]
+async fn a_session_that_stands_still_with_a_lock_is_ended_and_holds_nobody_up() {
+    let url = durable_database().await;
+    let still = PgOptions { idle_in_transaction_timeout: Duration::from_millis(500), ..PgOptions::default() };
+    let (stopped, store) = (open_with(&url, still).await, open(&url).await);
+    one(&store, Write::Accept(say(ANN, BOB, 1))).await;
+    let mut held = stopped.db.for_queues().await.expect("a connection");
+    run(&mut held, "BEGIN").await;
+    run(&mut held, &lock_head(BOB)).await;
+    one(&store, Write::Accept(say(ANN, BOB, 2))).await;
+    assert_eq!(ids(&store, BOB).await, [1, 2]);
+    held.execute("COMMIT").await.expect_err("its session is over");
+}
+
 /// A commit whose session is ended may have been stored; when the caller hears so, it is not running any more.
 #[tokio::test]
 async fn a_commit_whose_session_ends_has_an_unknown_outcome() {

@@ -202,6 +202,37 @@ async fn a_send_that_stalls_while_its_sender_is_removed_is_not_stored() {
     assert!(matches!(send().await, Err(CommitError::Stale(_))));
 }
 
+/// A send that was decided before somebody joined, and waits for its locks until after it, is decided again: the newcomer is among those
+/// who get it.
+#[tokio::test]
+async fn a_send_that_stalls_while_somebody_joins_goes_to_the_newcomer_too() {
+    const DEA: Uid = Uid(10_004);
+    let (one, other, url) = with_group().await;
+    let joining = change(BOB, 1, GroupStep::Added(DEA, MembershipEpoch(1)), &[BOB, ANN, CAT, DEA]);
+    let writes = [Write::Accept(joining)];
+    let learnt = Learnt::default();
+    let plan = Plan::of(&writes, &learnt).expect("decided on what is there");
+    let mut beside = connection(&url).await;
+    run(&mut beside, "BEGIN").await;
+    let answer = plan.arguments.call(&plan.heads, &mut beside).await.expect("called");
+    assert_eq!(answer.verdict, "stored");
+    let send = other.commit(vec![Write::Accept(speak(ANN, 1, &[ANN, BOB, CAT], 5))]);
+    let (sent, ()) = tokio::join!(send, async {
+        until_waiting(&url, 1).await;
+        run(&mut beside, "COMMIT").await;
+    });
+    assert!(matches!(&sent, Err(CommitError::Stale(stale)) if *stale == [0]), "{sent:?}");
+    let group = other.group(GID).await.expect("read").expect("made");
+    assert_eq!((group.version, group.epoch_of(DEA)), (2, Some(MembershipEpoch(1))));
+    one_of(&other, speak(ANN, 2, &[ANN, BOB, CAT, DEA], 5)).await;
+    assert_eq!((ids(&one, DEA).await, ids(&one, CAT).await), (vec![1, 2], vec![1, 2, 3]));
+}
+
+async fn one_of(store: &PostgresStore, accept: Accept) {
+    let done = one(store, Write::Accept(accept)).await;
+    assert!(matches!(done, Outcome::Accepted(..)), "{done:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_changes_decided_on_the_same_version_one_is_decided_again() {
     let (one, other, url) = with_group().await;
