@@ -17,7 +17,7 @@ fn block(language: &str, first: &str) -> String {
 }
 
 struct World {
-    database: Server,
+    _database: Server,
     pooler: Pooler,
     direct: String,
     through: String,
@@ -37,7 +37,7 @@ impl World {
         let pooler = Pooler::before(&database, &ini);
         let through = pooler.url(&direct);
         assert_ne!(through, direct);
-        World { database, pooler, direct, through }
+        World { _database: database, pooler, direct, through }
     }
 
     async fn app(&self) -> TestApp {
@@ -130,7 +130,9 @@ async fn settings_that_a_pooler_drops_are_asked_of_the_role() {
         ),
     ] {
         as_owner(&world.direct, &format!("ALTER ROLE postgres SET {setting}")).await;
-        world.database.cut_connections().await;
+        // Sessions have the settings of their beginning.
+        world.pooler.kill();
+        world.pooler.run();
         let said = refused(&world.through).await;
         assert!(said.contains(told), "{said}");
         as_owner(&world.direct, "ALTER ROLE postgres SET lock_timeout = '2s'").await;
