@@ -52,9 +52,10 @@ impl Follow {
                 tokio::select! {
                     heard = self.hints.hear() => match heard {
                         Heard::Hint(Hint::Rows(rows)) => {
-                            rows.into_iter().for_each(|(uid, id)| if self.watermarks.hear(uid, id) {
+                            for (uid, id) in rows {
+                                self.watermarks.hear(uid, id);
                                 self.local.wake(uid);
-                            });
+                            }
                         }
                         Heard::Hint(Hint::SessionEnded(hash)) => self.accounts.end_here(&hash),
                         Heard::Hint(Hint::SessionsEnded(uid)) => self.accounts.end_all_here(uid),

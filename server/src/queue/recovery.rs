@@ -45,12 +45,19 @@ pub(super) struct Pass {
 }
 
 impl Writer<'_> {
-    /// Recovers, with growing pauses between tries. `hand_on`: this process has run before, so copies that this
+    /// Recovers, with growing pauses between tries; while the server stops, there is one try. What is owed then lies in the store for the
+    /// next start. `hand_on`: this process has run before, so copies that this
     /// queue's senders owe to other queues may have been lost on the way there and are handed on again; at a
     /// process's start every queue finds its own.
     pub(super) async fn recover(&mut self, hand_on: bool) {
         let mut pause = self.options.first_pause;
         while let Err(setback) = self.try_to_recover(hand_on).await {
+            if self.closing.is_cancelled() {
+                warn!(%setback, queue = self.shard.index, "what is owed is left for the next start");
+                self.shard.requests.close();
+                self.refuse_waiting();
+                return;
+            }
             warn!(%setback, queue = self.shard.index, "recovery waits");
             self.refuse_until(Instant::now() + pause).await;
             pause = (pause * 2).min(self.options.longest_pause);
@@ -164,12 +171,21 @@ impl Writer<'_> {
         self.outages.owe(0, weight);
     }
 
-    /// Lets the time pass, and tells whoever comes meanwhile to try again rather than to wait.
-    async fn refuse_until(&mut self, deadline: Instant) {
+    /// Tells all who wait to try again.
+    fn refuse_waiting(&mut self) {
         refuse(self.shard.waiting.drain(..).collect(), &SendError::Unavailable);
+        while let Ok(request) = self.shard.requests.try_recv() {
+            refuse(vec![request], &SendError::Unavailable);
+        }
+    }
+
+    /// Lets the time pass, unless the server stops, and tells whoever comes meanwhile to try again rather than to wait.
+    async fn refuse_until(&mut self, deadline: Instant) {
+        self.refuse_waiting();
         loop {
             tokio::select! {
                 () = sleep_until(deadline) => return,
+                () = self.closing.cancelled() => return,
                 Some(request) = self.shard.requests.recv() => refuse(vec![request], &SendError::Unavailable),
             }
         }

@@ -24,6 +24,8 @@ struct Slot {
     latest: AtomicU64,
     /// What another server says that the latest id is; 0: nothing that has not been looked up.
     hinted: AtomicU64,
+    /// The latest id that a [look](Watermarks::look) has found; those who use the watermark were woken for it.
+    looked_at: AtomicU64,
     loaded: OnceCell<()>,
 }
 
@@ -147,23 +149,26 @@ impl Watermarks {
         Ok(())
     }
 
-    /// Another server says that `uid` has rows up to `id`. Whether that is news to somebody who uses the watermark; where nobody does,
-    /// nothing is kept.
-    pub fn hear(&self, uid: Uid, id: MessageId) -> bool {
-        self.slots.peek(&uid).is_some_and(|slot| {
-            slot.latest.load(Ordering::Acquire) < id.get()
-                && slot.hinted.fetch_max(id.get(), Ordering::AcqRel) < id.get()
-        })
+    /// Another server says that `uid` has rows up to `id`. Where nobody uses the watermark, nothing is kept. Everybody who does is to be
+    /// woken, whatever is known: one device that has read a row raises the watermark, and the others still sleep.
+    pub fn hear(&self, uid: Uid, id: MessageId) {
+        if let Some(slot) = self.slots.peek(&uid)
+            && slot.latest.load(Ordering::Acquire) < id.get()
+        {
+            slot.hinted.fetch_max(id.get(), Ordering::AcqRel);
+        }
     }
 
-    /// Reads the latest ids of `uids` and says who of them has rows that nobody has told of.
+    /// Reads the latest ids of `uids` and says who of them has more rows than at the look before, and is to be woken.
     pub async fn look(&self, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
         let latest = uids.iter().copied().zip(self.store.latest_ids(uids).await?);
-        let raised = |(uid, latest): &(Uid, MessageId)| {
-            let slot = self.slots.peek(uid);
-            slot.is_some_and(|slot| slot.latest.fetch_max(latest.get(), Ordering::AcqRel) < latest.get())
+        let moved = |(uid, latest): &(Uid, MessageId)| {
+            self.slots.peek(uid).is_some_and(|slot| {
+                slot.latest.fetch_max(latest.get(), Ordering::AcqRel);
+                slot.looked_at.fetch_max(latest.get(), Ordering::AcqRel) < latest.get()
+            })
         };
-        Ok(latest.filter(raised).map(|(uid, _)| uid).collect())
+        Ok(latest.filter(moved).map(|(uid, _)| uid).collect())
     }
 
     fn slot(&self, uid: Uid) -> Arc<Slot> {
@@ -176,6 +181,7 @@ impl Watermarks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::conformance::send_text;
     use crate::store::memory::MemoryStore;
 
     fn id(number: u64) -> MessageId {
@@ -194,6 +200,18 @@ mod tests {
 
         watermarks.publish(Uid(1), id(9));
         assert_eq!(used.latest(), id(9));
+    }
+
+    /// One device of a user has read a row of which no hint has come yet; the other one sleeps.
+    #[tokio::test]
+    async fn who_sleeps_is_woken_although_another_device_has_raised_the_watermark() {
+        let store = Arc::new(MemoryStore::new());
+        send_text(&*store, (Uid(1), 5), (Uid(2), 42), 1).await;
+        let watermarks = Watermarks::of_shared(store, 100);
+        let used = watermarks.watermark(Uid(2)).await.expect("memory");
+        assert_eq!(used.latest(), id(42));
+        assert_eq!(watermarks.look(&[Uid(2)]).await.expect("memory"), [Uid(2)]);
+        assert_eq!(watermarks.look(&[Uid(2)]).await.expect("memory"), []);
     }
 
     #[tokio::test]

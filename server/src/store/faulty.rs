@@ -38,6 +38,7 @@ pub struct FaultyStore {
     inner: Arc<dyn MessageStore>,
     script: Mutex<VecDeque<Fault>>,
     dead: AtomicBool,
+    cut_off: AtomicBool,
     asked: AtomicUsize,
     released: Semaphore,
     stalled: watch::Sender<usize>,
@@ -52,6 +53,7 @@ impl FaultyStore {
             inner,
             script: Mutex::default(),
             dead: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
             released: Semaphore::new(0),
             stalled,
@@ -72,6 +74,11 @@ impl FaultyStore {
     /// From now on no commit returns or stores anything: to what lies below it, the process has died.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on commits have an unknown outcome, and what a recovery reads cannot be read.
+    pub fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Relaxed);
     }
 
     /// Lets one stalled commit go on: one that stalls now, or the next one that does.
@@ -95,9 +102,16 @@ impl FaultyStore {
         &*self.inner
     }
 
+    fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
+    }
+
     fn next(&self) -> Fault {
         if self.dead.load(Ordering::Relaxed) {
             return Fault::Stall;
+        }
+        if self.is_cut_off() {
+            return Fault::LoseWrite;
         }
         self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(Fault::Pass)
     }
@@ -127,6 +141,9 @@ impl MessageStore for FaultyStore {
             Fault::Stall => {
                 self.stalled.send_modify(|stalled| *stalled += 1);
                 self.released.acquire().await.expect("never closed").forget();
+                if self.is_cut_off() {
+                    return Err(CommitError::Unknown(scripted()));
+                }
                 self.inner().commit(writes).await
             }
             Fault::Panic => fall(),
@@ -145,10 +162,16 @@ impl MessageStore for FaultyStore {
     }
 
     async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        if self.is_cut_off() {
+            return Err(scripted());
+        }
         self.inner().pending(after, limit).await
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        if self.is_cut_off() {
+            return Err(scripted());
+        }
         self.inner().latest_ids(uids).await
     }
 

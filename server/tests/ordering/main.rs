@@ -93,6 +93,33 @@ async fn copies_owed_at_a_crash_are_written_at_the_next_start_before_anything_ne
     assert_eq!(lines.len(), 2);
 }
 
+/// Nothing that waits for the store keeps a process from ending.
+#[tokio::test(start_paused = true)]
+async fn a_process_whose_store_is_gone_ends_at_once_and_the_next_one_delivers_what_is_owed() {
+    for queues in [1, 4] {
+        let world = World::new().await;
+        let (ann, bob) = (person(0), person(1));
+        let before = world.start(options(queues)).await;
+        before.store.script([Fault::Pass, Fault::Stall]);
+        before.insist(ann, to(bob, 1, "before the loss")).await;
+        if queues > 1 {
+            before.store.until_stalled(1).await;
+        }
+        before.store.cut_off();
+        before.store.release();
+        let answer = tokio::spawn(before.messages.submit(ann, to(bob, 2, "into the loss")));
+        before.pause().await;
+        let ended = tokio::time::timeout(Duration::from_secs(1), before.queues.stop()).await;
+        assert!(ended.is_ok(), "{queues} queues still wait for the store");
+        assert_eq!(answer.await.expect("runs"), Err(SendError::Unavailable));
+
+        let after = world.start(options(queues)).await;
+        after.insist(ann, to(bob, 2, "into the loss")).await;
+        after.queues.stop().await;
+        assert_eq!(client_ids_of(&world.inbox(bob).await), [name(1), name(2)]);
+    }
+}
+
 /// Its file was lost, or another one is the source now: every message is accepted at the first try, above what is there, in order.
 #[tokio::test(start_paused = true)]
 async fn a_sequence_behind_the_rows_is_overtaken_without_a_refusal() {

@@ -122,11 +122,13 @@ impl Commit<'_> {
         if deliveries().next().is_none() {
             return Ok(());
         }
-        let mut connection = self.db.for_queues().await.map_err(CommitError::Refused)?;
-        let open = lookup::open(&mut connection, deliveries()).await.map_err(CommitError::Refused)?;
-        self.learnt.open = open;
-        let last = lookup::last_acceptance(&mut connection).await.map_err(CommitError::Refused)?;
-        self.learnt.last_acceptance = last;
+        let looks = async {
+            let mut connection = self.db.for_queues().await?;
+            let open = lookup::open(&mut connection, deliveries()).await?;
+            Ok((open, lookup::last_acceptance(&mut connection).await?))
+        };
+        let (open, last) = self.db.limited(looks).await.map_err(CommitError::Refused)?;
+        (self.learnt.open, self.learnt.last_acceptance) = (open, last);
         Ok(())
     }
 
@@ -139,8 +141,8 @@ impl Commit<'_> {
             })
         };
         let keys: Vec<_> = accepts().map(|(_, _, key)| key).collect();
-        let mut connection = self.db.for_queues().await.map_err(CommitError::Refused)?;
-        let used = lookup::records(&mut connection, &keys).await.map_err(CommitError::Refused)?;
+        let looks = async { lookup::records(&mut *self.db.for_queues().await?, &keys).await };
+        let used = self.db.limited(looks).await.map_err(CommitError::Refused)?;
         let mut stale = Vec::new();
         for (at, accept, key) in accepts().filter(|(_, _, key)| used.contains_key(key)) {
             match accept.unused {
@@ -219,16 +221,13 @@ fn latest_ids(heads: &Heads, answer: &Answer) -> Result<Vec<(Uid, MessageId)>, S
 /// Makes the heads that are missing, in a transaction of its own: one that held new heads and waited for others could wait in a circle.
 async fn make_heads(db: &PgDb, heads: &Heads) -> Result<(), StoreError> {
     let columns = heads.columns();
-    sqlx::query(
+    let make = sqlx::query(
         "INSERT INTO heads (partition_key, receiver, last_id)
          SELECT new.partition_key, new.receiver, 0 FROM unnest($1, $2) AS new(partition_key, receiver)
          ORDER BY new.partition_key COLLATE \"C\", new.receiver ON CONFLICT DO NOTHING",
-    )
-    .bind(columns.keys)
-    .bind(columns.receivers)
-    .execute(&mut *db.for_queues().await?)
-    .await?;
-    Ok(())
+    );
+    let make = make.bind(columns.keys).bind(columns.receivers);
+    db.limited(async { Ok(make.execute(&mut *db.for_queues().await?).await.map(drop)?) }).await
 }
 
 /// Waits until a commit whose answer was lost has ended, as far as that can be seen: while it runs, it holds its heads.

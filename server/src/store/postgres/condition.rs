@@ -77,10 +77,7 @@ impl Condition {
 }
 
 async fn store_something(db: &PgDb) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO meta (key, value) VALUES ('storable', '') ON CONFLICT (key) DO UPDATE SET value = ''",
-    )
-    .execute(&mut *db.for_queues().await?)
-    .await?;
-    Ok(())
+    let store =
+        "INSERT INTO meta (key, value) VALUES ('storable', '') ON CONFLICT (key) DO UPDATE SET value = ''";
+    db.limited(async { Ok(sqlx::query(store).execute(&mut *db.for_queues().await?).await.map(drop)?) }).await
 }
