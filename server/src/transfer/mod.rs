@@ -23,3 +23,6 @@ pub use export::{Begin, export};
 pub use import::{begin, import};
 pub use one_user::{Appended, Installation, find_user, import_one};
 pub use restored::{AHEAD, MARGIN, MOST_AHEAD, raise_all};
+
+#[cfg(test)]
+mod tests;

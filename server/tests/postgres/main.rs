@@ -33,6 +33,7 @@ mod ws;
 
 mod failover;
 mod held_up;
+mod moving;
 mod newer;
 mod others;
 mod pooler;

@@ -100,10 +100,8 @@ impl Reader<'_> {
         let stored = self.unread(&markers, Summary::MOST_UNREAD).await?;
         let mut summaries = Vec::with_capacity(positions.len());
         for ((conversation, position), stored) in positions.iter().zip(stored) {
-            let last = latest.remove(&position.last);
-            let last = last.ok_or_else(|| {
-                StoreError::corrupt(format!("row {} of user {} is missing", position.last, self.uid))
-            })?;
+            // One whose newest row was deleted is left out.
+            let Some(last) = latest.remove(&position.last) else { continue };
             let unread =
                 (stored + self.recent_unread(*conversation, position.read_to)).min(Summary::MOST_UNREAD);
             summaries.push(Summary { conversation: *conversation, last, unread, read_to: position.read_to });

@@ -12,7 +12,7 @@ use super::*;
 use crate::domain::{Content, MembershipEpoch};
 use crate::store::conformance::compare::same_answers;
 use crate::store::conformance::history::{History, Move, moves};
-use crate::store::conformance::{Made, accept, client_id, id, ids, one, send_text, text_message};
+use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
 use crate::store::postgres::PgOptions;
 use crate::store::{Accept, CopyOutcome, Row};
@@ -21,6 +21,7 @@ mod breaks;
 mod explain;
 mod plans;
 mod races;
+mod turns;
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -74,11 +75,6 @@ fn lock_head(uid: Uid) -> String {
         uid.partition_key()
     )
 }
-
-async fn made() -> Made {
-    Made::new(open(&durable_database().await).await)
-}
-crate::message_store_conformance!(made);
 
 /// Which number the model gave to an acceptance, and which the database did.
 type Numbers = HashMap<AcceptanceId, AcceptanceId>;

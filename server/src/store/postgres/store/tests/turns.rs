@@ -1,0 +1,103 @@
+//! The contract of the message store, asked of two servers of one database by turns: what one was told, the other knows.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::domain::{Entry, Group, PageLimit, RangeQuery};
+use crate::store::conformance::Made;
+use crate::store::{Health, Page, Pending, StoreError, Summary};
+
+/// Two servers; each call goes to the one that did not have the call before.
+struct Turns {
+    servers: [PostgresStore; 2],
+    calls: AtomicUsize,
+}
+
+impl Turns {
+    fn next(&self) -> &PostgresStore {
+        &self.servers[self.calls.fetch_add(1, Ordering::Relaxed) % 2]
+    }
+}
+
+#[async_trait]
+impl MessageStore for Turns {
+    async fn commit(&self, writes: Vec<Write>) -> Result<Vec<Outcome>, CommitError> {
+        self.next().commit(writes).await
+    }
+
+    async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
+        self.next().keys(keys).await
+    }
+
+    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        self.next().pending(after, limit).await
+    }
+
+    async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
+        self.next().latest_ids(uids).await
+    }
+
+    async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
+        self.next().watermark(uid).await
+    }
+
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+        self.next().tail(uid, cursor, limit)
+    }
+
+    async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {
+        self.next().range(uid, query).await
+    }
+
+    async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.next().entries(rows).await
+    }
+
+    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.next().conversations(uid, limit).await
+    }
+
+    async fn conversation(
+        &self,
+        uid: Uid,
+        conversation: Conversation,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        self.next().conversation(uid, conversation, before, limit).await
+    }
+
+    async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
+        self.next().read_markers(of).await
+    }
+
+    async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
+        self.next().groups(gids).await
+    }
+
+    async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
+        self.next().largest_group_id().await
+    }
+
+    async fn history(&self) -> Result<HistoryId, StoreError> {
+        self.next().history().await
+    }
+
+    fn health(&self) -> Health {
+        self.next().health()
+    }
+
+    async fn close(&self) {
+        for server in &self.servers {
+            server.close().await;
+        }
+    }
+}
+
+async fn made() -> Made {
+    let (one, other, _) = two().await;
+    Made::new(Turns { servers: [one, other], calls: AtomicUsize::new(0) })
+}
+crate::message_store_conformance!(made);
