@@ -232,7 +232,8 @@ async fn a_stop_ends_the_waiting_and_a_wrong_password_is_not_waited_for() {
     command.env("TIDEMARK_DATABASE_URL", &url).stderr(Stdio::piped());
     let mut serving = command.spawn().expect("runs");
     let mut log = BufReader::new(serving.stderr.take().expect("piped")).lines();
-    timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("it waits");
+    let line = timeout(PATIENCE, log.next_line()).await.expect("in time").expect("text").expect("a line");
+    says(&line, &["waiting for the database, 3600 s at most"]);
     let pid = serving.id().expect("it runs").to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("runs").success());
     assert_eq!(timeout(PATIENCE, serving.wait()).await.expect("in time").expect("ends").code(), Some(1));
