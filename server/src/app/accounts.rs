@@ -193,15 +193,17 @@ impl Accounts {
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password, stored).await?;
         match account {
-            Some(account) if right && !account.disabled => self.begin(account.uid, account.name).await,
+            Some(account) if right && !account.disabled => self.begin(account).await,
             _ => Err(AccountError::WrongCredentials),
         }
     }
 
-    async fn begin(&self, uid: Uid, name: String) -> Result<SignedIn, AccountError> {
-        let (signed_in, session) = self.new_session(uid, name);
-        self.0.directory.create_session(session).await?;
-        Ok(signed_in)
+    async fn begin(&self, account: Account) -> Result<SignedIn, AccountError> {
+        let (signed_in, session) = self.new_session(account.uid, account.name);
+        match self.0.directory.create_session(session, &account.password_hash).await? {
+            true => Ok(signed_in),
+            false => Err(AccountError::WrongCredentials),
+        }
     }
 
     /// A session that is to be kept before its token is told.

@@ -222,10 +222,11 @@ impl Storage {
                 Ok(Arc::new(store))
             }
             Database::Postgres(db) => {
-                if db.is_of_another_life().await? {
+                let skips = db.is_of_another_life().await?;
+                if skips {
                     skip_numbers(db, AHEAD).await?;
                 }
-                Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history()).await?))
+                Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history(), skips).await?))
             }
         }
     }

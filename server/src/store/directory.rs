@@ -83,8 +83,9 @@ pub trait Directory: Send + Sync + 'static {
     /// Shuts or opens the account. `false` when there is none.
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError>;
 
-    /// Keeps a session.
-    async fn create_session(&self, session: Session) -> Result<(), StoreError>;
+    /// Keeps a session of somebody whose password was held against `password_hash`. `false`, and nothing is kept, when the account has
+    /// another one by now, or is disabled: checking a password takes long, and what ended the sessions meanwhile would miss this one.
+    async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError>;
 
     /// The session of this token hash that has not expired at `now`, unless its account is disabled.
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError>;

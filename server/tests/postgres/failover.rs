@@ -191,6 +191,33 @@ async fn a_synchronous_standby_takes_over_under_the_same_history() {
     assert_eq!(history(&app, &ann).await, before, "this failover is known");
 }
 
+/// One server was told that replication is synchronous, which it is not; the other one was not told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_wrongly_trusts_a_standby_does_not_speak_for_the_others() {
+    let world = World::start().await;
+    let mut careful = world.server(|_| {}).await;
+    let mut trusting = world.server(|config| config.storage.replication = Replication::Synchronous).await;
+    let (ann, bob) = (careful.sign_up("ann").await, careful.sign_up("bob").await);
+    careful.say(&ann, &bob, 1, "kept").await;
+    let before = history(&careful, &ann).await;
+    let standby = world.primary.standby("-c fsync=on");
+    careful.say(&ann, &bob, 2, "lost").await;
+    world.primary.kill();
+    standby.run();
+    world.fail_over_to(&standby).await;
+    let trusts =
+        timeout(PATIENCE, async { while !trusting.get(&ann, "/api/v1/range").await.status.is_success() {} });
+    trusts.await.expect("it goes on");
+    assert_eq!(history(&trusting, &ann).await, before);
+
+    assert!(careful.must_end().await.contains("continues an older state"));
+    trusting.must_end().await;
+    tokio::join!(careful.stop(), trusting.stop());
+    tokio::join!(careful.start_again(), trusting.start_again());
+    assert_ne!(history(&trusting, &ann).await, before);
+    assert!(trusting.say(&ann, &bob, 3, "after").await > 10_000_000);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restore_by_hand_servers_end_and_begin_another_history() {
     let mut app = TestApp::start().await;

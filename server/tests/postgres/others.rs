@@ -54,7 +54,7 @@ async fn a_row_of_which_no_hint_told_is_found_within_a_heartbeat_interval() {
 
     let (url, options) = (app.config.storage.database_url.with_password(), PgOptions::default());
     let db = PgDb::open(url, &options).await.expect("opened");
-    let silent = PostgresStore::open(db, HistoryId(Uuid::nil())).await.expect("opened");
+    let silent = PostgresStore::open(db, HistoryId(Uuid::nil()), false).await.expect("opened");
     let (ann, bob) = (Uid(ann.uid as u32), Uid(bob.uid as u32));
     let row = |receiver| Row { receiver, message_id: MessageId::ZERO, epoch: MembershipEpoch(0) };
     let target = Conversation::User(ann);

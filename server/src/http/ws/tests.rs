@@ -221,7 +221,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         created_at: Timestamp(0),
         expires_at: Timestamp(i64::MAX),
     };
-    directory.create_session(session).await.expect("memory");
+    assert!(directory.create_session(session, "").await.expect("memory"), "the account is there");
     let live = state.accounts.session(token.as_str()).await.expect("memory").expect("kept");
     (HttpState::new(state), live)
 }

@@ -86,8 +86,10 @@ async fn sessions(directory: &dyn Directory, uid: Uid) {
     let now = Timestamp(50);
     let known = async |n: u8| directory.session(&[n; 32], now).await.expect("asked");
     for n in 1..=3 {
-        directory.create_session(session(n, uid, 100)).await.expect("kept");
+        assert!(directory.create_session(session(n, uid, 100), "other").await.expect("asked"));
     }
+    let old = directory.create_session(session(4, uid, 100), "hash of Ann").await.expect("asked");
+    assert!(!old && known(4).await.is_none(), "the password that was checked is not the password any more");
     assert_eq!(known(1).await, Some(session(1, uid, 100)));
     assert_eq!(known(9).await, None);
     assert!(directory.end_session(&[1; 32]).await.expect("ended"));
@@ -99,14 +101,16 @@ async fn sessions(directory: &dyn Directory, uid: Uid) {
     assert_eq!(directory.are_good(&[[2; 32]], Timestamp(100)).await.expect("asked"), [false], "expired");
     directory.set_disabled(uid, true).await.expect("set");
     assert_eq!(known(2).await, None, "who is shut has no session");
+    assert!(!directory.create_session(session(5, uid, 100), "other").await.expect("asked"), "and gets none");
     directory.set_disabled(uid, false).await.expect("set");
+    assert_eq!(known(5).await, None);
     directory.end_sessions(uid).await.expect("ended");
     assert_eq!((known(2).await, known(3).await), (None, None));
 }
 
 async fn expiry(directory: &dyn Directory, uid: Uid) {
     for (n, expires_at) in [(11, 60), (12, 61), (13, 100)] {
-        directory.create_session(session(n, uid, expires_at)).await.expect("kept");
+        assert!(directory.create_session(session(n, uid, expires_at), "hash of anna").await.expect("asked"));
     }
     assert!(directory.session(&[11; 32], Timestamp(59)).await.expect("asked").is_some());
     assert_eq!(directory.session(&[11; 32], Timestamp(60)).await.expect("asked"), None, "not at its expiry");

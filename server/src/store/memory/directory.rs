@@ -108,9 +108,14 @@ impl Directory for MemoryDirectory {
         Ok(self.change(uid, |account| account.disabled = disabled))
     }
 
-    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
-        self.state().sessions.insert(session.token_hash, session);
-        Ok(())
+    async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let account = state.accounts.get(&session.uid);
+        let may = account.is_some_and(|account| account.password_hash == password_hash && !account.disabled);
+        if may {
+            state.sessions.insert(session.token_hash, session);
+        }
+        Ok(may)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {

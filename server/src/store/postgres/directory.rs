@@ -169,12 +169,16 @@ impl Directory for PgDirectory {
         Ok(self.change(update).await? > 0)
     }
 
-    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
+    async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
+        // The lock lets whoever changes the account at this moment come first, and be seen, or end this session, too.
         let insert = sqlx::query(
-            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES ($1, $2, $3, $4)",
+            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) SELECT $1, uid, $2, $3 FROM accounts \
+             WHERE partition_key = $4 AND uid = $5 AND password_hash = $6 AND NOT disabled FOR SHARE",
         );
-        let insert = insert.bind(session.token_hash.to_vec()).bind(i64::from(session.uid.0));
-        self.change(insert.bind(session.created_at.0).bind(session.expires_at.0)).await.map(drop)
+        let insert =
+            insert.bind(session.token_hash.to_vec()).bind(session.created_at.0).bind(session.expires_at.0);
+        let insert = insert.bind(key_of(session.uid)).bind(i64::from(session.uid.0));
+        Ok(self.change(insert.bind(password_hash.to_owned())).await? > 0)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {

@@ -112,8 +112,9 @@ impl Life {
         self.clock.told(asked, found.now);
         if found.history.as_ref() == Some(served) {
             match found.origin(self.replication) {
-                Origin::Same if found.is_older_than(&seen) => {
-                    // A snapshot of the disk was put back, or this is a copy beside the original.
+                Origin::Same if found.is_older_than(&seen) || self.was_led_elsewhere(&found, &seen) => {
+                    // A snapshot of the disk was put back, or this is a copy beside the original; or a server that takes replication for
+                    // synchronous went on after a failover, where this one has no such promise.
                     forget_writer(connection).await?;
                 }
                 Origin::Same => {
@@ -150,6 +151,11 @@ impl Life {
         self.over.cancel();
     }
 
+    /// Whether a standby took over since this process looked last, and rows may be lost.
+    fn was_led_elsewhere(&self, found: &Found, (here, _): &(String, i64)) -> bool {
+        self.replication == Replication::Asynchronous && !here.is_empty() && found.here != *here
+    }
+
     fn note_seen(&self, found: &Found) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if !found.is_older_than(&seen) {
@@ -182,7 +188,8 @@ impl Found {
 }
 
 impl PgDb {
-    /// Whether the rows may have been continued from an older state, and nobody has seen to that yet.
+    /// Whether the rows may have been continued from an older state, and nobody has seen to that yet. Who is told so skips numbers of
+    /// users, groups and invitations, and says so to [`begin_life`](Self::begin_life).
     ///
     /// # Errors
     /// When the database does not answer.
@@ -192,15 +199,16 @@ impl PgDb {
     }
 
     /// Sees to it that the history is that of this life of the data, and serves it from now on. `new_history` is its name if there is
-    /// none, or if the data continue an older state. Of several servers that start at a time one renews it.
-    pub(super) async fn begin_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
+    /// none, or if the data continue an older state. Of several servers that start at a time one renews it. `skipped`: numbers were
+    /// skipped for that; without it the history is not renewed.
+    pub(super) async fn begin_life(&self, new_history: HistoryId, skipped: bool) -> Result<(), StoreError> {
         let mut connection = self.reader().await?;
         let found = look(&mut connection).await?.finished()?;
         let known = found.history.filter(|_| found.written_by.as_ref() == Some(&found.here));
         let history = match known {
             // A role without the right to write is enough to look.
             Some(history) => history,
-            None => self.renew(&mut connection, new_history, false).await?,
+            None => self.renew(&mut connection, new_history, skipped, false).await?,
         };
         _ = self.life.history.set(history);
         Ok(())
@@ -212,7 +220,7 @@ impl PgDb {
     /// # Errors
     /// When the database does not answer; then nothing is changed.
     pub async fn begin_another_life(&self, new_history: HistoryId) -> Result<(), StoreError> {
-        self.renew(&mut *self.reader().await?, new_history, true).await.map(drop)
+        self.renew(&mut *self.reader().await?, new_history, true, true).await.map(drop)
     }
 
     /// Returns the history that counts from now on.
@@ -220,6 +228,7 @@ impl PgDb {
         &self,
         connection: &mut PgConnection,
         new_history: HistoryId,
+        skipped: bool,
         by_hand: bool,
     ) -> Result<String, StoreError> {
         let mut tx = connection.begin().await?;
@@ -239,6 +248,10 @@ impl PgDb {
         sqlx::query("SELECT FROM meta WHERE key = $1 FOR UPDATE").bind(WRITTEN_BY).execute(&mut *tx).await?;
         let found = look(&mut tx).await?.finished()?;
         let origin = found.origin(self.life.replication);
+        if origin == Origin::Other && !skipped {
+            let why = "the database has begun to continue an older state while this started; start again";
+            return Err(StoreError::unavailable(why));
+        }
         if by_hand || origin == Origin::Other {
             let heads = move_heads(&mut tx, by_hand).await?;
             sqlx::query("UPDATE meta SET value = $2 WHERE key = $1")

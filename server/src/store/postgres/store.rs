@@ -38,12 +38,16 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// The messages of `db`. `new_history` names a history that has no name yet, or that is renewed because the database continues an
-    /// older state (I14).
+    /// older state (I14). `skipped`: what [`PgDb::is_of_another_life`] asks for is done.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn open(db: Arc<PgDb>, new_history: HistoryId) -> Result<PostgresStore, StoreError> {
-        db.begin_life(new_history).await?;
+    pub async fn open(
+        db: Arc<PgDb>,
+        new_history: HistoryId,
+        skipped: bool,
+    ) -> Result<PostgresStore, StoreError> {
+        db.begin_life(new_history, skipped).await?;
         let condition = Arc::new(Condition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {

@@ -180,8 +180,15 @@ impl Directory for SqliteDirectory {
         Ok(self.change(update.bind(disabled).bind(i64::from(uid.0))).await? > 0)
     }
 
-    async fn create_session(&self, session: Session) -> Result<(), StoreError> {
-        self.change(insert_session(&session)).await.map(drop)
+    async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
+        let insert = sqlx::query(
+            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) SELECT ?, uid, ?, ? FROM accounts \
+             WHERE uid = ? AND password_hash = ? AND NOT disabled",
+        );
+        let insert =
+            insert.bind(session.token_hash.to_vec()).bind(session.created_at.0).bind(session.expires_at.0);
+        let insert = insert.bind(i64::from(session.uid.0)).bind(password_hash.to_owned());
+        Ok(self.change(insert).await? > 0)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {

@@ -30,7 +30,7 @@ const CAT: Uid = Uid(10_003);
 /// A server's store of the database at `url`.
 async fn open_with(url: &str, options: PgOptions) -> PostgresStore {
     let db = PgDb::open(url, &options).await.expect("opened");
-    PostgresStore::open(db, HistoryId(Uuid::nil())).await.expect("opened")
+    PostgresStore::open(db, HistoryId(Uuid::nil()), false).await.expect("opened")
 }
 
 async fn open(url: &str) -> PostgresStore {
@@ -202,8 +202,8 @@ async fn the_first_history_is_kept_by_every_server() {
     let url = durable_database().await;
     let db = PgDb::open(&url, &PgOptions::default()).await.expect("opened");
     let name = |n| HistoryId(Uuid::from_u128(n));
-    let first = PostgresStore::open(Arc::clone(&db), name(1)).await.expect("opened");
-    let second = PostgresStore::open(db, name(2)).await.expect("opened");
+    let first = PostgresStore::open(Arc::clone(&db), name(1), false).await.expect("opened");
+    let second = PostgresStore::open(db, name(2), false).await.expect("opened");
     for store in [first, second] {
         assert_eq!(store.history().await.expect("read"), name(1));
     }

@@ -120,8 +120,10 @@ async fn a_guest_at_two_servers_takes_one_use() {
 #[tokio::test]
 async fn servers_that_sweep_together_forget_each_thing_once() {
     let (one, other) = servers().await;
+    let uid = Uid(10_001);
+    assert!(one.create_account(uid, account("Ann"), None).await.expect("asked"));
     for n in 0..40 {
-        one.create_session(session(n, Uid(10_001))).await.expect("kept");
+        assert!(one.create_session(session(n, uid), "a hash").await.expect("asked"));
     }
     let (of_one, of_other) = join!(
         join_all((0..4).map(|_| one.forget_expired(Timestamp(100), 5))),
@@ -132,4 +134,21 @@ async fn servers_that_sweep_together_forget_each_thing_once() {
         forgotten += swept;
     }
     assert_eq!(forgotten, 40);
+}
+
+/// A log-in whose password was right when it was checked, and an operator who changes the password and ends all sessions.
+#[tokio::test]
+async fn no_session_outlives_a_change_of_the_password() {
+    let (one, other) = servers().await;
+    for n in 0..ROUNDS {
+        let uid = Uid(30_000 + n);
+        assert!(one.create_account(uid, account(&format!("Name {n}")), None).await.expect("asked"));
+        let reset = async {
+            assert!(other.set_password(uid, "another hash").await.expect("set"));
+            other.end_sessions(uid).await.expect("ended");
+        };
+        let (kept, ()) = join!(one.create_session(session(7, uid), "a hash"), reset);
+        kept.expect("asked");
+        assert_eq!(one.session(&[7; 32], Timestamp(50)).await.expect("asked"), None);
+    }
 }
