@@ -64,15 +64,17 @@ impl InboxSync {
     pub async fn pull(&self, watermark: &Watermark, cursor: MessageId) -> Result<Pulled, StoreError> {
         // Read before the rows: one that commits in between must not be skipped (I2).
         let (latest, hinted) = (watermark.latest(), watermark.hinted());
-        let page = match self.store.tail(watermark.uid(), cursor, self.limit) {
-            Some(page) => page,
+        let (page, asked) = match self.store.tail(watermark.uid(), cursor, self.limit) {
+            Some(page) => (page, false),
             None => {
                 let query = RangeQuery::after(cursor, self.limit.rows).within(self.limit.bytes);
-                self.store.range(watermark.uid(), query).await?
+                (self.store.range(watermark.uid(), query).await?, true)
             }
         };
         let Page { rows: entries, more } = page;
-        if !more {
+        // Memory does not know what other servers wrote after its rows.
+        let is_served = asked || entries.last().is_some_and(|last| hinted <= last.message_id.get());
+        if !more && is_served {
             watermark.looked_up(hinted);
         }
         let synced = match entries.last() {

@@ -189,8 +189,12 @@ impl Line {
         Ok(listener)
     }
 
+    /// Notifies without waiting for the disk or a standby: nothing is stored by it.
     async fn notify(&self, payloads: &[String]) -> Result<(), sqlx::Error> {
-        let notify = sqlx::query("SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload");
+        let notify = sqlx::query(
+            "WITH unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+             SELECT pg_notify($1, payload) FROM unflushed, unnest($2::text[]) AS payload",
+        );
         notify.bind(&self.channel).bind(payloads).persistent(false).execute(&self.pool).await.map(drop)
     }
 

@@ -298,7 +298,8 @@ pub trait MessageStore: Send + Sync + 'static {
     /// The latest id in `uid`'s inbox; [`MessageId::ZERO`] in an empty one.
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError>;
 
-    /// All rows after `cursor`, oldest first, if they are known from memory alone, as far as they fit into a page.
+    /// All rows after `cursor`, oldest first, if they are known from memory alone, as far as they fit into a page. Where other
+    /// processes write, too, these are the rows up to the last of this process: further ones may follow the page.
     /// `None` says that storage must be asked ([`range`](Self::range)), not that there are none.
     fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page>;
 

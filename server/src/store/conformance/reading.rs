@@ -73,18 +73,25 @@ pub async fn a_page_ends_at_its_bytes(store: &dyn MessageStore) {
     assert_eq!((numbers(&page), page.more), (vec![1], true), "the first row always goes");
 }
 
-/// Where the tail knows, it says what the range says.
+/// Where the tail knows, it says what the range says, or the beginning of that: another handle may have written the rest.
 pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
     ten_messages(store).await;
+    let begins = |tail: &Page, page: &Page| page.rows.starts_with(&tail.rows) && (page.more || !tail.more);
     for cursor in 0..=110 {
         for limit in [1, 3, 100] {
             if let Some(tail) = store.tail(BOB, id(cursor), PageLimit::of_rows(limit)) {
                 let page = store.range(BOB, RangeQuery::after(id(cursor), limit)).await.expect("read");
-                assert_eq!(tail, page, "after {cursor}, at most {limit}");
+                assert!(begins(&tail, &page), "after {cursor}, at most {limit}: {tail:?}, {page:?}");
+                assert_eq!(
+                    tail.rows.is_empty(),
+                    page.rows.is_empty(),
+                    "after {cursor}: nothing is not known"
+                );
                 let few = PageLimit { rows: limit, bytes: 100 };
                 let page = store.range(BOB, RangeQuery::after(id(cursor), limit).within(few.bytes)).await;
                 let page = page.expect("read");
-                assert_eq!(store.tail(BOB, id(cursor), few).unwrap_or_else(|| page.clone()), page);
+                let tail = store.tail(BOB, id(cursor), few).unwrap_or_else(|| page.clone());
+                assert!(begins(&tail, &page), "after {cursor}, few bytes: {tail:?}, {page:?}");
             }
         }
     }

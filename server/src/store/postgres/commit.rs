@@ -3,6 +3,8 @@
 //! One call is one statement and one transaction. A call that stored nothing says why; what it says goes into
 //! [`Learnt`] for the next plan. The number of calls is bounded.
 
+use std::sync::Arc;
+
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use tracing::{debug, warn};
 
@@ -13,8 +15,9 @@ use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
 use super::plan::{Plan, rows_in_order};
-use crate::domain::{GroupId, MembershipEpoch, MessageId, Uid};
-use crate::store::{Behind, CommitError, Outcome, StoreError, Write};
+use super::recent::Recent;
+use crate::domain::{Content, GroupId, MembershipEpoch, MessageId, Uid};
+use crate::store::{Behind, CommitError, CopyOutcome, Outcome, StoreError, Write};
 
 /// Calls of one commit that may store nothing.
 const MOST_CALLS: usize = 32;
@@ -48,6 +51,8 @@ enum Setback {
 pub(super) struct Commit<'a> {
     pub(super) db: &'a PgDb,
     pub(super) learnt: Learnt,
+    /// Keeps what is stored.
+    pub(super) recent: &'a Recent,
 }
 
 impl Commit<'_> {
@@ -62,7 +67,7 @@ impl Commit<'_> {
             }
             match self.call(&plan).await {
                 Ok(answer) => match answer.verdict.as_str() {
-                    "stored" => return plan.outcomes(Some(&answer)).map_err(CommitError::Unknown),
+                    "stored" => return self.stored(&writes, plan, &answer).map_err(CommitError::Unknown),
                     "heads" => make_heads(self.db, &plan.heads).await.map_err(CommitError::Refused)?,
                     "ids" => {
                         let latest = latest_ids(&plan.heads, &answer).map_err(CommitError::Refused)?;
@@ -103,6 +108,26 @@ impl Commit<'_> {
         }
         let why = "others kept changing what a commit rests on";
         Err(CommitError::Refused(StoreError::unavailable(why)))
+    }
+
+    /// What came of the writes of a call that stored them.
+    fn stored(&self, writes: &[Write], plan: Plan<'_>, answer: &Answer) -> Result<Vec<Outcome>, StoreError> {
+        let before = latest_ids(&plan.heads, answer)?;
+        let outcomes = plan.outcomes(Some(answer))?;
+        let copies = writes.iter().zip(&outcomes).flat_map(|(write, outcome)| {
+            let stored = outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored);
+            stored.filter_map(|(row, _)| Some((row.receiver, row.message_id, self.content(write)?)))
+        });
+        self.recent.keep(before, copies);
+        Ok(outcomes)
+    }
+
+    /// What a write says, as it is stored.
+    fn content(&self, write: &Write) -> Option<Arc<Content>> {
+        match write {
+            Write::Accept(accept) => Some(Arc::clone(&accept.content)),
+            Write::Deliver(deliver) => Some(Arc::clone(&self.learnt.open.get(&deliver.acceptance)?.content)),
+        }
     }
 
     async fn call(&self, plan: &Plan<'_>) -> Result<Answer, Setback> {

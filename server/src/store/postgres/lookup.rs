@@ -1,7 +1,8 @@
 //! What is asked for many keys in one statement: by the queues before they decide, and by commits.
 //!
 //! Each key is looked up by itself, along the table's key, in the order of the keys. `LATERAL` with a limit leaves
-//! the database no other way, also where it knows nothing of the table yet.
+//! the database no other way, also where it knows nothing of the table yet. What changes with every message is looked
+//! up from the end of the key where its newest version lies (migrations/postgres/0005_newest_version.sql).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub(super) async fn latest_ids(
 pub(super) const LATEST_IDS: &str = "SELECT wanted.place, head.last_id
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(key, receiver, place)
      CROSS JOIN LATERAL (SELECT last_id FROM heads
-         WHERE partition_key = wanted.key AND receiver = wanted.receiver LIMIT 1) AS head";
+         WHERE partition_key = wanted.key AND receiver BETWEEN wanted.receiver AND wanted.receiver
+         ORDER BY receiver DESC LIMIT 1) AS head";
 
 /// An inbox whose newest row is above its latest id, with both, if there is one among the oldest and the newest `sample` accounts.
 pub(super) async fn head_behind(
@@ -139,7 +141,8 @@ pub(super) async fn read_markers(
 pub(super) const READ_MARKERS: &str = "SELECT wanted.place, known.read_to
      FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, owner, conversation, place)
      CROSS JOIN LATERAL (SELECT read_to FROM conversations
-         WHERE partition_key = wanted.key AND owner = wanted.owner AND conversation = wanted.conversation LIMIT 1) AS known";
+         WHERE partition_key = wanted.key AND owner = wanted.owner AND conversation BETWEEN wanted.conversation AND wanted.conversation
+         ORDER BY conversation DESC LIMIT 1) AS known";
 
 /// The copies owed by these acceptances of these senders; those that owe nothing are absent.
 pub(super) async fn open(

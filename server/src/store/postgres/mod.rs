@@ -2,7 +2,7 @@
 //!
 //! [`PgDb`] is the way to it: a bounded pool of connections for the queues and one for everybody else, each connection
 //! checked when it is made, and the tables brought up to date when the first one is. It owns no data in memory that
-//! another process could change. [`PgDirectory`] keeps accounts, sessions and
+//! another process could change, but rows that were committed here (`recent`). [`PgDirectory`] keeps accounts, sessions and
 //! invitations in it, [`PostgresStore`] messages.
 
 mod arguments;
@@ -27,6 +27,7 @@ mod options;
 mod plan;
 mod rates;
 mod read;
+mod recent;
 mod restore;
 mod rights;
 mod schema;

@@ -1,7 +1,7 @@
 //! The [`MessageStore`] on PostgreSQL, for any number of processes at a time.
 //!
-//! It keeps nothing of the database in memory but groups, and those are compared with the database whenever they are
-//! used. A row is visible when its transaction is committed, and each transaction holds the heads of the inboxes that
+//! It keeps little of the database in memory: groups, which are compared with the database whenever they are used, and
+//! the rows that this process committed last. A row is visible when its transaction is committed, and each transaction holds the heads of the inboxes that
 //! it writes to: the rows of an inbox become visible in the order of their ids (I1), whichever process wrote them.
 
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::commit::Commit;
 use super::condition::Condition;
 use super::learnt::Learnt;
 use super::life::HISTORY;
+use super::recent::Recent;
 use super::{PgDb, lookup, read};
 use crate::domain::{
     Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
@@ -32,6 +33,7 @@ use crate::store::{
 pub struct PostgresStore {
     db: Arc<PgDb>,
     groups: Cache<GroupId, Arc<Group>>,
+    recent: Recent,
     condition: Arc<Condition>,
     _watch: AbortOnDropHandle<()>,
 }
@@ -54,7 +56,7 @@ impl PostgresStore {
             tokio::join!(watched.watch(&through), through.watch_life());
         }));
         let groups = Cache::new(db.known_groups.max(1));
-        Ok(PostgresStore { db, groups, condition, _watch: watch })
+        Ok(PostgresStore { db, groups, recent: Recent::default(), condition, _watch: watch })
     }
 }
 
@@ -74,7 +76,8 @@ impl MessageStore for PostgresStore {
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let committed = Commit { db: &self.db, learnt: Learnt::default() }.run(writes).await;
+        let commit = Commit { db: &self.db, learnt: Learnt::default(), recent: &self.recent };
+        let committed = commit.run(writes).await;
         match &committed {
             Ok(_) => self.condition.committed(),
             Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
@@ -107,8 +110,8 @@ impl MessageStore for PostgresStore {
         Ok(latest.first().copied().unwrap_or_default())
     }
 
-    fn tail(&self, _: Uid, _: MessageId, _: PageLimit) -> Option<Page> {
-        None
+    fn tail(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+        self.recent.after(uid, cursor, limit)
     }
 
     async fn range(&self, uid: Uid, query: RangeQuery) -> Result<Page, StoreError> {

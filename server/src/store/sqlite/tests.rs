@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::flush::{Flush, Frozen};
 use super::*;
-use crate::store::conformance::compare::{Universe, same_answers};
+use crate::store::conformance::compare::{Others, Universe, same_answers, same_tails};
 use crate::store::conformance::history::{History, Move, moves};
 use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
@@ -184,6 +184,7 @@ async fn live(scenes: Vec<(Vec<Move>, Event)>, options: fn() -> SqliteOptions) {
         commit(&life.store, &model, &mut history, &moves).await;
         life = life.after(&event, options()).await;
         same_answers(&life.store, &model, &history.universe()).await;
+        same_tails(&life.store, &model, &history.universe(), Others::Silent);
     }
     life.store.close().await;
     let again = open(life.directory.path(), options()).await;
@@ -299,9 +300,11 @@ async fn a_flush_may_be_cut_off_after_any_of_its_steps() {
         let after = copied(cut.path());
         let store = open(after.path(), unflushed()).await;
         same_answers(&store, &model, &universe).await;
+        same_tails(&store, &model, &universe, Others::Silent);
         store.close().await;
         let store = open(after.path(), unflushed()).await;
         same_answers(&store, &model, &universe).await;
+        same_tails(&store, &model, &universe, Others::Silent);
         if !more {
             break;
         }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{Content, MembershipEpoch};
-use crate::store::conformance::compare::same_answers;
+use crate::store::conformance::compare::{Others, same_answers, same_tails};
 use crate::store::conformance::history::{History, Move, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
@@ -148,7 +148,11 @@ async fn live(scenes: Vec<(Vec<Move>, bool)>, unnumbered: fn(u64) -> bool) {
     for (moves, first) in scenes {
         let (writes, reads) = if first { (&one, &other) } else { (&other, &one) };
         commit(writes, (&model, &mut numbers), &mut history, &moves, unnumbered).await;
-        same_answers(reads, &model, &history.universe()).await;
+        let universe = history.universe();
+        same_answers(reads, &model, &universe).await;
+        for store in [reads, writes] {
+            same_tails(store, &model, &universe, Others::Write);
+        }
     }
     one.close().await;
     other.close().await;

@@ -104,7 +104,9 @@ fn judge(text: &str, node: &Value, read: &mut BTreeSet<String>) {
         };
         // An index of its own, under which there is one row for each value, is as good where the key is named, too.
         let is_other = SINGLE.iter().any(|single| node["Index Name"] == *single);
-        let is_known = is_other && node["Filter"].to_string().contains(key);
+        // So is a version that was looked up along the key before.
+        let is_version = kind == "Tid Scan";
+        let is_known = (is_other || is_version) && node["Filter"].to_string().contains(key);
         assert!(
             is_known || along.contains(&format!("{key} = ")),
             "{table} is read by {kind}, not along {key}, in {text}:\n{node:#}"

@@ -130,3 +130,52 @@ async fn a_commit_goes_along_the_keys_of_tables_that_have_just_grown() {
         assert_eq!(after[table].0, grown[table].0, "{table} was scanned");
     }
 }
+
+/// Pages of `table` that are read by `work`.
+async fn pages_read<T>(store: &PostgresStore, table: &str, work: impl Future<Output = T>) -> i64 {
+    let sql = "SELECT heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read FROM pg_statio_user_tables WHERE relname::text = $1";
+    let read = async || {
+        let mut only = store.db.for_queues().await.expect("a connection");
+        run(&mut only, "SELECT pg_stat_force_next_flush()").await;
+        let read: i64 = sqlx::query_scalar(sql).bind(table).fetch_one(&mut *only).await.expect("counted");
+        read
+    };
+    let before = read().await;
+    work.await;
+    read().await - before
+}
+
+/// While somebody holds a snapshot, no version of a head may go. Commits and looks find the newest all the same, without going through
+/// the others.
+#[tokio::test]
+async fn old_versions_that_a_snapshot_keeps_are_not_gone_through() {
+    let url = durable_database().await;
+    let store = open_with(&url, PgOptions { queue_connections: 1, ..PgOptions::default() }).await;
+    // What else reads the tables would be counted, too.
+    let alone = "ALTER TABLE heads SET (autovacuum_enabled = off); ALTER TABLE conversations SET (autovacuum_enabled = off)";
+    run(&mut connection(&url).await, alone).await;
+    one(&store, Write::Accept(say(ANN, BOB, 0))).await;
+    let mut reporter = connection(&url).await;
+    run(&mut reporter, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM heads").await;
+    let with_ann = Conversation::User(ANN);
+    let work = async |from: u128| {
+        for name in from..from + 20 {
+            one(&store, Write::Accept(say(ANN, BOB, name))).await;
+        }
+        assert_eq!(store.latest_ids(&[BOB]).await.expect("read").len(), 1);
+        assert_eq!(store.read_markers(&[(BOB, with_ann)]).await.expect("read"), [MessageId::ZERO]);
+    };
+    let mut few = HashMap::new();
+    for (from, table) in (1_u128..).step_by(20).zip(["heads", "conversations"]) {
+        few.insert(table, pages_read(&store, table, work(from)).await);
+    }
+    // As many versions as a busy hour makes.
+    let versions = "DO $$ BEGIN FOR n IN 1..5000 LOOP
+        UPDATE heads SET last_id = last_id; UPDATE conversations SET last_id = last_id; END LOOP; END $$";
+    run(&mut connection(&url).await, versions).await;
+    for (from, table) in (1_001_u128..).step_by(20).zip(["heads", "conversations"]) {
+        let many = pages_read(&store, table, work(from)).await;
+        assert!(many < 3 * few[table], "{table}: {many} pages are read for what took {}", few[table]);
+    }
+    run(&mut reporter, "COMMIT").await;
+}

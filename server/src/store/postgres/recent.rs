@@ -1,0 +1,202 @@
+//! The rows that this process committed last, in memory, so that connected devices are told of them without asking the
+//! database.
+//!
+//! A commit learns the latest id that each inbox had before, under the lock of its head. So it is known that nothing
+//! lies between that id and the rows of the commit. Commits of one inbox that follow each other without a gap make a
+//! run; where another process wrote in between, a new run begins. Owned by the store; at most so many bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::domain::{Content, Entry, MessageId, PageLimit, Uid};
+use crate::store::Page;
+
+/// Bytes of rows in memory, by [`Entry::weight`].
+const MOST_BYTES: usize = 16 << 20;
+
+/// No row weighs less.
+const LEAST_WEIGHT: usize = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Recent {
+    state: Mutex<State>,
+    most_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    runs: HashMap<Uid, Run>,
+    /// Everything that was kept, oldest first; some of it may be gone.
+    order: VecDeque<(Uid, MessageId)>,
+    bytes: usize,
+}
+
+/// All rows of an inbox with ids above `base`, up to the last of them.
+#[derive(Debug)]
+struct Run {
+    base: MessageId,
+    rows: VecDeque<Entry>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent { state: Mutex::default(), most_bytes: MOST_BYTES }
+    }
+}
+
+impl Recent {
+    /// Keeps the rows of a commit. `before`: the latest id of each inbox before it. `rows`: those of one inbox in their order.
+    pub(super) fn keep(
+        &self,
+        before: impl IntoIterator<Item = (Uid, MessageId)>,
+        rows: impl IntoIterator<Item = (Uid, MessageId, Arc<Content>)>,
+    ) {
+        let before: HashMap<Uid, MessageId> = before.into_iter().collect();
+        let mut takes: HashMap<Uid, bool> = HashMap::with_capacity(before.len());
+        let mut state = self.state();
+        for (receiver, message_id, content) in rows {
+            let open = || before.get(&receiver).is_some_and(|base| state.open(receiver, *base));
+            if *takes.entry(receiver).or_insert_with(open) {
+                state.push(Entry { receiver, message_id, content });
+            }
+        }
+        while state.bytes > self.most_bytes || state.order.len() > self.most_bytes / LEAST_WEIGHT {
+            state.forget_oldest();
+        }
+    }
+
+    /// The rows after `cursor` as far as they are here and fit into a page; `None` where none is known.
+    pub(super) fn after(&self, uid: Uid, cursor: MessageId, limit: PageLimit) -> Option<Page> {
+        let state = self.state();
+        let run = state.runs.get(&uid).filter(|run| run.base <= cursor && cursor < run.last())?;
+        let first = run.rows.partition_point(|row| row.message_id <= cursor);
+        Some(Page::filled(run.rows.range(first..).cloned(), limit))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A row that was kept is kept whole, so a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run {
+    fn last(&self) -> MessageId {
+        self.rows.back().map_or(self.base, |row| row.message_id)
+    }
+}
+
+impl State {
+    /// Whether rows that come after `base` can be kept. Those of a commit can not whose successor was kept before it.
+    fn open(&mut self, uid: Uid, base: MessageId) -> bool {
+        match self.runs.get(&uid).map(Run::last) {
+            Some(last) if last == base => {}
+            Some(last) if last > base => return false,
+            _ => {
+                let before = self.runs.insert(uid, Run { base, rows: VecDeque::new() });
+                self.bytes -= before.iter().flat_map(|run| &run.rows).map(Entry::weight).sum::<usize>();
+            }
+        }
+        true
+    }
+
+    fn push(&mut self, row: Entry) {
+        let Some(run) = self.runs.get_mut(&row.receiver) else { return };
+        self.bytes += row.weight();
+        self.order.push_back((row.receiver, row.message_id));
+        run.rows.push_back(row);
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((uid, id)) = self.order.pop_front() else { return };
+        let Some(run) = self.runs.get_mut(&uid) else { return };
+        // A run that began anew has not got it any more.
+        if run.rows.front().is_some_and(|row| row.message_id == id) {
+            self.bytes -= run.rows.pop_front().map_or(0, |row| row.weight());
+            run.base = id;
+            if run.rows.is_empty() {
+                self.runs.remove(&uid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Conversation;
+    use crate::store::conformance::{id, text_message};
+
+    const ANN: Uid = Uid(10_001);
+    const BOB: Uid = Uid(10_002);
+
+    /// Rows with these ids, written when the latest id was `before`.
+    fn keep(recent: &Recent, uid: Uid, before: u64, ids: &[u64]) {
+        let content = text_message(BOB, Conversation::User(ANN), 1, "hello");
+        let rows = ids.iter().map(|number| (uid, id(*number), Arc::clone(&content)));
+        recent.keep([(uid, id(before))], rows);
+    }
+
+    /// The ids after `cursor`.
+    fn after(recent: &Recent, uid: Uid, cursor: u64) -> Option<Vec<u64>> {
+        let page = recent.after(uid, id(cursor), PageLimit::of_rows(100))?;
+        Some(page.rows.iter().map(|row| row.message_id.get()).collect())
+    }
+
+    #[test]
+    fn commits_that_follow_each_other_are_one_run() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 4, &[5, 6]);
+        keep(&recent, ANN, 6, &[7]);
+        assert_eq!(after(&recent, ANN, 4), Some(vec![5, 6, 7]));
+        assert_eq!(after(&recent, ANN, 6), Some(vec![7]));
+        assert_eq!(after(&recent, ANN, 3), None, "what came before is not known");
+        assert_eq!(after(&recent, ANN, 7), None, "another server may have written more");
+        assert_eq!(after(&recent, BOB, 0), None);
+    }
+
+    #[test]
+    fn what_another_server_wrote_in_between_is_not_left_out() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 4, &[5]);
+        keep(&recent, ANN, 8, &[9]);
+        assert_eq!(after(&recent, ANN, 4), None);
+        assert_eq!(after(&recent, ANN, 8), Some(vec![9]));
+    }
+
+    #[test]
+    fn a_commit_that_is_kept_after_its_successor_is_left_out() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 5, &[6]);
+        keep(&recent, ANN, 4, &[5]);
+        keep(&recent, ANN, 6, &[7]);
+        assert_eq!((after(&recent, ANN, 4), after(&recent, ANN, 5)), (None, Some(vec![6, 7])));
+    }
+
+    #[test]
+    fn a_page_that_does_not_hold_all_says_so() {
+        let recent = Recent::default();
+        keep(&recent, ANN, 0, &[1, 2, 3]);
+        let page = recent.after(ANN, id(0), PageLimit::of_rows(2)).expect("known");
+        assert_eq!((page.rows.len(), page.more), (2, true));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_rows_go_first() {
+        let recent = Recent { most_bytes: 3 * 300, ..Recent::default() };
+        for number in 1..=5 {
+            keep(&recent, ANN, number - 1, &[number]);
+        }
+        keep(&recent, BOB, 0, &[1]);
+        assert_eq!((after(&recent, ANN, 2), after(&recent, ANN, 3)), (None, Some(vec![4, 5])));
+        assert_eq!(after(&recent, BOB, 0), Some(vec![1]));
+        // Runs that begin anew leave nothing behind.
+        for number in 1..=1_000 {
+            keep(&recent, ANN, 2 * number, &[2 * number + 1]);
+        }
+        let state = recent.state();
+        assert!(state.order.len() <= 3 && state.runs.len() <= 2 && state.bytes <= 900, "{state:?}");
+        let weights: usize = state.runs.values().flat_map(|run| &run.rows).map(Entry::weight).sum();
+        assert_eq!(state.bytes, weights);
+    }
+}
