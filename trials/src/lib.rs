@@ -11,6 +11,7 @@ pub mod server;
 pub mod servers;
 
 mod connection;
+mod cpu;
 mod failure;
 mod grpc;
 mod users;

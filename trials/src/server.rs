@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
-use crate::{Failure, Result};
+use crate::{Failure, Result, cpu};
 
 /// How long a start may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -150,6 +150,11 @@ impl Server {
     /// The most bytes of memory that it ever had.
     pub fn peak_memory(&self) -> Result<u64> {
         memory_line(self.pid()?, "VmHWM:")
+    }
+
+    /// Seconds that it had the processor so far.
+    pub fn processor_seconds(&self) -> Result<f64> {
+        Ok(cpu::of_process(self.pid()?)?.own)
     }
 
     /// System calls that read files so far; sockets are not among them, databases are.

@@ -40,6 +40,17 @@ impl Servers {
         settings: Vec<(&'static str, String)>,
     ) -> Result<Servers> {
         let database = tokio::task::spawn_blocking(|| postgres::Server::start_with("-c fsync=on")).await?;
+        Servers::start_over(database, binary, folder, count, settings).await
+    }
+
+    /// The same over a new database of `database`.
+    pub async fn start_over(
+        database: postgres::Server,
+        binary: &Path,
+        folder: &Path,
+        count: usize,
+        settings: Vec<(&'static str, String)>,
+    ) -> Result<Servers> {
         let url = database.new_database().await;
         let mut servers = Servers { members: Vec::new(), database, url, binary: binary.to_owned(), settings };
         for at in 0..count {

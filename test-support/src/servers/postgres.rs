@@ -127,6 +127,17 @@ impl Server {
         self.port
     }
 
+    /// Where its own database is, for sqlx.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The process id of its first process, the parent of all others.
+    pub fn pid(&self) -> u32 {
+        let file = fs::read_to_string(self.folder().join("data/postmaster.pid")).expect("the server runs");
+        file.lines().next().and_then(|line| line.parse().ok()).expect("the first line is the process id")
+    }
+
     /// Where its socket is.
     pub fn folder(&self) -> &Path {
         &self.hanging.folder

@@ -2,11 +2,12 @@
 //! keep their earlier rows, so that one can be measured again by itself. Owns no state; `run` calls it after each
 //! scenario.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{chart, report};
+use super::{chart, chart_ids, report};
 use crate::bench::Row;
 use crate::{Failure, Result};
 
@@ -20,7 +21,7 @@ const END: &str = "<!-- bench end -->";
 pub struct Files {
     /// The rows, as JSON.
     pub json: Option<PathBuf>,
-    /// The chart, as SVG.
+    /// The chart, as SVG; that of `ids` lies beside it, under its name and `-ids`.
     pub chart: Option<PathBuf>,
     /// A Markdown file whose marked tables are renewed.
     pub tables: Option<PathBuf>,
@@ -54,6 +55,9 @@ impl Files {
         }
         if let Some(path) = &self.chart {
             write(path, &chart::draw(rows))?;
+            if let Some(drawn) = chart_ids::draw(rows) {
+                write(&beside(path, "ids"), &drawn)?;
+            }
         }
         if let Some(path) = &self.tables {
             let text = fs::read_to_string(path)
@@ -91,6 +95,12 @@ fn renewed(text: &str, rows: &[Row]) -> Result<String> {
     Ok(made)
 }
 
+/// The file with this ending of its name beside `path`.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let part = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    path.with_file_name(format!("{}-{ending}.{}", part(path.file_stem()), part(path.extension())))
+}
+
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|e| Failure::new(format!("{} cannot be written: {e}", path.display())))
 }
@@ -123,6 +133,11 @@ mod tests {
         assert!(made.contains("| `a` | rate | 1 /s |") && !made.contains("old") && !made.contains("`x`"));
         assert_eq!(renewed(&made, &[rows("a", 1.0), rows("x", 2.0)].concat()).unwrap(), made);
         assert!(renewed("<!-- bench: a -->", &[]).is_err());
+    }
+
+    #[test]
+    fn a_chart_beside_another_has_its_name_and_an_ending() {
+        assert_eq!(beside(Path::new("docs/bench.svg"), "ids"), Path::new("docs/bench-ids.svg"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use tidemark_trials::bench::{self, Files, Plan};
@@ -16,7 +17,7 @@ struct Arguments {
     /// Write the rows to this file; what is not measured now keeps its rows in it
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the chart of all rows into this file
+    /// Draw the chart of all rows into this file, and that of `ids` into one beside it
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
     /// Renew the tables in this Markdown file, between `<!-- bench: SCENARIO… -->` and `<!-- bench end -->`
@@ -28,6 +29,9 @@ struct Arguments {
     /// A tenth of the work: shows that it works, the numbers mean little
     #[arg(long)]
     quick: bool,
+    /// Seconds for which `snapshot` sends, once without and once beside a snapshot
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u16).range(10..))]
+    hold: u16,
     /// Be the baseline's echo server; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_echo: bool,
@@ -64,9 +68,10 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(arguments: Arguments) -> tidemark_trials::Result<()> {
-    let Arguments { scenarios, json, chart, tables, runs, quick, .. } = arguments;
+    let Arguments { scenarios, json, chart, tables, runs, quick, hold, .. } = arguments;
     let files = Files { json, chart, tables };
-    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, files }).await?;
+    let hold = Duration::from_secs(hold.into());
+    let rows = bench::run(&Plan { scenarios, runs: runs.into(), quick, hold, files }).await?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     let asked = rows.iter().filter(|row| row.met.is_some()).count();
     println!("{} of {asked} targets met", asked - missed);

@@ -6,4 +6,5 @@ pub(crate) mod grpc;
 pub(crate) mod numbers;
 pub(crate) mod postgres;
 pub(crate) mod redis;
+pub(crate) mod rows;
 pub(crate) mod sqlite;

@@ -16,12 +16,13 @@ const CACHE_KIB: u32 = 512 * 1024;
 /// Checkpoints are what costs most; this many pages in the log put them off.
 const CHECKPOINT_PAGES: u32 = 100_000;
 
-/// The server's migrations for SQLite, oldest first.
-pub(crate) fn migrations() -> Result<Vec<String>> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations/sqlite"));
+/// The server's migrations for `database`, the name of their folder, oldest first.
+pub(crate) fn migrations(database: &str) -> Result<Vec<String>> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations")).join(database);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?
         .filter_map(|file| Some(file.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|ending| ending == "sql"))
+        // Others are not applied by the server.
+        .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit()))
         .collect();
     files.sort();
     files.iter().map(|path| Ok(std::fs::read_to_string(path)?)).collect()
@@ -66,7 +67,7 @@ impl Bare {
              PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
              PRAGMA temp_store = MEMORY;"
         ))?;
-        for migration in migrations()? {
+        for migration in migrations("sqlite")? {
             connection.execute_batch(&migration)?;
         }
         let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(200));

@@ -7,11 +7,12 @@ mod fan_out;
 pub(crate) mod flood;
 mod heartbeat;
 mod idle;
+pub(crate) mod ids;
 mod issuer;
+mod postgres;
 mod send;
 mod send_latency;
 mod start;
-mod wake;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,7 +43,11 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),
-    scenario::<wake::Wake>(),
+    scenario::<ids::Ids>(),
+    scenario::<postgres::SendPostgres>(),
+    scenario::<postgres::Servers>(),
+    scenario::<postgres::Wake>(),
+    scenario::<postgres::Snapshot>(),
     scenario::<cluster::Stream>(),
     scenario::<cluster::Batch>(),
     scenario::<cluster::Unary>(),

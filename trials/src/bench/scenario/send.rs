@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::{try_join, try_join_all};
-use tidemark_client::Account;
+use tidemark_client::{Account, Http};
 
 use super::Measured;
 use crate::bench::Context;
@@ -17,7 +17,7 @@ use crate::{Result, users};
 
 /// Senders, how many messages each keeps in flight, and how many each sends in a run: 300,000 messages, 600,000 rows, so
 /// that the server flushes several times while it is measured.
-const SHAPES: [(usize, usize, usize); 2] = [(20, 16, 15_000), (200, 1, 1_500)];
+pub(super) const SHAPES: [(usize, usize, usize); 2] = [(20, 16, 15_000), (200, 1, 1_500)];
 
 pub(super) struct Send {
     accounts: Vec<Account>,
@@ -71,21 +71,37 @@ impl Measured for Send {
 }
 
 /// Messages a second from the first send until the last is acknowledged to its sender and delivered to its receiver.
-async fn deliver(server: &Server, accounts: &[Account], in_flight: usize, each: usize) -> Result<f64> {
+pub(super) async fn deliver(
+    server: &Server,
+    accounts: &[Account],
+    in_flight: usize,
+    each: usize,
+) -> Result<f64> {
     let http = server.http()?;
-    let url = http.socket_url();
-    let mut pairs = Vec::new();
-    for pair in accounts.chunks_exact(2) {
-        let (sender, receiver) = (&pair[0], &pair[1]);
-        let seq = http.with_token(&receiver.token).seq().await?.seq;
-        let mut inbox = ClientConnection::open(&url, &receiver.token).await?;
+    let pairs = accounts.chunks_exact(2).map(|pair| ((&http, &pair[0]), (&http, &pair[1])));
+    deliver_between(&pairs.collect::<Vec<_>>(), in_flight, each).await
+}
+
+/// A user, and the server to which the user's device is connected.
+type Placed<'a> = (&'a Http, &'a Account);
+
+/// The same for these senders and receivers.
+pub(super) async fn deliver_between(
+    pairs: &[(Placed<'_>, Placed<'_>)],
+    in_flight: usize,
+    each: usize,
+) -> Result<f64> {
+    let mut connected = Vec::new();
+    for ((from, sender), (at, receiver)) in pairs {
+        let seq = at.with_token(&receiver.token).seq().await?.seq;
+        let mut inbox = ClientConnection::open(&at.socket_url(), &receiver.token).await?;
         let seq = inbox.begin_at(seq).await?;
-        let outbox = ClientConnection::open(&url, &sender.token).await?;
-        pairs.push((outbox, receiver.uid, inbox, seq));
+        let outbox = ClientConnection::open(&from.socket_url(), &sender.token).await?;
+        connected.push((outbox, receiver.uid, inbox, seq));
     }
-    let total = pairs.len() * each;
+    let total = connected.len() * each;
     let began = Instant::now();
-    let tasks = pairs.into_iter().map(|(outbox, to, mut inbox, seq)| async move {
+    let tasks = connected.into_iter().map(|(outbox, to, mut inbox, seq)| async move {
         let receiving = tokio::spawn(async move { inbox.follow(seq, each, |_| {}).await });
         let sending = tokio::spawn(send(outbox, format!(r#"{{"user":{to}}}"#), in_flight, each));
         let (received, sent) = try_join(receiving, sending).await?;

@@ -1,19 +1,19 @@
 //! `wake`: two servers over one PostgreSQL. How long until a row that one of them wrote is a frame to a device of the other.
 
 use tempfile::TempDir;
-use tidemark_test_support::servers::postgres;
 
-use super::Measured;
-use super::send_latency::{micros, one_by_one};
+use super::{database, within_patience};
 use crate::bench::Context;
 use crate::bench::report::{Sample, Target};
+use crate::bench::scenario::Measured;
+use crate::bench::scenario::send_latency::{micros, one_by_one};
 use crate::servers::Servers;
 use crate::{Failure, Result, users};
 
 /// Messages in a run, each way.
 const EACH: usize = 1_000;
 
-pub(super) struct Wake {
+pub(in crate::bench::scenario) struct Wake {
     servers: Servers,
     sender: String,
     receiver: (u32, String),
@@ -26,11 +26,8 @@ impl Measured for Wake {
         "two servers over one PostgreSQL: from a send on one to the frame on the other";
 
     async fn prepare(context: &Context) -> Result<Self> {
-        if !postgres::is_installed() {
-            return Err(Failure::new("PostgreSQL is missing; apt-get install postgresql"));
-        }
         let logs = context.fresh()?;
-        let servers = Servers::start(&context.binary, logs.path(), 2).await?;
+        let servers = Servers::start_over(database().await?, &context.binary, logs.path(), 2, vec![]).await?;
         let mut accounts = users::sign_up(&servers.server(0)?.http()?, "wake", 2).await?;
         let (Some(receiver), Some(sender)) = (accounts.pop(), accounts.pop()) else {
             return Err(Failure::new("two accounts were asked for"));
@@ -41,8 +38,10 @@ impl Measured for Wake {
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let count = context.scaled(EACH);
         let (one, other) = (self.servers.server(0)?.http()?, self.servers.server(1)?.http()?);
-        let (sent, here) = one_by_one(&one, &self.sender, &one, &self.receiver, count).await?;
-        let (_, there) = one_by_one(&other, &self.sender, &one, &self.receiver, count).await?;
+        let here = one_by_one(&one, &self.sender, &one, &self.receiver, count);
+        let (sent, here) = within_patience(here).await?;
+        let there = one_by_one(&other, &self.sender, &one, &self.receiver, count);
+        let (_, there) = within_patience(there).await?;
         let sample = |metric: &str, quantile| {
             Sample::new(metric, micros(&there, quantile), "µs")
                 .against("on one server", micros(&here, quantile))
