@@ -50,7 +50,7 @@ impl InboxSync {
         InboxSync { store, watermarks, notifier, history, limit, log: Arc::new(LogLimit::every(TELL_EVERY)) }
     }
 
-    /// The watermark of `uid`; loaded from storage at the first asking only.
+    /// The watermark of `uid`. Loaded from storage at the first asking only, or at each where other servers write, too.
     pub async fn watermark(&self, uid: Uid) -> Result<Watermark, StoreError> {
         self.watermarks.watermark(uid).await
     }

@@ -176,6 +176,17 @@ impl Storage {
         }
     }
 
+    /// Makes what the issuer keeps its segments in, where that is not a file.
+    ///
+    /// # Errors
+    /// When the database does not answer, or its role may make no tables.
+    pub async fn make_issuer_tables(&self) -> Result<(), BootError> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(()),
+            Database::Postgres(db) => Ok(Ids::make_tables(db.pool()).await?),
+        }
+    }
+
     /// Accounts over this database.
     pub fn accounts(&self, config: &Config, clock: Clock) -> Accounts {
         self.accounts_beside(config, clock, None)

@@ -7,6 +7,7 @@ use crate::config::{Config, MessageIds};
 pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     Storage::wait_for(config).await?;
     let storage = Storage::open(config).await?;
+    storage.make_issuer_tables().await?;
     if config.message_ids() == MessageIds::Seqsvr {
         boot::sequencer(config).await?.shutdown().await;
     }

@@ -1,7 +1,8 @@
 //! Queues: one writer per receiver, so that ids become visible in order (S16, I1).
 //!
-//! Every user belongs to one queue, by uid; everything written to a user's inbox is written by that queue's writer, one
-//! batch at a time. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
+//! Every user belongs to one queue, by uid. Where seqsvr gives the ids, everything written to a user's inbox is written by
+//! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
+//! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
 //! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
 //! the numbers; `outage` knows where there are none; `overtaken` numbers again; `pipeline` keeps the order of what is
 //! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.

@@ -66,6 +66,11 @@ impl Ids {
         Ids::over(Arc::new(repository), stored, secret).await
     }
 
+    /// Makes the tables for [`shared`](Self::shared), if they are not there.
+    pub async fn make_tables(pool: PgPool) -> Result<(), OpenError> {
+        PostgresRepository::over(pool).await.map(drop).map_err(why)
+    }
+
     /// Numbers that are forgotten with the process: for tests of what stands above.
     pub async fn in_memory(secret: &str) -> Result<Ids, OpenError> {
         Ids::over(Arc::new(MemoryRepository::new()), Stored::default(), secret).await

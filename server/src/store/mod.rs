@@ -1,7 +1,8 @@
-//! What survives a power cut: rows, acceptances, groups, accounts. Three traits, and who implements them.
+//! What survives a power cut: rows, acceptances, groups, accounts. Its traits, and who implements them.
 //!
 //! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds
-//! accounts and sessions, [`Invites`] invitations. SQLite and PostgreSQL implement them for real, `memory` for tests;
+//! accounts and sessions, [`Invites`] invitations; [`directory`] has what servers of one database share besides, and
+//! [`archive`] what moves data in and out. SQLite and PostgreSQL implement them for real, `memory` for tests;
 //! one suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
 
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
 pub use page::{Filling, Page};
 
-/// The number of an acceptance: the order in which the store accepted, over all senders.
+/// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
+/// grow, and an acceptance that owes no copy has 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptanceId(pub u64);
 

@@ -32,7 +32,9 @@ async fn who_may_make_no_tables_is_told_so() {
 #[tokio::test]
 async fn each_right_that_is_missing_is_named_and_those_of_the_page_are_enough() {
     let (_server, url, chat) = database().await;
-    served(&url).await;
+    let place = tempfile::tempdir().expect("a directory");
+    let (code, _, said) = run(place.path(), &url, &["migrate"]).await;
+    assert_eq!(code, 0, "{said}");
     let made = tables(&url).await;
     for (grant, lacks) in [
         ("", "lacks USAGE on SEQUENCE acceptances"),

@@ -31,7 +31,7 @@ pub(super) const UNFINISHED: &str = "an import into it was not finished; run `ti
 const WRITTEN_BY: &str = "written_by";
 
 /// How far every head is moved: more rows than one inbox gets between the moment of a backup and its restore.
-const AHEAD: u64 = 10_000_000;
+const SKIPPED_IDS: u64 = 10_000_000;
 
 /// How often a process that makes no new connection looks: behind a pooler a connection may outlive a failover.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -343,7 +343,7 @@ async fn move_heads(connection: &mut PgConnection, with_rows: bool) -> Result<u6
         .await?;
     }
     let moved = sqlx::query("UPDATE heads SET last_id = least(last_id + $1, $2)")
-        .bind(AHEAD.cast_signed())
+        .bind(SKIPPED_IDS.cast_signed())
         .bind(MessageId::MAX.get().cast_signed())
         .execute(&mut *connection)
         .await?;
