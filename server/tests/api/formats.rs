@@ -247,26 +247,42 @@ async fn an_export_of_each_earlier_version_is_imported_whole() {
     }
 }
 
-/// What an earlier version wrote says how far each inbox had come, also where rows were deleted since; the database goes on from there.
+/// What an earlier version wrote says how far each inbox had come, also where rows were deleted.
 #[tokio::test]
 async fn latest_ids_are_taken_from_what_the_version_before_them_wrote() {
-    let place = tempfile::tempdir().expect("a directory");
-    let data = place.path().join("data");
-    lay_out("migration_7", &data);
-    let tables = rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
-    assert!(tables.execute("DELETE FROM entries", ()).expect("deleted") > 0);
-    drop(tables);
-    done(&data, &["migrate"]).await;
-    done(&data, &["ids", "store"]).await;
-    let app = TestApp::start_with(|config| {
-        config.storage.data_dir = data;
-        config.messages.ids = MessageIdsSetting::Store;
-    })
-    .await;
-    let answers = Answers::of(&fixtures().join("migration_7"));
-    for (person, before) in answers.log_in(&app).await.iter().zip(answers.list("people")) {
-        let largest = before["rows"].as_array().expect("rows").iter().map(id).max().unwrap_or_default();
-        let next = app.say(person, person, OWN, "to myself").await;
-        assert!(next > largest, "{}: {next} after {largest}", person.name);
+    const ROWS: &str = "SELECT receiver, max(message_id) FROM entries GROUP BY receiver ORDER BY receiver";
+    const NAMED: &str = "SELECT uid, max(id) FROM
+            (SELECT sender AS uid, message_id AS id FROM sent UNION ALL SELECT owner, last_id FROM conversations)
+        GROUP BY uid ORDER BY uid";
+    for (named, delete) in [(ROWS, ""), (NAMED, "DELETE FROM entries")] {
+        let place = tempfile::tempdir().expect("a directory");
+        let data = place.path().join("data");
+        lay_out("migration_7", &data);
+        let tables = || rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
+        let pairs = |sql: &str| -> Vec<(i64, i64)> {
+            let tables = tables();
+            let mut query = tables.prepare(sql).expect("prepared");
+            let rows = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).expect("asked");
+            rows.map(|row| row.expect("numbers")).collect()
+        };
+        let expected = pairs(named);
+        assert_eq!(expected.len(), 4, "{expected:?}");
+        tables().execute_batch(delete).expect("deleted");
+        done(&data, &["migrate"]).await;
+        assert_eq!(pairs("SELECT receiver, last_id FROM heads ORDER BY receiver"), expected);
+
+        // The next ids are larger than all that were answered.
+        done(&data, &["ids", "store"]).await;
+        let app = TestApp::start_with(|config| {
+            config.storage.data_dir.clone_from(&data);
+            config.messages.ids = MessageIdsSetting::Store;
+        })
+        .await;
+        let answers = Answers::of(&fixtures().join("migration_7"));
+        for (person, before) in answers.log_in(&app).await.iter().zip(answers.list("people")) {
+            let largest = before["rows"].as_array().expect("rows").iter().map(id).max().unwrap_or_default();
+            let next = app.say(person, person, OWN, "to myself").await;
+            assert!(next > largest, "{}: {next} after {largest}", person.name);
+        }
     }
 }
