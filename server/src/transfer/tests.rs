@@ -67,7 +67,7 @@ impl Place {
             Some(url) => {
                 let db = PgDb::open(url, &PgOptions::default()).await.expect("opened");
                 let directory = Arc::new(PgDirectory::new(Arc::clone(&db), 10));
-                (directory, Arc::new(PostgresStore::open(db, history).await.expect("opened")))
+                (directory, Arc::new(PostgresStore::open(db, history, false).await.expect("opened")))
             }
         }
     }
