@@ -12,6 +12,9 @@ use crate::store::archive::{ExportSnapshot, InboxImport, Restore};
 use crate::store::postgres::{PgExportSnapshot, PgInboxImport, PgRestore, listening};
 use crate::store::sqlite::{SqliteExportSnapshot, SqliteInboxImport, SqliteRestore};
 
+/// What fills an installation, as an error names it.
+const IMPORT: &str = "tidemark import";
+
 /// The moment that is now, also of an installation that is served.
 ///
 /// # Errors
@@ -47,23 +50,32 @@ impl Storage {
     }
 
     /// This installation to be filled, if it is empty.
-    pub fn restore(&self, config: &Config) -> Box<dyn Restore> {
+    ///
+    /// # Errors
+    /// When its tables are distributed.
+    pub fn restore(&self, config: &Config) -> Result<Box<dyn Restore>, BootError> {
         match &self.database {
-            Database::Sqlite(db) => Box::new(SqliteRestore::new(Arc::clone(db), config.storage.sqlite())),
-            Database::Postgres(db) => Box::new(PgRestore::new(Arc::clone(db), new_history())),
+            Database::Sqlite(db) => Ok(Box::new(SqliteRestore::new(Arc::clone(db), config.storage.sqlite()))),
+            Database::Postgres(db) => {
+                db.only_plain(IMPORT)?;
+                Ok(Box::new(PgRestore::new(Arc::clone(db), new_history())))
+            }
         }
     }
 
     /// An inbox of this installation to be added to.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database does not answer, or its tables are distributed.
     pub async fn inbox_import(&self, config: &Config) -> Result<Box<dyn InboxImport>, BootError> {
         match &self.database {
             Database::Sqlite(db) => {
                 Ok(Box::new(SqliteInboxImport::open(Arc::clone(db), &config.storage.sqlite()).await?))
             }
-            Database::Postgres(db) => Ok(Box::new(PgInboxImport::open(db).await?)),
+            Database::Postgres(db) => {
+                db.only_plain(IMPORT)?;
+                Ok(Box::new(PgInboxImport::open(db).await?))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owned by the writer from the first step to the last. Whatever has no answer in the end is refused for the moment.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SendError;
@@ -95,13 +95,7 @@ impl Batch {
     pub(super) fn again(self, stale: impl Iterator<Item = usize>, enough: bool) -> Vec<Queued> {
         let mut requests: Vec<_> = self.requests.into_iter().map(Some).collect();
         if enough {
-            for request in stale.filter_map(|at| requests[self.accepts[at].at].take()) {
-                let refusal = match request.request {
-                    Request::Group { .. } => SendError::GroupChanged,
-                    Request::Message(_) | Request::Read { .. } => SendError::Unavailable,
-                };
-                request.answer(Err(refusal));
-            }
+            stale.filter_map(|at| requests[self.accepts[at].at].take()).for_each(refuse_stale);
         }
         requests.into_iter().flatten().collect()
     }
@@ -111,16 +105,37 @@ impl Batch {
         std::mem::take(&mut self.accepts)
     }
 
-    /// Sends all answers.
-    pub(super) fn send(mut self) {
+    /// Sends all answers but those to the `stale` requests, which it gives back, to be decided again; where `enough` tries were made, these are
+    /// refused for the moment.
+    pub(super) fn send_but(mut self, stale: &[usize], enough: bool) -> Vec<Queued> {
+        let mut stale: HashSet<usize> = stale.iter().copied().collect();
         for (at, first) in self.repeated {
+            if stale.contains(&first) {
+                stale.insert(at);
+                continue;
+            }
             let answer = self.answers[first].clone();
             self.answers[at] = answer.map(|answer| answer.map(|ack| SendAck { repeated: true, ..ack }));
         }
-        for (request, answer) in self.requests.into_iter().zip(self.answers) {
-            request.answer(answer.unwrap_or(Err(SendError::Unavailable)));
+        let mut again = Vec::with_capacity(stale.len());
+        for ((at, request), answer) in self.requests.into_iter().enumerate().zip(self.answers) {
+            match stale.contains(&at) {
+                false => request.answer(answer.unwrap_or(Err(SendError::Unavailable))),
+                true if enough => refuse_stale(request),
+                true => again.push(request),
+            }
         }
+        again
     }
+}
+
+/// Refuses a request whose grounds keep changing.
+fn refuse_stale(request: Queued) {
+    let refusal = match request.request {
+        Request::Group { .. } => SendError::GroupChanged,
+        Request::Message(_) | Request::Read { .. } => SendError::Unavailable,
+    };
+    request.answer(Err(refusal));
 }
 
 impl Accepting {

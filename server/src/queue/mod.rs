@@ -71,6 +71,8 @@ pub struct Options {
     pub first_pause: Duration,
     /// The longest pause between two tries. Default 5 s.
     pub longest_pause: Duration,
+    /// How often copies are looked for that a commit left owed, where the store may leave some. Default 2 s.
+    pub look_for_owed: Duration,
 }
 
 impl Default for Options {
@@ -88,6 +90,7 @@ impl Default for Options {
             members: 500,
             first_pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(5),
+            look_for_owed: Duration::from_secs(2),
         }
     }
 }

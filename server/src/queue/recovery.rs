@@ -17,7 +17,7 @@ use super::request::refuse;
 use super::shard::Delivery;
 use super::writer::Writer;
 use crate::domain::Uid;
-use crate::store::{AcceptanceId, CommitError, Pending, Recipient, StoreError};
+use crate::store::{CommitError, Pending, PendingKey, Recipient, StoreError};
 
 /// Acceptances read at once.
 const PAGE: usize = 256;
@@ -36,7 +36,7 @@ enum Setback {
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     /// The last acceptance that was looked at.
-    after: AcceptanceId,
+    after: PendingKey,
     /// Receivers whom it had to leave behind.
     pub(super) behind: HashSet<Uid>,
     /// What the acceptances weigh that wait for them.
@@ -115,7 +115,7 @@ impl Writer<'_> {
     async fn page(&mut self, pass: &mut Pass, hand_on: bool) -> Result<bool, Setback> {
         let page = self.parts.store.pending(pass.after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(false) };
-        pass.after = last.acceptance;
+        pass.after = last.key();
         let is_last = page.len() < PAGE;
         let mine = self.own_part(page, hand_on);
         let resumed = mine.len();

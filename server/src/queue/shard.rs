@@ -6,9 +6,10 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
@@ -49,6 +50,8 @@ pub(super) struct Shard {
     pub(super) pass: Option<Pass>,
     /// Sections that were out are in service again.
     pub(super) ended: watch::Receiver<()>,
+    /// When to look for copies that a commit left owed.
+    pub(super) looks: Interval,
     /// For the lines that every refused batch would repeat.
     pub(super) log: LogLimit,
     /// Receivers of the commit under way: their watermarks are read again if its outcome is not learnt.
@@ -88,6 +91,7 @@ pub(super) fn start_all(
             owed: 0,
             pass: None,
             ended: outages.subscribe(),
+            looks: looks(options.look_for_owed),
             log: LogLimit::default(),
             unsettled: Vec::new(),
         };
@@ -101,6 +105,12 @@ pub(super) fn start_all(
         lane
     };
     inboxes.into_iter().enumerate().map(start).collect()
+}
+
+fn looks(every: Duration) -> Interval {
+    let mut looks = interval_at(Instant::now() + every, every);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
 }
 
 /// Runs a writer, and another one each time it panics, until one returns.

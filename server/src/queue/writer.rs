@@ -14,6 +14,7 @@ use super::batch::{Accepting, Batch};
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::plan::{Decision, Limits, Plan, Planner};
+use super::recovery::Pass;
 use super::request::{Answer, Queued, SendAck, refuse};
 use super::shard::{Delivery, Shard};
 use super::{Options, Parts, SendError, overtaken, queue_of};
@@ -52,8 +53,19 @@ impl Writer<'_> {
     /// for each other. `false`: closed and empty.
     async fn take(&mut self, deliveries: &mut Vec<Delivery>, requests: &mut Vec<Queued>) -> bool {
         let may_catch_up = self.may_catch_up();
-        let Shard { requests: lane, deliveries: owed, peers, outbox, waiting, behind, ended, .. } =
-            &mut *self.shard;
+        let may_be_owed = self.parts.store.leaves_copies_owed();
+        let Shard {
+            requests: lane,
+            deliveries: owed,
+            peers,
+            outbox,
+            waiting,
+            behind,
+            ended,
+            pass,
+            looks,
+            ..
+        } = &mut *self.shard;
         let batch = self.options.batch.max(1);
         if peers.is_empty() {
             // Only a recovery puts anything here after the last request was handed on: copies that the other queues
@@ -87,6 +99,7 @@ impl Writer<'_> {
                 },
                 () = async {}, if may_catch_up => {}
                 Ok(()) = ended.changed(), if !behind.is_empty() => ended.mark_changed(),
+                _ = looks.tick(), if may_be_owed && !may_catch_up => *pass = Some(Pass::default()),
             }
         }
         while deliveries.len() < batch {
@@ -120,7 +133,13 @@ impl Writer<'_> {
                         self.recover(true).await;
                     }
                 }
-                committed => return self.answer(batch, resumed, left, committed).await,
+                committed => {
+                    let (batch, stale) = self.answer(batch, resumed, left, committed).await;
+                    requests = batch.send_but(&stale, tries >= MOST_TRIES);
+                    if requests.is_empty() {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -192,29 +211,39 @@ impl Writer<'_> {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
                 woken.push((row.receiver, row.message_id));
             }
-            if let Outcome::Rejected(why) = outcome {
-                error!(why, "the database refuses a write for good");
+            match outcome {
+                Outcome::Rejected(why) => error!(why, "the database refuses a write for good"),
+                Outcome::Refused(error) => {
+                    if let Some(left_out) = self.shard.log.pass() {
+                        warn!(%error, left_out, "a write is not done now");
+                    }
+                }
+                _ => {}
             }
         }
         self.parts.notifier.notify(&woken);
     }
 
-    /// Step 4: the answers, when it is known what is stored. The first `resumed` writes were copies of earlier acceptances.
+    /// Step 4: the answers, when it is known what is stored, and the places of requests that are decided again. The first `resumed` writes
+    /// were copies of earlier acceptances.
     async fn answer(
         &mut self,
         mut batch: Batch,
         resumed: usize,
         left: LeftBehind,
         committed: Result<Vec<Outcome>, CommitError>,
-    ) {
+    ) -> (Batch, Vec<usize>) {
         let accepts = batch.take_accepts();
+        let mut stale = Vec::new();
         match committed {
             Ok(outcomes) => {
                 self.leave_behind(left);
                 for (accepting, outcome) in accepts.into_iter().zip(outcomes.into_iter().skip(resumed)) {
-                    batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
+                    match outcome {
+                        Outcome::Stale => stale.push(accepting.at),
+                        outcome => batch.answer(accepting.at, self.acknowledge(accepting, &outcome)),
+                    }
                 }
-                batch.send();
             }
             Err(CommitError::Unknown(error)) => {
                 error!(%error, "the outcome of a commit is unknown; looking what is there");
@@ -222,18 +251,17 @@ impl Writer<'_> {
                 for accepting in accepts {
                     batch.answer(accepting.at, self.found(&accepting.content).await);
                 }
-                batch.send();
             }
             Err(error) => {
                 if let Some(left_out) = self.shard.log.pass() {
                     warn!(%error, left_out, "a commit was refused");
                 }
-                batch.send();
                 if resumed > 0 {
                     self.recover(true).await;
                 }
             }
         }
+        (batch, stale)
     }
 
     /// The answer to an acceptance by its outcome; copies for other queues go to the outbox.
@@ -249,6 +277,7 @@ impl Writer<'_> {
                 Ok(SendAck { message_id: own.message_id, sent_at: content.sent_at, repeated: false })
             }
             Outcome::GroupChanged => Err(SendError::GroupChanged),
+            Outcome::Refused(_) | Outcome::Stale => Err(SendError::Unavailable),
             Outcome::Rejected(_) | Outcome::Delivered(_) => Err(SendError::Rejected),
         }
     }

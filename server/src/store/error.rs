@@ -6,7 +6,7 @@ use super::Write;
 use crate::domain::{MessageId, Uid};
 
 /// A read, or a small write outside the queues, failed.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The database does not answer now: busy, full, gone, closing. Trying again may help.
     #[error("storage is unavailable: {0}")]

@@ -161,7 +161,7 @@ impl MessageStore for FaultyStore {
         self.inner().keys(keys).await
     }
 
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
         if self.is_cut_off() {
             return Err(scripted());
         }
@@ -219,6 +219,10 @@ impl MessageStore for FaultyStore {
 
     async fn history(&self) -> Result<HistoryId, StoreError> {
         self.inner().history().await
+    }
+
+    fn leaves_copies_owed(&self) -> bool {
+        self.inner.leaves_copies_owed()
     }
 
     fn health(&self) -> Health {

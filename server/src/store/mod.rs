@@ -42,6 +42,22 @@ pub use page::{Filling, Page};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptanceId(pub u64);
 
+/// An acceptance and whose it is: where a walk over the copies owed has come to. In the distributed layout of PostgreSQL the
+/// numbers of different senders are not compared. The default comes before all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PendingKey {
+    /// Who sent it.
+    pub sender: Uid,
+    /// Which one.
+    pub acceptance: AcceptanceId,
+}
+
+impl Default for PendingKey {
+    fn default() -> PendingKey {
+        PendingKey { sender: Uid(0), acceptance: AcceptanceId(0) }
+    }
+}
+
 /// A copy to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -161,6 +177,12 @@ pub enum Outcome {
     Delivered(Vec<(Row, CopyOutcome)>),
     /// The group had changed since the write was decided, or the sender's own membership epoch had ended; decide again.
     GroupChanged,
+    /// Nothing of it is stored: another process has changed what it was decided on. Others of the call are stored; decide this one
+    /// again. Only where a call is several transactions.
+    Stale,
+    /// It is not done now, and it may be done in part or later; others of the call are. Trying again may help. Only where a call is
+    /// several transactions.
+    Refused(StoreError),
     /// The database refuses this write for good; the text is for the log, never for a stranger.
     Rejected(String),
 }
@@ -170,7 +192,7 @@ impl Outcome {
     pub fn copies(&self) -> &[(Row, CopyOutcome)] {
         match self {
             Outcome::Accepted(_, copies) | Outcome::Delivered(copies) => copies,
-            Outcome::GroupChanged | Outcome::Rejected(_) => &[],
+            Outcome::GroupChanged | Outcome::Stale | Outcome::Refused(_) | Outcome::Rejected(_) => &[],
         }
     }
 }
@@ -224,6 +246,13 @@ pub struct Pending {
     pub owed: Vec<Recipient>,
 }
 
+impl Pending {
+    /// Which acceptance, and whose.
+    pub fn key(&self) -> PendingKey {
+        PendingKey { sender: self.content.sender, acceptance: self.acceptance }
+    }
+}
+
 /// How a store is doing.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
@@ -270,7 +299,9 @@ impl Summary {
 ///   call, if the inbox held a newer row before it (`CommitError::Behind`), so that the caller can number it again in order;
 ///   that write alone, if the row comes from the same call (`Rejected`). Copies of acceptances that owe nothing are not looked at.
 /// - **All writes of one call in one transaction**, several calls may share one. If the database refuses one
-///   write, the store retries the others without it; the order of a receiver's rows is kept.
+///   write, the store retries the others without it; the order of a receiver's rows is kept. The distributed layout of PostgreSQL has a
+///   transaction for each sender and each receiver instead: a write by itself may be [`Stale`](Outcome::Stale) or
+///   [`Refused`](Outcome::Refused), and the copies of an acceptance that are missing in its outcome stay owed.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
 ///   record is `Rejected`, whatever proof it carries, or stale (below).
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows
@@ -291,8 +322,9 @@ pub trait MessageStore: Send + Sync + 'static {
     /// What there is under these keys, in order.
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;
 
-    /// Acceptances after `after` with copies owed, in acceptance order, at most `limit`.
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError>;
+    /// Acceptances after `after` with copies owed, at most `limit`, in the order in which the store accepted; in the distributed layout
+    /// of PostgreSQL, in that of each sender.
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
     /// The latest ids of these inboxes, in order, for a queue that must know what is there.
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError>;
@@ -349,6 +381,11 @@ pub trait MessageStore: Send + Sync + 'static {
 
     /// The name of this unbroken life of the data (I14).
     async fn history(&self) -> Result<HistoryId, StoreError>;
+
+    /// Whether a commit may leave copies owed that nobody delivers but who walks over them ([`pending`](Self::pending)) now and then.
+    fn leaves_copies_owed(&self) -> bool {
+        false
+    }
 
     /// How the store is doing; for readiness and metrics, not for deciding anything.
     fn health(&self) -> Health;

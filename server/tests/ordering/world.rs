@@ -21,7 +21,7 @@ use tidemark::queue::{Options, Parts, Queues, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
-use tidemark::store::{AcceptanceId, Directory, MessageStore, NewAccount};
+use tidemark::store::{Directory, MessageStore, NewAccount, PendingKey};
 
 pub(crate) const PEOPLE: u32 = 6;
 
@@ -217,7 +217,7 @@ impl Process {
 
     /// Waits until nothing is owed to anybody.
     pub(crate) async fn owed_nothing(&self, world: &World) {
-        while !world.rows.pending(AcceptanceId::default(), 1).await.expect("memory").is_empty() {
+        while !world.rows.pending(PendingKey::default(), 1).await.expect("memory").is_empty() {
             self.pause().await;
         }
     }

@@ -11,11 +11,13 @@ use tempfile::TempDir;
 use tidemark::boot::{self, Running};
 use tidemark::config::Config;
 use tidemark::domain::{Clock, Timestamp};
+use tidemark::store::postgres::Replication;
 use tidemark_test_support::servers::postgres::durable_database;
 use uuid::Uuid;
 
 pub(crate) mod contract;
 mod database_clock;
+pub(crate) mod distributed;
 pub(crate) mod socket;
 
 pub(crate) use socket::Socket;
@@ -31,9 +33,14 @@ pub(crate) fn client_id(n: u128) -> String {
     Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 + n).to_string()
 }
 
-/// Whether this is the program of tests that run on PostgreSQL.
+/// Whether this is a program of tests that run on PostgreSQL.
 pub(crate) fn is_on_postgres() -> bool {
-    env!("CARGO_CRATE_NAME") == "postgres"
+    env!("CARGO_CRATE_NAME") == "postgres" || is_distributed()
+}
+
+/// Whether their tables are distributed.
+pub(crate) fn is_distributed() -> bool {
+    env!("CARGO_CRATE_NAME") == "distributed"
 }
 
 /// A server, and the way to talk to it.
@@ -124,7 +131,10 @@ impl TestApp {
         // One queue writes all copies of a message in one transaction: an answer means that everyone has it.
         config.queues.count = 1;
         config.storage.data_dir = place.path().join("data");
-        if is_on_postgres() {
+        if is_distributed() {
+            config.storage.database_url = distributed::database().await.into();
+            config.storage.replication = Replication::Synchronous;
+        } else if is_on_postgres() {
             config.storage.database_url = durable_database().await.into();
         }
         config.accounts.password_memory_kib = 8;

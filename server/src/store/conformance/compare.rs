@@ -67,9 +67,10 @@ pub enum Others {
     Silent,
 }
 
-/// In order; which numbers they have is the store's own.
+/// In each sender's order; which numbers they have is the store's own.
 async fn pending(store: &dyn MessageStore) -> Vec<(Arc<Content>, Vec<Recipient>)> {
-    let pending = store.pending(AcceptanceId(0), usize::MAX).await.expect("read");
+    let mut pending = store.pending(PendingKey::default(), usize::MAX).await.expect("read");
+    pending.sort_by_key(|pending| pending.content.sender);
     pending.into_iter().map(|pending| (pending.content, pending.owed)).collect()
 }
 

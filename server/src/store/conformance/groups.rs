@@ -43,8 +43,9 @@ fn speak(n: u64, rest: Vec<Recipient>) -> Accept {
 }
 
 async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -> CopyOutcome {
-    let pending = store.pending(AcceptanceId(acceptance.0 - 1), 1).await.expect("read");
-    let content = pending.into_iter().next().expect("still owed").content;
+    let pending = store.pending(PendingKey::default(), 100).await.expect("read");
+    let owed = pending.into_iter().find(|pending| pending.acceptance == acceptance);
+    let content = owed.expect("still owed").content;
     let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![row] })).await;
     delivered(&done)[0]
 }
@@ -85,7 +86,7 @@ pub async fn a_row_after_the_end_of_its_epoch_is_void(store: &dyn MessageStore) 
     assert_eq!(deliver(store, end, member_row(BOB, 2, 1)).await, CopyOutcome::Stored);
     assert_eq!(deliver(store, after, member_row(BOB, 3, 1)).await, CopyOutcome::Void);
     assert_eq!(ids(store, BOB).await, [1, 2]);
-    assert_eq!(store.pending(AcceptanceId(0), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
+    assert_eq!(store.pending(PendingKey::default(), 9).await.expect("read")[0].owed, [owed(CAT, 1)]);
 }
 
 /// Who joins again begins a new epoch.

@@ -19,7 +19,7 @@ pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
     assert_eq!(store.conversations(ANN, 10).await.expect("read"), []);
     assert_eq!(store.read_to(ANN, TO_BOB).await.expect("read"), MessageId::ZERO);
     assert_eq!(store.entry(ANN, id(1)).await.expect("read"), None);
-    assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
+    assert!(store.pending(PendingKey::default(), 10).await.expect("read").is_empty());
     assert!(store.group(GroupId(1)).await.expect("read").is_none());
     assert_eq!(store.health().trouble, None);
 }
@@ -137,7 +137,7 @@ pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
     let content = text_message(ANN, Conversation::Group(GroupId(7)), 1, "hi");
     let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(CAT), owed(BOB)]);
     let acceptance = accepted(store, write).await;
-    let pending = store.pending(AcceptanceId(0), 10).await.expect("read");
+    let pending = store.pending(PendingKey::default(), 10).await.expect("read");
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0].acceptance, acceptance);
     assert_eq!(pending[0].content, content);
@@ -145,9 +145,9 @@ pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
 
     let deliver = |row| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row] });
     assert_eq!(delivered(&one(store, deliver(row(CAT, 3))).await), [CopyOutcome::Stored]);
-    assert_eq!(store.pending(AcceptanceId(0), 10).await.expect("read")[0].owed, [owed(BOB)]);
+    assert_eq!(store.pending(PendingKey::default(), 10).await.expect("read")[0].owed, [owed(BOB)]);
     assert_eq!(delivered(&one(store, deliver(row(BOB, 4))).await), [CopyOutcome::Stored]);
-    assert!(store.pending(AcceptanceId(0), 10).await.expect("read").is_empty());
+    assert!(store.pending(PendingKey::default(), 10).await.expect("read").is_empty());
     assert_eq!(store.entry(BOB, id(4)).await.expect("read").expect("stored").content, content);
     assert_eq!(ids(store, CAT).await, [3]);
 }
@@ -180,8 +180,9 @@ pub async fn pending_comes_in_the_order_of_acceptance(store: &dyn MessageStore) 
         numbers.push(accepted(store, accept(content, vec![row(ANN, n)], vec![owed(BOB)])).await);
     }
     assert!(numbers.is_sorted());
-    let read = async |after, limit| -> Vec<AcceptanceId> {
-        let pending = store.pending(after, limit).await.expect("read");
+    let read = async |acceptance: AcceptanceId, limit| -> Vec<AcceptanceId> {
+        let sender = if acceptance == AcceptanceId(0) { Uid(0) } else { ANN };
+        let pending = store.pending(PendingKey { sender, acceptance }, limit).await.expect("read");
         pending.iter().map(|pending| pending.acceptance).collect()
     };
     assert_eq!(read(AcceptanceId(0), 10).await, numbers);

@@ -58,8 +58,8 @@ impl MessageStore for MemoryStore {
         Ok(keys.iter().map(|key| state.records.get(key).copied().map_or(unused, KeyState::Used)).collect())
     }
 
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        Ok(self.state().pending(after, limit))
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        Ok(self.state().pending(after.acceptance, limit))
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {

@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 use super::PgDb;
 use super::arguments::Answer;
 use super::heads::Heads;
+use super::layout::Layout;
 use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
@@ -23,14 +24,14 @@ use crate::store::{Behind, CommitError, CopyOutcome, Outcome, StoreError, Write}
 const MOST_CALLS: usize = 32;
 
 /// Calls of one commit that may be ended by a lock or a deadlock.
-const MOST_CONFLICTS: usize = 5;
+pub(super) const MOST_CONFLICTS: usize = 5;
 
 /// Looks for a commit that may still be running, each as long as a lock is waited for.
 const MOST_LOOKS: usize = 3;
 
 /// Why a call stored nothing, or may have.
 #[derive(Debug)]
-enum Setback {
+pub(super) enum Setback {
     /// A key has a record.
     KeyUsed,
     /// A copy is owed no more, or a group is there already.
@@ -166,7 +167,7 @@ impl Commit<'_> {
             })
         };
         let keys: Vec<_> = accepts().map(|(_, _, key)| key).collect();
-        let looks = async { lookup::records(&mut *self.db.for_queues().await?, &keys).await };
+        let looks = async { lookup::records(&mut *self.db.for_queues().await?, &keys, Layout::Plain).await };
         let used = self.db.limited(looks).await.map_err(CommitError::Refused)?;
         let mut stale = Vec::new();
         for (at, accept, key) in accepts().filter(|(_, _, key)| used.contains_key(key)) {
@@ -277,7 +278,8 @@ async fn until_over(db: &PgDb, heads: &Heads) {
     }
 }
 
-fn setback(error: sqlx::Error) -> Setback {
+/// What an error of the database means for a commit.
+pub(super) fn setback(error: sqlx::Error) -> Setback {
     let Some(database) = error.as_database_error().map(|error| error.downcast_ref::<PgDatabaseError>())
     else {
         return Setback::Unknown(error.into());

@@ -18,8 +18,9 @@ use tracing::{info, warn};
 
 use super::check::check;
 use super::clock::DbClock;
+use super::layout::{self, Layout};
 use super::life::Life;
-use super::options::{connection, place};
+use super::options::{Replication, connection, place};
 use super::schema::{self, Unfit};
 use super::{PgOpenError, PgOptions, Refusal, rights};
 use crate::log_limit::LogLimit;
@@ -53,6 +54,16 @@ pub struct PgDb {
     pub(super) clock: Arc<DbClock>,
     known: &'static Migrator,
     pub(super) known_groups: usize,
+    /// How the tables lie.
+    pub(super) layout: Layout,
+}
+
+/// What a new connection must lead to.
+#[derive(Clone)]
+struct Expected {
+    known: &'static Migrator,
+    life: Arc<Life>,
+    layout: Layout,
 }
 
 impl PgDb {
@@ -128,6 +139,10 @@ impl PgDb {
         check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         rights::check(&mut first).await.map_err(unreadable)?.map_err(refused)?;
         schema::migrate(&mut first, known).await.map_err(|unfit| unfit.at(&place))?;
+        let layout = layout::read(&mut first).await.map_err(unreadable)?;
+        if layout == Layout::Distributed && options.replication == Replication::Asynchronous {
+            return Err(PgOpenError::Asynchronous { place });
+        }
         _ = first.close().await;
         let mix = timeout(patience(options), do_statements_mix(&connect)).await;
         if mix.map_err(|_| PgOpenError::Silent { place: place.clone() })?.map_err(unreadable)? {
@@ -139,7 +154,8 @@ impl PgDb {
         let clock = Arc::new(DbClock::default());
         let life = Arc::new(Life::new(options.replication, Arc::clone(&clock)));
         let pool = |connections| {
-            pool(connections, &connect, options, known, Arc::clone(&refusal), Arc::clone(&life))
+            let expected = Expected { known, life: Arc::clone(&life), layout };
+            pool(connections, &connect, options, expected, Arc::clone(&refusal))
         };
         let places = (options.connections as usize).saturating_add(options.waiting_reads);
         Ok(Arc::new(PgDb {
@@ -153,8 +169,20 @@ impl PgDb {
             clock,
             known,
             known_groups: options.known_groups,
+            layout,
             place,
         }))
+    }
+
+    /// Refuses a database whose tables are distributed, for `what`, which knows only those of one database.
+    ///
+    /// # Errors
+    /// [`PgOpenError::Distributed`].
+    pub fn only_plain(&self, what: &'static str) -> Result<(), PgOpenError> {
+        match self.layout {
+            Layout::Plain => Ok(()),
+            Layout::Distributed => Err(PgOpenError::Distributed { place: self.place.clone(), what }),
+        }
     }
 
     /// Where it is; nothing in it is secret.
@@ -201,7 +229,8 @@ impl PgDb {
 
     /// What is wrong with a connection, if it were a new one.
     pub(super) async fn wrong_with(&self, connection: &mut PgConnection) -> Option<String> {
-        wrong_with(connection, self.known, &self.life).await
+        let expected = Expected { known: self.known, life: Arc::clone(&self.life), layout: self.layout };
+        wrong_with(connection, &expected).await
     }
 
     async fn acquired(&self, pool: &PgPool) -> Result<PoolConnection<Postgres>, StoreError> {
@@ -289,9 +318,8 @@ fn pool(
     connections: u32,
     connect: &PgConnectOptions,
     options: &PgOptions,
-    known: &'static Migrator,
+    expected: Expected,
     refusal: Arc<Mutex<Option<Arc<str>>>>,
-    life: Arc<Life>,
 ) -> PgPool {
     let patience = patience(options);
     PgPoolOptions::new()
@@ -310,9 +338,9 @@ fn pool(
             })
         })
         .after_connect(move |connection, _| {
-            let (refusal, life) = (Arc::clone(&refusal), Arc::clone(&life));
+            let (refusal, expected) = (Arc::clone(&refusal), expected.clone());
             Box::pin(async move {
-                let wrong = wrong_with(connection, known, &life).await;
+                let wrong = wrong_with(connection, &expected).await;
                 *refusal.lock().unwrap_or_else(PoisonError::into_inner) = wrong.as_deref().map(Arc::from);
                 wrong.map_or(Ok(()), |wrong| Err(sqlx::Error::Protocol(wrong)))
             })
@@ -321,25 +349,36 @@ fn pool(
 }
 
 /// What is wrong with a new connection.
-async fn wrong_with(connection: &mut PgConnection, known: &Migrator, life: &Life) -> Option<String> {
+async fn wrong_with(connection: &mut PgConnection, expected: &Expected) -> Option<String> {
     let database = "the database";
+    let unreadable = |error: sqlx::Error| Some(Unfit::Unreadable(error).at(database).to_string());
     match check(connection).await {
-        Ok(Ok(())) => match schema::check(connection, known).await {
-            Ok(()) => match life.check(connection).await {
-                Ok(wrong) => wrong.map(str::to_owned),
-                Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
-            },
-            Err(unfit) => {
-                let is_too_new = matches!(unfit, Unfit::Newer(..));
-                let wrong = unfit.at(database).to_string();
-                if is_too_new {
-                    life.end(&wrong);
-                }
-                Some(wrong)
-            }
-        },
-        Ok(Err(refusal)) => Some(PgOpenError::Refused { place: database.to_owned(), refusal }.to_string()),
-        Err(error) => Some(Unfit::Unreadable(error).at(database).to_string()),
+        Ok(Ok(())) => {}
+        Ok(Err(refusal)) => {
+            return Some(PgOpenError::Refused { place: database.to_owned(), refusal }.to_string());
+        }
+        Err(error) => return unreadable(error),
+    }
+    if let Err(unfit) = schema::check(connection, expected.known).await {
+        let is_too_new = matches!(unfit, Unfit::Newer(..));
+        let wrong = unfit.at(database).to_string();
+        if is_too_new {
+            expected.life.end(&wrong);
+        }
+        return Some(wrong);
+    }
+    match layout::read(connection).await {
+        Ok(layout) if layout == expected.layout => {}
+        Ok(_) => {
+            let wrong = "the layout of the tables has changed; start the server again";
+            expected.life.end(wrong);
+            return Some(wrong.to_owned());
+        }
+        Err(error) => return unreadable(error),
+    }
+    match expected.life.check(connection).await {
+        Ok(wrong) => wrong.map(str::to_owned),
+        Err(error) => unreadable(error),
     }
 }
 

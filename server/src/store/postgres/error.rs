@@ -50,6 +50,26 @@ pub enum PgOpenError {
         /// What is wrong.
         refusal: Refusal,
     },
+    /// Something that knows the tables of one database alone.
+    #[error(
+        "the tables of {place} are distributed, and {what} does not work on them yet; import before they are distributed, \
+         and back up with the tools of PostgreSQL"
+    )]
+    Distributed {
+        /// Which database.
+        place: String,
+        /// What was to be done.
+        what: &'static str,
+    },
+    /// A failover that loses rows would not be noticed.
+    #[error(
+        "the tables of {place} are distributed, and a failover of a worker that loses rows is not noticed: replicate all nodes synchronously \
+         and set [storage] replication to \"synchronous\""
+    )]
+    Asynchronous {
+        /// Which database.
+        place: String,
+    },
     /// A newer server has changed it so that this one would go wrong.
     #[error(
         "{place} was changed by a newer version: a program must know migration {oldest} to use it, and this one knows those up to {known}; \

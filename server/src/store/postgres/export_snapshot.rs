@@ -9,6 +9,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::check::check;
+use super::layout::{self, Layout};
 use super::life::{HISTORY, IMPORT, UNFINISHED};
 use super::lookup::{self, ENTRY, message_id, rows_at_most, uid};
 use super::options::{connection, place};
@@ -46,6 +47,9 @@ impl PgExportSnapshot {
             .map_err(|unfit| unfit.at(&place))?
         {
             return Err(PgOpenError::Outdated { place });
+        }
+        if layout::read(&mut connection).await.map_err(unreadable)? == Layout::Distributed {
+            return Err(PgOpenError::Distributed { place, what: "tidemark export" });
         }
         // The first statement that reads fixes the moment. It is over when the connection is closed, as long as it takes.
         sqlx::raw_sql(

@@ -11,6 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use uuid::Uuid;
 
+use super::layout::Layout;
 use super::learnt::Open;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
@@ -21,6 +22,15 @@ use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreErr
 /// The columns of an entry, in the order in which [`entry`] reads them.
 pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_id, body, sent_at";
 
+/// The statement for this layout. Citus takes no limit and no order in a subquery that is asked once for each key; there the planner of each
+/// node has to find the keys by itself.
+fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
+    AssertSqlSafe(match layout {
+        Layout::Plain => sql.to_owned(),
+        Layout::Distributed => sql.replace(" LIMIT 1)", ")").replace(" ORDER BY uid OFFSET 0)", ")"),
+    })
+}
+
 /// Keys of users, as two arguments.
 fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
     uids.map(|uid| (uid.partition_key().to_string(), i64::from(uid.0))).unzip()
@@ -30,10 +40,14 @@ fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
 pub(super) async fn latest_ids(
     connection: &mut PgConnection,
     uids: &[Uid],
+    layout: Layout,
 ) -> Result<Vec<MessageId>, StoreError> {
     let (keys, receivers) = keys(uids.iter().copied());
-    let found: Vec<(i64, i64)> =
-        sqlx::query_as(LATEST_IDS).bind(keys).bind(receivers).fetch_all(connection).await?;
+    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(LATEST_IDS, layout))
+        .bind(keys)
+        .bind(receivers)
+        .fetch_all(connection)
+        .await?;
     let mut latest_ids = vec![MessageId::ZERO; uids.len()];
     for (place, latest) in found {
         latest_ids[at(place, uids.len())?] = message_id(latest)?;
@@ -51,9 +65,29 @@ pub(super) const LATEST_IDS: &str = "SELECT wanted.place, head.last_id
 pub(super) async fn head_behind(
     connection: &mut PgConnection,
     sample: u32,
+    layout: Layout,
 ) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
-    let found: Option<(i64, i64, i64)> =
-        sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?;
+    let found: Option<(i64, i64, i64)> = match layout {
+        Layout::Plain => {
+            sqlx::query_as(HEAD_BEHIND).bind(i64::from(sample)).fetch_optional(connection).await?
+        }
+        Layout::Distributed => {
+            let sampled = format!("SELECT uid FROM ({SAMPLED}) AS sample");
+            let sampled: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sampled))
+                .bind(i64::from(sample))
+                .fetch_all(&mut *connection)
+                .await?;
+            let uids: Vec<Uid> = sampled.into_iter().map(uid).collect::<Result<_, _>>()?;
+            let latest = latest_ids(&mut *connection, &uids, layout).await?;
+            let (keys, receivers) = keys(uids.iter().copied());
+            sqlx::query_as(ROW_ABOVE)
+                .bind(keys)
+                .bind(receivers)
+                .bind(latest.iter().map(|latest| latest.get().cast_signed()).collect::<Vec<_>>())
+                .fetch_optional(connection)
+                .await?
+        }
+    };
     let checked = |(behind, latest, newest)| Ok((uid(behind)?, message_id(latest)?, message_id(newest)?));
     found.map(checked).transpose()
 }
@@ -68,14 +102,30 @@ const HEAD_BEHIND: &str = "SELECT sample.uid, coalesce(head.last_id, 0), newest.
          ORDER BY message_id DESC LIMIT 1) AS newest
      WHERE newest.message_id > coalesce(head.last_id, 0) LIMIT 1";
 
+/// People of the oldest and the newest accounts.
+const SAMPLED: &str = "(SELECT partition_key, uid FROM accounts ORDER BY uid LIMIT $1)
+     UNION (SELECT partition_key, uid FROM accounts ORDER BY uid DESC LIMIT $1)";
+
+const ROW_ABOVE: &str = "SELECT wanted.receiver, wanted.latest, entries.message_id
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted(key, receiver, latest)
+     JOIN entries ON entries.partition_key = wanted.key AND entries.receiver = wanted.receiver
+         AND entries.message_id > wanted.latest
+     LIMIT 1";
+
 /// The idempotency records under these keys; keys without one are absent.
 pub(super) async fn records(
     connection: &mut PgConnection,
     of: &[IdempotencyKey],
+    layout: Layout,
 ) -> Result<HashMap<IdempotencyKey, IdempotencyRecord>, StoreError> {
     let (keys, senders) = keys(of.iter().map(|(uid, _)| *uid));
     let clients: Vec<&[u8]> = of.iter().map(|(_, client_id)| client_id.0.as_bytes().as_slice()).collect();
-    let rows = sqlx::query(RECORDS).bind(keys).bind(senders).bind(clients).fetch_all(connection).await?;
+    let rows = sqlx::query(of_layout(RECORDS, layout))
+        .bind(keys)
+        .bind(senders)
+        .bind(clients)
+        .fetch_all(connection)
+        .await?;
     let mut found = HashMap::with_capacity(rows.len());
     for row in rows {
         let place: i64 = row.try_get(0)?;
@@ -99,11 +149,11 @@ pub(super) const RECORDS: &str = "SELECT wanted.place, record.*
 pub(super) async fn entries(
     connection: &mut PgConnection,
     wanted: &[(Uid, MessageId)],
+    layout: Layout,
 ) -> Result<Vec<Option<Entry>>, StoreError> {
     let (keys, receivers) = keys(wanted.iter().map(|(uid, _)| *uid));
     let ids: Vec<i64> = wanted.iter().map(|(_, id)| id.get().cast_signed()).collect();
-    let sql = entries_sql();
-    let query = sqlx::query(AssertSqlSafe(sql)).bind(keys).bind(receivers).bind(ids);
+    let query = sqlx::query(of_layout(&entries_sql(), layout)).bind(keys).bind(receivers).bind(ids);
     let rows = query.fetch_all(connection).await?;
     let mut found = vec![None; wanted.len()];
     for row in rows {
@@ -126,11 +176,16 @@ pub(super) fn entries_sql() -> String {
 pub(super) async fn read_markers(
     connection: &mut PgConnection,
     of: &[(Uid, Conversation)],
+    layout: Layout,
 ) -> Result<Vec<MessageId>, StoreError> {
     let (keys, owners) = keys(of.iter().map(|(uid, _)| *uid));
     let names: Vec<String> = of.iter().map(|(_, conversation)| conversation.to_string()).collect();
-    let found: Vec<(i64, i64)> =
-        sqlx::query_as(READ_MARKERS).bind(keys).bind(owners).bind(names).fetch_all(connection).await?;
+    let found: Vec<(i64, i64)> = sqlx::query_as(of_layout(READ_MARKERS, layout))
+        .bind(keys)
+        .bind(owners)
+        .bind(names)
+        .fetch_all(connection)
+        .await?;
     let mut markers = vec![MessageId::ZERO; of.len()];
     for (place, read_to) in found {
         markers[at(place, of.len())?] = message_id(read_to)?;
@@ -192,7 +247,8 @@ const OWED: &str = "CROSS JOIN LATERAL (SELECT array_agg(recipient ORDER BY plac
      FROM outbox WHERE outbox.partition_key = pending.partition_key AND outbox.sender = pending.sender
          AND outbox.acceptance = pending.acceptance) AS owed";
 
-fn open_row(row: &PgRow) -> Result<(AcceptanceId, Open), StoreError> {
+/// An acceptance from the columns of [`PENDING`], and arrays of the recipients and their epochs.
+pub(super) fn open_row(row: &PgRow) -> Result<(AcceptanceId, Open), StoreError> {
     let acceptance = AcceptanceId(row.try_get::<i64, _>(1)?.cast_unsigned());
     let content = Content {
         kind: kind(row.try_get(2)?)?,
@@ -227,9 +283,10 @@ pub(super) async fn groups(
     connection: &mut PgConnection,
     gids: &[GroupId],
     known: Vec<Option<Arc<Group>>>,
+    layout: Layout,
 ) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
     let version = |known: &Option<Arc<Group>>| known.as_ref().map_or(0, |known| known.version.cast_signed());
-    let rows = sqlx::query(GROUPS)
+    let rows = sqlx::query(of_layout(GROUPS, layout))
         .bind(gids.iter().map(|gid| gid.0.cast_signed()).collect::<Vec<_>>())
         .bind(known.iter().map(version).collect::<Vec<_>>())
         .fetch_all(connection)

@@ -4,25 +4,33 @@
 //! the rows that this process committed last. A row is visible when its transaction is committed, and each transaction holds the heads of the inboxes that
 //! it writes to: the rows of an inbox become visible in the order of their ids (I1), whichever process wrote them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
+use tokio::time::MissedTickBehavior;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::warn;
 
 use super::commit::Commit;
 use super::condition::Condition;
+use super::layout::Layout;
 use super::learnt::Learnt;
 use super::life::HISTORY;
 use super::recent::Recent;
-use super::{PgDb, lookup, read};
+use super::{PgDb, distributed, lookup, read};
 use crate::domain::{
     Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
 };
 use crate::store::{
-    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, StoreError, Summary,
+    CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey, StoreError, Summary,
     Unused, Write,
 };
+
+/// How often changes of groups are looked for that nobody accepts.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// See the module.
 ///
@@ -53,7 +61,12 @@ impl PostgresStore {
         let condition = Arc::new(Condition::default());
         let (watched, through) = (Arc::clone(&condition), Arc::clone(&db));
         let watch = AbortOnDropHandle::new(tokio::spawn(async move {
-            tokio::join!(watched.watch(&through), through.watch_life());
+            let distributed = async {
+                if through.layout == Layout::Distributed {
+                    watch_changes(&through).await;
+                }
+            };
+            tokio::join!(watched.watch(&through), through.watch_life(), distributed);
         }));
         let groups = Cache::new(db.known_groups.max(1));
         Ok(PostgresStore { db, groups, recent: Recent::default(), condition, _watch: watch })
@@ -66,7 +79,30 @@ impl PgDb {
     /// # Errors
     /// When the database does not answer.
     pub async fn head_behind(&self, sample: u32) -> Result<Option<(Uid, MessageId, MessageId)>, StoreError> {
-        self.limited(async { lookup::head_behind(&mut *self.reader().await?, sample).await }).await
+        self.limited(async { lookup::head_behind(&mut *self.reader().await?, sample, self.layout).await })
+            .await
+    }
+}
+
+/// Why nothing of a commit was done, if nothing was.
+fn all_refused(done: &[Outcome]) -> Option<&StoreError> {
+    let mut why = None;
+    for outcome in done {
+        let Outcome::Refused(error) = outcome else { return None };
+        why = Some(error);
+    }
+    why
+}
+
+/// Accepts the changes of groups whose servers have died in between, for as long as the process serves.
+async fn watch_changes(db: &PgDb) {
+    let (mut looks, mut seen) = (tokio::time::interval(LOOK_EVERY), HashSet::new());
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        if let Err(error) = distributed::accept_changes(db, &mut seen).await {
+            warn!(%error, "changes of groups wait to be accepted; tried again");
+        }
     }
 }
 
@@ -76,10 +112,18 @@ impl MessageStore for PostgresStore {
         if writes.is_empty() {
             return Ok(Vec::new());
         }
-        let commit = Commit { db: &self.db, learnt: Learnt::default(), recent: &self.recent };
-        let committed = commit.run(writes).await;
+        let committed = match self.db.layout {
+            Layout::Plain => {
+                let commit = Commit { db: &self.db, learnt: Learnt::default(), recent: &self.recent };
+                commit.run(writes).await
+            }
+            Layout::Distributed => distributed::commit(&self.db, writes).await,
+        };
         match &committed {
-            Ok(_) => self.condition.committed(),
+            Ok(done) => match all_refused(done) {
+                Some(error) => self.condition.refused(error),
+                None => self.condition.committed(),
+            },
             Err(CommitError::Refused(error) | CommitError::Unknown(error)) => self.condition.refused(error),
             Err(CommitError::Behind(_) | CommitError::Stale(_)) => {}
         }
@@ -87,25 +131,34 @@ impl MessageStore for PostgresStore {
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {
-        let records = async { lookup::records(&mut *self.db.for_queues().await?, keys).await };
+        let records =
+            async { lookup::records(&mut *self.db.for_queues().await?, keys, self.db.layout).await };
         let records = self.db.limited(records).await?;
         let state =
             |key| records.get(key).copied().map_or(KeyState::Unused(Unused { since: 0 }), KeyState::Used);
         Ok(keys.iter().map(state).collect())
     }
 
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        self.db
-            .limited(async { lookup::pending(&mut *self.db.for_queues().await?, after, limit).await })
-            .await
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        let pending = async {
+            let mut connection = self.db.for_queues().await?;
+            match self.db.layout {
+                Layout::Plain => lookup::pending(&mut connection, after.acceptance, limit).await,
+                Layout::Distributed => distributed::pending(&mut connection, after, limit).await,
+            }
+        };
+        self.db.limited(pending).await
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
-        self.db.limited(async { lookup::latest_ids(&mut *self.db.for_queues().await?, uids).await }).await
+        let latest =
+            async { lookup::latest_ids(&mut *self.db.for_queues().await?, uids, self.db.layout).await };
+        self.db.limited(latest).await
     }
 
     async fn watermark(&self, uid: Uid) -> Result<MessageId, StoreError> {
-        let latest = async { lookup::latest_ids(&mut *self.db.reader().await?, &[uid]).await };
+        let latest =
+            async { lookup::latest_ids(&mut *self.db.reader().await?, &[uid], self.db.layout).await };
         let latest = self.db.limited(latest).await?;
         Ok(latest.first().copied().unwrap_or_default())
     }
@@ -119,7 +172,9 @@ impl MessageStore for PostgresStore {
     }
 
     async fn entries(&self, rows: &[(Uid, MessageId)]) -> Result<Vec<Option<Entry>>, StoreError> {
-        self.db.limited(async { lookup::entries(&mut *self.db.for_queues().await?, rows).await }).await
+        let entries =
+            async { lookup::entries(&mut *self.db.for_queues().await?, rows, self.db.layout).await };
+        self.db.limited(entries).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -140,12 +195,15 @@ impl MessageStore for PostgresStore {
     }
 
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError> {
-        self.db.limited(async { lookup::read_markers(&mut *self.db.for_queues().await?, of).await }).await
+        let markers =
+            async { lookup::read_markers(&mut *self.db.for_queues().await?, of, self.db.layout).await };
+        self.db.limited(markers).await
     }
 
     async fn groups(&self, gids: &[GroupId]) -> Result<Vec<Option<Arc<Group>>>, StoreError> {
         let known = gids.iter().map(|gid| self.groups.get(gid)).collect();
-        let groups = async { lookup::groups(&mut *self.db.for_queues().await?, gids, known).await };
+        let groups =
+            async { lookup::groups(&mut *self.db.for_queues().await?, gids, known, self.db.layout).await };
         let groups = self.db.limited(groups).await?;
         for group in groups.iter().flatten() {
             self.groups.insert(group.gid, Arc::clone(group));
@@ -166,6 +224,10 @@ impl MessageStore for PostgresStore {
             .fetch_one(&mut *self.db.for_queues().await?)
             .await?;
         history.parse().map(HistoryId).map_err(StoreError::corrupt)
+    }
+
+    fn leaves_copies_owed(&self) -> bool {
+        self.db.layout == Layout::Distributed
     }
 
     fn health(&self) -> Health {

@@ -22,8 +22,8 @@ use crate::domain::{
     Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
 };
 use crate::store::{
-    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, StoreError, Summary,
-    Write,
+    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
+    StoreError, Summary, Write,
 };
 
 mod bulk;
@@ -191,8 +191,8 @@ impl MessageStore for SqliteStore {
         self.shared.keys(keys).await
     }
 
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
-        self.ask(|reply| Request::Pending(after, limit, reply)).await
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        self.ask(|reply| Request::Pending(after.acceptance, limit, reply)).await
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {

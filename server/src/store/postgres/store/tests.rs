@@ -15,9 +15,10 @@ use crate::store::conformance::history::{History, Move, moves};
 use crate::store::conformance::{accept, client_id, id, ids, one, send_text, text_message};
 use crate::store::memory::MemoryStore;
 use crate::store::postgres::PgOptions;
-use crate::store::{Accept, CopyOutcome, Row};
+use crate::store::{Accept, AcceptanceId, CopyOutcome, Row};
 
 mod breaks;
+mod distributed;
 mod explain;
 mod plans;
 mod races;

@@ -100,7 +100,10 @@ async fn every_statement_goes_along_a_key() {
     for round in 0..10 {
         ask_everything(&store, round).await;
         store.largest_group_id().await.expect("read");
-        store.pending(AcceptanceId(round), 10).await.expect("read");
+        store
+            .pending(PendingKey { sender: Uid(0), acceptance: AcceptanceId(round) }, 10)
+            .await
+            .expect("read");
         write_everything(&store, round).await;
     }
     run(&mut store.db.reader().await.expect("a connection"), "SELECT pg_stat_force_next_flush()").await;

@@ -278,5 +278,5 @@ async fn copies_that_two_servers_deliver_are_stored_once() {
     for uid in to {
         assert_eq!(ids(&first, uid).await, [1]);
     }
-    assert!(first.pending(AcceptanceId(0), 9).await.expect("read").is_empty());
+    assert!(first.pending(PendingKey::default(), 9).await.expect("read").is_empty());
 }

@@ -31,7 +31,7 @@ impl MessageStore for Turns {
         self.next().keys(keys).await
     }
 
-    async fn pending(&self, after: AcceptanceId, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError> {
         self.next().pending(after, limit).await
     }
 

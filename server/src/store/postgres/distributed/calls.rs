@@ -1,0 +1,356 @@
+//! The functions of the distributed layout (migrations/postgres/0020_distributed.sql), which explains their arguments
+//! and answers. Each call is one statement and one transaction, in one partition.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryScalar;
+use tracing::debug;
+
+use super::super::PgDb;
+use super::super::commit::{MOST_CONFLICTS, Setback, setback};
+use crate::domain::{Content, Conversation, Digest, GroupId, MembershipEpoch, MessageId, Uid};
+use crate::store::{AcceptanceId, Recipient, StoreError};
+
+/// Why a call did not do what it was to do.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// The database refuses something in it for good; nothing is stored.
+    Unstorable(String),
+    /// Nothing is stored.
+    Refused(StoreError),
+    /// It may be stored.
+    Unknown(StoreError),
+}
+
+/// Something that a user sends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NewAcceptance {
+    place: usize,
+    again: bool,
+    kind: u8,
+    target: String,
+    client_id: Option<String>,
+    digest: String,
+    body: String,
+    sent_at: i64,
+    id: u64,
+    gid: u64,
+    epoch: u32,
+    read_to: u64,
+    is_change: bool,
+    ends_uid: Option<u32>,
+    ends_epoch: Option<u32>,
+    owed: Vec<NewOwed>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct NewOwed {
+    recipient: u32,
+    epoch: u32,
+}
+
+/// How an acceptance rests on its group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grounds {
+    /// The sender's membership epoch; 0 outside groups.
+    pub(super) epoch: MembershipEpoch,
+    /// It is the change of a group.
+    pub(super) is_change: bool,
+    /// The membership epoch that ends with one of the copies.
+    pub(super) ends: Option<(Uid, MembershipEpoch)>,
+}
+
+impl NewAcceptance {
+    /// `content`, whose own copy gets `id` or the next one, with these copies owed.
+    pub(super) fn new(
+        content: &Content,
+        digest: Digest,
+        id: MessageId,
+        grounds: Grounds,
+        owed: &[Recipient],
+    ) -> NewAcceptance {
+        let Grounds { epoch, is_change, ends } = grounds;
+        let (ends_uid, ends_epoch) = ends.map(|(uid, epoch)| (uid.0, epoch.0)).unzip();
+        NewAcceptance {
+            place: 0,
+            again: false,
+            kind: content.kind.code(),
+            target: content.target.to_string(),
+            client_id: client_id(content),
+            digest: hex(&digest.0),
+            body: content.body.as_json().to_owned(),
+            sent_at: content.sent_at.0,
+            id: id.get(),
+            gid: group_of(content),
+            epoch: epoch.0,
+            read_to: content.body.read_to().filter(|_| content.client_id.is_none()).unwrap_or_default().get(),
+            is_change,
+            ends_uid,
+            ends_epoch,
+            owed: owed.iter().map(|to| NewOwed { recipient: to.uid.0, epoch: to.epoch.0 }).collect(),
+        }
+    }
+
+    /// Whether it is decided again, if it is not stored.
+    pub(super) fn decided_again(self, again: bool) -> NewAcceptance {
+        NewAcceptance { again, ..self }
+    }
+}
+
+/// A copy for one receiver.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct NewCopy {
+    place: usize,
+    pub(super) sender: u32,
+    pub(super) acceptance: u64,
+    previous: u64,
+    kind: u8,
+    conversation: String,
+    client_id: Option<String>,
+    body: String,
+    sent_at: i64,
+    id: u64,
+    gid: u64,
+    epoch: u32,
+    ends: u32,
+    is_void: bool,
+}
+
+/// Which copy of an acceptance, for whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyOf {
+    pub(super) acceptance: AcceptanceId,
+    /// The sender's acceptance that must be there before it.
+    pub(super) previous: AcceptanceId,
+    pub(super) to: Recipient,
+    /// The membership epoch that ends with one of the copies.
+    pub(super) ends: Option<(Uid, MembershipEpoch)>,
+}
+
+impl NewCopy {
+    /// A copy of `content`, under `id` or the next one.
+    pub(super) fn new(content: &Content, of: CopyOf, id: MessageId) -> NewCopy {
+        let CopyOf { acceptance, previous, to, ends } = of;
+        let ends = ends.filter(|(uid, _)| *uid == to.uid).map_or(0, |(_, epoch)| epoch.0);
+        NewCopy {
+            place: 0,
+            sender: content.sender.0,
+            acceptance: acceptance.0,
+            previous: previous.0,
+            kind: content.kind.code(),
+            conversation: content.conversation(to.uid).to_string(),
+            client_id: client_id(content),
+            body: content.body.as_json().to_owned(),
+            sent_at: content.sent_at.0,
+            id: id.get(),
+            gid: group_of(content),
+            epoch: to.epoch.0,
+            ends,
+            is_void: false,
+        }
+    }
+
+    /// The same without a row.
+    pub(super) fn without_a_row(&self) -> NewCopy {
+        NewCopy { is_void: true, ..self.clone() }
+    }
+}
+
+/// What became of one of them.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Answer {
+    place: usize,
+    pub(super) verdict: String,
+    id: Option<u64>,
+    /// Of each copy owed, in order.
+    #[serde(default)]
+    pub(super) previous: Vec<u64>,
+}
+
+impl Answer {
+    /// The id that it has.
+    pub(super) fn id(&self) -> MessageId {
+        self.id.and_then(MessageId::new).unwrap_or_default()
+    }
+}
+
+/// What became of the change of a group.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
+pub(super) enum Changed {
+    Made,
+    Stale,
+    Owed(Box<Unaccepted>),
+}
+
+/// A change of a group that is made, and not accepted yet.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Unaccepted {
+    pub(super) version: u64,
+    pub(super) actor: u32,
+    pub(super) accept: NewAcceptance,
+}
+
+fn client_id(content: &Content) -> Option<String> {
+    content.client_id.map(|client_id| client_id.0.simple().to_string())
+}
+
+fn group_of(content: &Content) -> u64 {
+    match content.target {
+        Conversation::Group(gid) => gid.0,
+        Conversation::User(_) => 0,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Accepts what `sender` sends; one answer for each.
+pub(super) async fn accept(db: &PgDb, sender: Uid, writes: &[NewAcceptance]) -> Result<Vec<Answer>, Failure> {
+    const CALL: &str = "SELECT accept_messages($1, $2, $3::jsonb)";
+    let answers = |json: &str| in_order(json, writes.len());
+    called(db, || of_user(CALL, sender, &placed(writes, |write, at| write.place = at)), answers).await
+}
+
+/// Delivers copies to `receiver`; one answer for each.
+pub(super) async fn deliver(db: &PgDb, receiver: Uid, copies: &[NewCopy]) -> Result<Vec<Answer>, Failure> {
+    const CALL: &str = "SELECT deliver_copies($1, $2, $3::jsonb)";
+    let answers = |json: &str| in_order(json, copies.len());
+    called(db, || of_user(CALL, receiver, &placed(copies, |copy, at| copy.place = at)), answers).await
+}
+
+/// The `sender` owes these copies no more.
+pub(super) async fn settle(db: &PgDb, sender: Uid, copies: &[(AcceptanceId, Uid)]) -> Result<(), Failure> {
+    const CALL: &str = "SELECT settle_copies($1, $2, $3::jsonb)::text";
+    #[derive(Serialize)]
+    struct Settled {
+        acceptance: u64,
+        recipient: u32,
+    }
+    let settled: Vec<Settled> = copies
+        .iter()
+        .map(|(acceptance, uid)| Settled { acceptance: acceptance.0, recipient: uid.0 })
+        .collect();
+    called(db, || of_user(CALL, sender, &settled), |_| Ok(())).await
+}
+
+/// Somebody whose membership changes.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ChangedMember {
+    pub(super) uid: u32,
+    pub(super) epoch: u32,
+    pub(super) active: bool,
+}
+
+/// The change of a group.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) gid: GroupId,
+    pub(super) from_version: u64,
+    pub(super) by: Uid,
+    /// That of a new group.
+    pub(super) name: Option<String>,
+    pub(super) members: Vec<ChangedMember>,
+    pub(super) accept: NewAcceptance,
+}
+
+/// Changes a group.
+pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failure> {
+    const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5::jsonb, $6::jsonb)";
+    let query = || {
+        sqlx::query_scalar(CALL)
+            .bind(change.gid.0.cast_signed())
+            .bind(change.from_version.cast_signed())
+            .bind(i64::from(change.by.0))
+            .bind(change.name.clone())
+            .bind(json(&change.members))
+            .bind(json(&change.accept))
+    };
+    called(db, query, read).await
+}
+
+/// The change that leads to this version is accepted.
+pub(super) async fn settle_change(db: &PgDb, gid: GroupId, version: u64) -> Result<(), Failure> {
+    const CALL: &str = "SELECT settle_change($1, $2)::text";
+    let query = || sqlx::query_scalar(CALL).bind(gid.0.cast_signed()).bind(version.cast_signed());
+    called(db, query, |_| Ok(())).await
+}
+
+/// Changes that are not accepted yet, at most `limit`.
+pub(super) async fn unaccepted(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<Vec<(GroupId, Unaccepted)>, StoreError> {
+    let rows: Vec<(i64, i64, i64, String)> =
+        sqlx::query_as("SELECT gid, version, actor, accept::text FROM changes ORDER BY gid LIMIT $1")
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+    let change = |(gid, version, actor, accept): (i64, i64, i64, String)| {
+        let accept = serde_json::from_str(&accept).map_err(StoreError::corrupt)?;
+        let actor = u32::try_from(actor).map_err(StoreError::corrupt)?;
+        let version = version.cast_unsigned();
+        Ok((GroupId(gid.cast_unsigned()), Unaccepted { version, actor, accept }))
+    };
+    rows.into_iter().map(change).collect()
+}
+
+type Query = QueryScalar<'static, sqlx::Postgres, Option<String>, PgArguments>;
+
+fn of_user(call: &'static str, uid: Uid, things: &impl Serialize) -> Query {
+    sqlx::query_scalar(call).bind(uid.partition_key().to_string()).bind(i64::from(uid.0)).bind(json(things))
+}
+
+fn json(things: &impl Serialize) -> String {
+    serde_json::to_string(things).expect("plain numbers and texts")
+}
+
+fn placed<T: Clone>(things: &[T], place: impl Fn(&mut T, usize)) -> Vec<T> {
+    let mut things = things.to_vec();
+    things.iter_mut().enumerate().for_each(|(at, thing)| place(thing, at));
+    things
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Result<T, StoreError> {
+    serde_json::from_str(json).map_err(|error| StoreError::corrupt(format!("the answer {json}: {error}")))
+}
+
+fn in_order(json: &str, asked: usize) -> Result<Vec<Answer>, StoreError> {
+    let answers: Vec<Answer> = read(json)?;
+    if answers.iter().map(|answer| answer.place).eq(0..asked) {
+        return Ok(answers);
+    }
+    Err(StoreError::corrupt(format!("the answer to {asked} writes is {json}")))
+}
+
+/// Calls a function, again where another transaction was in the way.
+async fn called<T>(
+    db: &PgDb,
+    query: impl Fn() -> Query,
+    read: impl Fn(&str) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    let mut conflicts = 0;
+    loop {
+        let mut connection = db.for_queues().await.map_err(Failure::Refused)?;
+        let call = async { Ok(query().fetch_one(&mut *connection).await.map_err(setback)) };
+        match db.limited(call).await.unwrap_or_else(|silence| Err(Setback::Unknown(silence))) {
+            Ok(answer) => return read(&answer.unwrap_or_default()).map_err(Failure::Unknown),
+            Err(Setback::Conflict(error)) => {
+                conflicts += 1;
+                if conflicts >= MOST_CONFLICTS {
+                    return Err(Failure::Refused(error));
+                }
+                debug!(%error, "a call is tried again");
+            }
+            Err(Setback::Unstorable(why)) => return Err(Failure::Unstorable(why)),
+            Err(Setback::Refused(error)) => return Err(Failure::Refused(error)),
+            Err(Setback::Unknown(error)) => return Err(Failure::Unknown(error)),
+            Err(other @ (Setback::KeyUsed | Setback::Overtaken | Setback::Storable)) => {
+                return Err(Failure::Unknown(StoreError::corrupt(format!("{other:?}"))));
+            }
+        }
+    }
+}
