@@ -1,5 +1,7 @@
 //! The HTTP and WebSocket interface against a whole server, laid out like its addresses.
 
+#[path = "../support/answers.rs"]
+mod answers;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -1,6 +1,8 @@
 //! The HTTP and WebSocket interface over PostgreSQL: the tests of `../api` that look at no file, and what only several servers of one
 //! database can show.
 
+#[path = "../support/answers.rs"]
+mod answers;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -32,6 +34,7 @@ mod transfer;
 mod ws;
 
 mod failover;
+mod formats;
 mod held_up;
 mod moving;
 mod newer;
