@@ -1,8 +1,9 @@
 //! The [`MessageStore`] on PostgreSQL, for any number of processes at a time.
 //!
 //! It keeps little of the database in memory: groups, which are compared with the database whenever they are used, and
-//! the rows that this process committed last. A row is visible when its transaction is committed, and each transaction holds the heads of the inboxes that
-//! it writes to: the rows of an inbox become visible in the order of their ids (I1), whichever process wrote them.
+//! the rows that this process committed last. A row is visible when its transaction is committed, and each transaction
+//! holds the heads of the inboxes that it writes to: the rows of an inbox become visible in the order of their ids
+//! (I1), whichever process wrote them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
