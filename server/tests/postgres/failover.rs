@@ -65,8 +65,17 @@ impl World {
     }
 }
 
+/// Asks again while connections are found broken, which are replaced one call after the other.
 async fn history(app: &TestApp, who: &Person) -> Value {
-    app.get(who, "/api/v1/me").await.ok(200)["history"].clone()
+    let told = timeout(PATIENCE, async {
+        loop {
+            let answer = app.get(who, "/api/v1/me").await;
+            if answer.status != 503 {
+                break answer.ok(200)["history"].clone();
+            }
+        }
+    });
+    told.await.expect("in time")
 }
 
 /// What a device has that drops everything because of a new history.
