@@ -105,6 +105,7 @@ fn fill_rows(path: &Path, users: u32) -> Result<()> {
     let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(200));
     let mut entry = transaction.prepare("INSERT INTO entries VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?)")?;
     let mut conversation = transaction.prepare("INSERT INTO conversations VALUES (?, ?, ?, ?, 0)")?;
+    let mut head = transaction.prepare("INSERT INTO heads VALUES (?, ?, ?)")?;
     for (key, uid) in &keyed {
         let other = if *uid == FIRST_UID { *uid } else { uid - 1 };
         let with = format!("u:{other}");
@@ -122,6 +123,7 @@ fn fill_rows(path: &Path, users: u32) -> Result<()> {
             ])?;
         }
         conversation.execute(params![key, uid, with, ROWS_EACH])?;
+        head.execute(params![key, uid, ROWS_EACH])?;
     }
     let mut account = transaction.prepare(
         "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?1, ?2, ?2, 'none', 0)",
@@ -129,6 +131,6 @@ fn fill_rows(path: &Path, users: u32) -> Result<()> {
     for uid in FIRST_UID..FIRST_UID + users {
         account.execute(params![uid, format!("user-{uid}")])?;
     }
-    drop((entry, conversation, account));
+    drop((entry, conversation, head, account));
     Ok(transaction.commit()?)
 }
