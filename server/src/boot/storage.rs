@@ -197,8 +197,8 @@ impl Storage {
         Accounts::beside(Arc::clone(&self.directory), account_options(config), clock, others)
     }
 
-    /// The same for a command: servers that run are told of what it ends, until `hinting` is stopped. If they cannot be told, they find
-    /// it by themselves within ten seconds.
+    /// The same for a command. It tells running servers which sessions it ends, until `hinting` is stopped. Servers that it cannot tell
+    /// notice within ten seconds.
     pub async fn accounts_among(&self, config: &Config, clock: Clock, hinting: &Hinting) -> Accounts {
         let others = self.others(config, &hinting.closing, &hinting.tasks).await;
         let others = others.unwrap_or_else(|error| {

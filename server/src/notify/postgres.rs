@@ -208,7 +208,7 @@ impl Line {
     }
 
     /// Tells the others what waits, as soon as something does, and shows each second that this is heard.
-    /// Until `closed`; what is being told then is told, within a moment.
+    /// Ends when `closed` is cancelled. A hint that is on its way at that moment is still sent, within [`LAST_WORD`].
     async fn speak(&self, waiting: &Waiting, closed: &CancellationToken) {
         let (mut beat, log) = (interval(BEAT), LogLimit::default());
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
