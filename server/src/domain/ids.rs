@@ -99,9 +99,14 @@ pub struct PartitionKey([u8; 4]);
 impl PartitionKey {
     /// The partition of `uid`.
     pub fn of(uid: Uid) -> PartitionKey {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [0u8; 10];
-        let digest = md5::compute(decimal(uid.0, &mut digits));
+        PartitionKey::of_bytes(decimal(uid.0, &mut digits))
+    }
+
+    /// The partition of a first key column with this value: a text's or blob's bytes, an integer in decimal ASCII.
+    pub fn of_bytes(value: &[u8]) -> PartitionKey {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let digest = md5::compute(value);
         let digit = |byte: u8, shift: u8| HEX[usize::from(byte >> shift & 0xf)];
         PartitionKey([digit(digest[0], 4), digit(digest[0], 0), digit(digest[1], 4), digit(digest[1], 0)])
     }

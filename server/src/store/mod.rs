@@ -31,6 +31,7 @@ pub mod page;
 pub mod postgres;
 mod sql;
 pub mod sqlite;
+pub mod tables;
 
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};
