@@ -172,6 +172,9 @@ pub trait TableStore: Send + Sync + 'static {
     /// All tables of an instance, by name in the order of bytes.
     async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError>;
 
+    /// The first `limit` tables of all instances whose number is larger than `after`, by number: for what walks over all of them.
+    async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError>;
+
     /// Replaces the definition of a table, if it is still `from`. `false`: it is not, or there is no such table.
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError>;
 
