@@ -1,0 +1,21 @@
+//! What travels between clients and tables: bytes on one side, plain values on the other. No socket is known here.
+//!
+//! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] that of conditions. Everything that
+//! is read came from a stranger: each decoder refuses what is wrong with one [`TableError`](crate::TableError), and stores no more than
+//! a small multiple of what it was given.
+
+mod crc;
+pub mod fields;
+pub mod filter;
+pub mod plain_buffer;
+
+/// The messages of `proto/*.proto`, as generated.
+pub mod proto {
+    #![allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::all,
+        reason = "generated; the .proto files say what they mean"
+    )]
+    include!(concat!(env!("OUT_DIR"), "/tidemark.table.rs"));
+}
