@@ -1,13 +1,15 @@
 //! What travels between clients and tables: bytes on one side, plain values on the other. No socket is known here.
 //!
-//! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] that of conditions. Everything that
-//! is read came from a stranger: each decoder refuses what is wrong with one [`TableError`](crate::TableError), and stores no more than
-//! a small multiple of what it was given.
+//! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] that of conditions; [`sign`]
+//! and [`compress`] what lies around them. Everything that is read came from a stranger: each decoder refuses what is wrong with one
+//! [`TableError`](crate::TableError), and stores no more than a small multiple of what it was given.
 
+pub mod compress;
 mod crc;
 pub mod fields;
 pub mod filter;
 pub mod plain_buffer;
+pub mod sign;
 
 /// The messages of `proto/*.proto`, as generated.
 pub mod proto {
