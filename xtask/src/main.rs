@@ -25,7 +25,8 @@ enum Task {
     /// Everything that must hold: format, lints, build, documentation, all tests. Never writes the tree; as root on Debian it
     /// installs the programs that the tests need
     Test {
-        /// Only what is quick: format, the page's modules, lints, the tests inside the crates but the simulation
+        /// Only what is quick: format, the page's modules, lints, the tests inside the crates but the simulation, other databases
+        /// and long random histories
         #[arg(long)]
         quick: bool,
     },
@@ -94,10 +95,16 @@ fn test() -> Result<(), Failure> {
 fn test_quickly() -> Result<(), Failure> {
     let mut stages = Stages::begin();
     before_the_build(&mut stages)?;
-    stages.run("tests inside the crates, without the simulation", || {
-        everything(&["test", "--lib", "--bins", "--exclude", "seqsvr-simulation"], &[])
+    let skip: Vec<&str> = NOT_QUICK.iter().flat_map(|name| ["--skip", name]).collect();
+    stages.run("tests inside the crates, but the simulation and those of other databases", || {
+        let rest = [&["--", "--quiet"], skip.as_slice()].concat();
+        everything(&["test", "--lib", "--bins", "--exclude", "seqsvr-simulation"], &rest)
     })
 }
+
+/// Parts of the names of tests that take long: they start other programs, or go through thousands of random steps.
+const NOT_QUICK: &[&str] =
+    &["postgres", "redis", "etcd", "any_history", "a_history_moves", "names_that_come_and_go"];
 
 fn before_the_build(stages: &mut Stages) -> Result<(), Failure> {
     stages.run("format (cargo xtask fix mends it)", || cargo(&["fmt", "--all", "--check"]))?;
