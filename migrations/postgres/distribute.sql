@@ -19,7 +19,7 @@ BEGIN
         RAISE EXCEPTION 'Citus is not installed in this database'
             USING HINT = 'Add it to shared_preload_libraries on all nodes, restart them, and run CREATE EXTENSION citus.';
     END IF;
-    IF to_regclass('meta') IS NULL OR to_regclass('changes') IS NULL THEN
+    IF to_regclass('meta') IS NULL OR to_regclass('table_rows') IS NULL THEN
         RAISE EXCEPTION 'This database has no tables of Tidemark, or those of an older version'
             USING HINT = 'Run tidemark migrate with the newest version first.';
     END IF;
@@ -68,13 +68,15 @@ SELECT create_distributed_table('pending', 'partition_key', colocate_with => 'he
 SELECT create_distributed_table('outbox', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('links', 'partition_key', colocate_with => 'heads');
 SELECT create_distributed_table('stays', 'partition_key', colocate_with => 'heads');
+SELECT create_distributed_table('table_rows', 'partition_key', colocate_with => 'heads');
+SELECT create_distributed_table('table_counters', 'partition_key', colocate_with => 'heads');
 
 -- What belongs to one group lies together, by the group.
 SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');
 SELECT create_distributed_table('members', 'gid', colocate_with => 'groups');
 SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 
--- Accounts, names, sessions, invitations, tickets, meta and the numbers of the issuer stay on the coordinator: they are written rarely,
+-- Accounts, names, sessions, invitations, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay on the coordinator: they are written rarely,
 -- several of them in one statement, and names and numbers are common to all.
 
 -- The functions run where their partition is. Those that only others call are there, too.

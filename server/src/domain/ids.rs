@@ -111,6 +111,13 @@ impl PartitionKey {
         PartitionKey([digit(digest[0], 4), digit(digest[0], 0), digit(digest[1], 4), digit(digest[1], 0)])
     }
 
+    /// What these digits say; `None` for anything but 4 hex digits in lower case.
+    pub fn parse(text: &str) -> Option<PartitionKey> {
+        let digits: [u8; 4] = text.as_bytes().try_into().ok()?;
+        let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        digits.iter().all(is_digit).then_some(PartitionKey(digits))
+    }
+
     /// The four digits as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("hex digits are ASCII")

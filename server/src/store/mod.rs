@@ -1,9 +1,10 @@
 //! What survives a power cut: rows, acceptances, groups, accounts. Its traits, and who implements them.
 //!
 //! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds
-//! accounts and sessions, [`Invites`] invitations; [`directory`] has what servers of one database share besides, and
-//! [`archive`] what moves data in and out. SQLite and PostgreSQL implement them for real, `memory` for tests;
-//! one suite (`conformance`) is run by each. This layer knows neither sequences nor sockets.
+//! accounts and sessions, [`Invites`] invitations, [`TableStore`] the tables of other programs; [`directory`] has what
+//! servers of one database share besides, and [`archive`] what moves data in and out. SQLite and PostgreSQL implement
+//! them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer knows neither sequences nor
+//! sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Ticket
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
 pub use page::{Filling, Page};
+pub use tables::TableStore;
 
 /// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
 /// grow, and an acceptance that owes no copy has 0.

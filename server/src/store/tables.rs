@@ -54,6 +54,9 @@ pub enum RowKey {
 /// What begins an encoded integer of a key.
 pub const INTEGER_TAG: u8 = 0x10;
 
+/// The largest number that a counter gives: 2^53 - 1, the largest that every JSON reader keeps exact.
+pub const LARGEST_ASSIGNED: i64 = (1 << 53) - 1;
+
 impl RowKey {
     /// The key's bytes; `assigned` is what the counter gave.
     pub fn bytes(self, assigned: i64) -> Vec<u8> {
@@ -111,6 +114,8 @@ pub enum TableOutcome {
     Stale,
     /// Nothing of it is stored: the table is deleted.
     NoTable,
+    /// Nothing of it is stored, and nothing ever will be: its counter has come to the end. The text is for the log.
+    Rejected(String),
 }
 
 /// A row as it is kept.
@@ -153,6 +158,8 @@ pub struct TableScan {
 ///   commits, through restarts and deletions, and also among several processes on one database. They stay below 2^53.
 /// - **One process, one writer.** Where one process alone writes (SQLite), callers guarantee that two commits that change the same row never
 ///   overlap, and [`Expected`] is not looked at. Elsewhere it is, under a lock.
+/// - **Writes of one call see each other.** Where several change the same row, the later ones count as decided on what the earlier ones
+///   make of it: only the first one's [`Expected`] is compared, and if that write is not stored, those that follow it are stale as well.
 /// - **After `CommitError::Unknown`** it may or may not be stored; readers see which.
 #[async_trait]
 pub trait TableStore: Send + Sync + 'static {

@@ -19,7 +19,7 @@ DO $$
 DECLARE
     of text;
 BEGIN
-    FOREACH of IN ARRAY '{heads,entries,sent,conversations,pending,outbox,links,stays,groups,members,changes}'::text[] LOOP
+    FOREACH of IN ARRAY '{heads,entries,sent,conversations,pending,outbox,links,stays,groups,members,changes,table_rows,table_counters}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER one_partition AFTER INSERT OR UPDATE OR DELETE ON %I
             FOR EACH ROW EXECUTE FUNCTION one_partition()', of);
     END LOOP;

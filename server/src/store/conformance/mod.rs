@@ -19,6 +19,7 @@ pub mod history;
 pub mod invites;
 pub mod messages;
 pub mod reading;
+pub mod tables;
 
 /// A store under test, with what must outlive it (its directory, say).
 pub struct Made {

@@ -14,9 +14,11 @@ use crate::domain::{Direction, Kind};
 mod directory;
 mod invites;
 mod state;
+mod tables;
 
 pub use directory::MemoryDirectory;
 use state::State;
+pub use tables::MemoryTables;
 
 /// A [`MessageStore`] that forgets everything when it is dropped. Its history is always the nil UUID.
 pub struct MemoryStore {
