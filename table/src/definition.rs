@@ -61,6 +61,15 @@ impl Default for TableOptions {
     }
 }
 
+/// The throughput that a table's users reserved: told again, and without effect here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservedThroughput {
+    /// Units of reading a second; 0 or more.
+    pub read: i32,
+    /// Units of writing a second; 0 or more.
+    pub write: i32,
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDefinition {
@@ -73,6 +82,9 @@ pub struct TableDefinition {
     pub columns: Vec<(String, ColumnType)>,
     /// Its options.
     pub options: TableOptions,
+    /// What was reserved for it.
+    #[serde(default)]
+    pub reserved: ReservedThroughput,
 }
 
 impl TableDefinition {

@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{KeyColumnDefinition, TableOptions};
+    use crate::{KeyColumnDefinition, ReservedThroughput, TableOptions};
 
     fn table(kinds: &[KeyType]) -> TableDefinition {
         let column = |(at, kind): (usize, &KeyType)| KeyColumnDefinition {
@@ -151,6 +151,7 @@ mod tests {
             key: kinds.iter().enumerate().map(column).collect(),
             columns: Vec::new(),
             options: TableOptions::default(),
+            reserved: ReservedThroughput::default(),
         }
     }
 

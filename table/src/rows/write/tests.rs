@@ -5,7 +5,7 @@ use super::*;
 use crate::rows::capacity::Consumed;
 use crate::rows::stored::Columns;
 use crate::wire::filter::Comparison;
-use crate::{Cell, ErrorCode, KeyColumnDefinition, KeyType, KeyValue, TableOptions};
+use crate::{Cell, ErrorCode, KeyColumnDefinition, KeyType, KeyValue, ReservedThroughput, TableOptions};
 
 const NOW: i64 = 1_700_000_000_000;
 
@@ -20,6 +20,7 @@ fn table(auto_increment: bool) -> TableDefinition {
         key: vec![column("g", KeyType::String, false), column("id", KeyType::Integer, auto_increment)],
         columns: Vec::new(),
         options: TableOptions { max_versions: 2, ..TableOptions::default() },
+        reserved: ReservedThroughput::default(),
     }
 }
 
