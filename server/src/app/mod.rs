@@ -3,6 +3,7 @@
 //! Handlers of HTTP and WebSocket call these, so that both ways of doing a thing are one. Reads go to the store, writes
 //! go through the queues; nothing here keeps state of its own but accounts' sessions and tickets.
 
+pub mod access_keys;
 pub mod accounts;
 pub mod conversations;
 pub mod follow;
@@ -16,6 +17,7 @@ mod sessions;
 mod tickets;
 mod tokens;
 
+pub use access_keys::{AccessKeyError, NewAccessKey, RememberedKeys, create_access_key};
 pub use accounts::{AccountError, AccountOptions, Accounts, Attempt, Others, SignedIn};
 pub use conversations::Conversations;
 pub use follow::Follow;

@@ -21,9 +21,9 @@ use crate::notify::postgres::PgHints;
 use crate::seq::{Ids, Stored};
 use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStore, listening};
 use crate::store::sqlite::{
-    Db, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
+    Db, OpenError, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
 };
-use crate::store::{Directory, Invites, MessageStore, StoreError};
+use crate::store::{AccessKeys, Directory, Invites, MessageStore, StoreError};
 use crate::transfer::AHEAD;
 
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
@@ -41,6 +41,8 @@ pub struct Storage {
     pub(super) directory_for_queues: Arc<dyn Directory>,
     /// Invitations into groups.
     pub invites: Arc<dyn Invites>,
+    /// Access keys of tables.
+    pub access_keys: Arc<dyn AccessKeys>,
 }
 
 /// Which one it is.
@@ -90,6 +92,17 @@ impl Storage {
         }
     }
 
+    /// The same for what concerns access keys alone: also while a server has the files of SQLite.
+    pub async fn open_for_access_keys(config: &Config) -> Result<Storage, BootError> {
+        match Storage::open(config).await {
+            Err(BootError::Open(OpenError::InUse { path })) => {
+                let db = Db::open_beside(&path, &config.storage.sqlite()).await?;
+                Ok(Storage::over_sqlite(db, config))
+            }
+            opened => opened,
+        }
+    }
+
     async fn open_file(config: &Config, rule: Rule) -> Result<Storage, BootError> {
         files::check_database(config)?;
         let file = config.storage.file()?;
@@ -101,13 +114,18 @@ impl Storage {
             return Err(refusal);
         }
         info!(path = %file.display(), "the database is open");
+        Ok(Storage::over_sqlite(db, config))
+    }
+
+    fn over_sqlite(db: Arc<Db>, config: &Config) -> Storage {
         let directory = Arc::new(SqliteDirectory::new(Arc::clone(&db), config.storage.cached_names));
-        Ok(Storage {
+        Storage {
             database: Database::Sqlite(db),
             directory_for_queues: Arc::new(directory.for_queues()),
             invites: Arc::clone(&directory) as Arc<dyn Invites>,
+            access_keys: Arc::clone(&directory) as Arc<dyn AccessKeys>,
             directory,
-        })
+        }
     }
 
     fn over_postgres(db: Arc<PgDb>, config: &Config) -> Storage {
@@ -116,6 +134,7 @@ impl Storage {
             database: Database::Postgres(db),
             directory_for_queues: Arc::new(directory.for_queues()),
             invites: Arc::clone(&directory) as Arc<dyn Invites>,
+            access_keys: Arc::clone(&directory) as Arc<dyn AccessKeys>,
             directory,
         }
     }

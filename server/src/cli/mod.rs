@@ -16,6 +16,7 @@ mod migrate;
 mod progress;
 mod restored;
 mod serve;
+mod table;
 mod user;
 
 pub use exit_error::ExitError;
@@ -28,6 +29,7 @@ Examples:
   tidemark user reset-password \"Ann Lee\"            while the server is stopped
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
+  tidemark table key create --instance shop         an access key for tables, also while it serves
 
 Every key of the configuration file can also be set as TIDEMARK_SECTION__KEY,
 for example TIDEMARK_LIMITS__TEXT_CHARACTERS=4000.
@@ -64,6 +66,9 @@ enum Command {
     /// Look after accounts while the server is stopped
     #[command(subcommand)]
     User(user::User),
+    /// Look after tables and their access keys
+    #[command(subcommand)]
+    Table(table::Table),
 }
 
 impl Cli {
@@ -87,6 +92,7 @@ impl Cli {
             Some(Command::Restored(what)) => restored::run(what, &config).await,
             Some(Command::Ids(what)) => ids::run(what, &config).await,
             Some(Command::User(what)) => user::run(what, &config).await,
+            Some(Command::Table(what)) => table::run(what, &config).await,
         }
     }
 }

@@ -13,15 +13,21 @@ pub enum Kind {
     ReadMarker,
     /// A group was made, or somebody joined or left it.
     Membership,
+    /// Something that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no part of what people said.
+    App,
 }
 
 impl Kind {
-    /// The word on the wire.
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Message, Kind::ReadMarker, Kind::Membership, Kind::App];
+
+    /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Message => "message",
             Kind::ReadMarker => "receipt",
             Kind::Membership => "membership",
+            Kind::App => "app",
         }
     }
 
@@ -31,12 +37,21 @@ impl Kind {
             Kind::Message => 1,
             Kind::ReadMarker => 2,
             Kind::Membership => 3,
+            Kind::App => 4,
         }
     }
 
     /// The kind stored as `code`.
     pub fn from_code(code: u8) -> Option<Kind> {
-        [Kind::Message, Kind::ReadMarker, Kind::Membership].into_iter().find(|kind| kind.code() == code)
+        Kind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.
+    pub fn is_shown(self) -> bool {
+        match self {
+            Kind::Message | Kind::Membership => true,
+            Kind::ReadMarker | Kind::App => false,
+        }
     }
 }
 
@@ -64,6 +79,20 @@ impl Content {
     /// The key of its idempotency record, if it has one.
     pub fn key(&self) -> Option<IdempotencyKey> {
         self.client_id.map(|client_id| (self.sender, client_id))
+    }
+
+    /// The kind on the wire: for [`Kind::App`] the program's own.
+    pub fn kind_name(&self) -> &str {
+        self.app().map_or(self.kind.as_str(), |(kind, _)| kind)
+    }
+
+    /// The body on the wire, JSON: for [`Kind::App`] the program's own.
+    pub fn body_json(&self) -> &str {
+        self.app().map_or(self.body.as_json(), |(_, body)| body)
+    }
+
+    fn app(&self) -> Option<(&str, &str)> {
+        if self.kind == Kind::App { self.body.app_parts() } else { None }
     }
 
     /// The conversation in which `receiver` sees it: a one-to-one message is filed under the *other* person.

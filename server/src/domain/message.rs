@@ -28,6 +28,42 @@ pub enum TextError {
     Nul,
 }
 
+/// Why the body of a program's own kind is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppBodyError {
+    /// It is not JSON.
+    #[error("the body is not JSON")]
+    NotJson,
+    /// Longer than the limit.
+    #[error("the body has {bytes} bytes; at most {limit} are allowed")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// A kind of row that programs define: `app.` and 1 to 60 letters, lower case, digits, dots, hyphens and underscores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppKind(Box<str>);
+
+impl AppKind {
+    /// Reads one; `None`: a kind of programs cannot be called so.
+    pub fn new(name: &str) -> Option<AppKind> {
+        let own = name.strip_prefix("app.")?;
+        let good = |byte: u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'_')
+        };
+        ((1..=60).contains(&own.len()) && own.bytes().all(good)).then(|| AppKind(name.into()))
+    }
+
+    /// As on the wire.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl Body {
     /// What a person said. `limit` counts Unicode scalar values.
     pub fn text(text: &str, limit: usize) -> Result<Body, TextError> {
@@ -59,6 +95,24 @@ impl Body {
             "uid": who.uid.0, "user_name": who.name, "by": by.uid.0, "by_name": by.name,
         });
         Body(body.to_string().into())
+    }
+
+    /// What a program says under a kind of its own: an object with the kind as its only key. `json` is any JSON; `limit` counts its bytes.
+    ///
+    /// # Errors
+    /// When it is not JSON, or too long.
+    pub fn app(kind: &AppKind, json: &str, limit: usize) -> Result<Body, AppBodyError> {
+        let json = json.trim();
+        if json.len() > limit {
+            return Err(AppBodyError::TooLong { bytes: json.len(), limit });
+        }
+        serde_json::from_str::<serde::de::IgnoredAny>(json).map_err(|_| AppBodyError::NotJson)?;
+        Ok(Body(format!("{{\"{}\":{json}}}", kind.0).into()))
+    }
+
+    /// The kind and the body of a [`Body::app`].
+    pub(super) fn app_parts(&self) -> Option<(&str, &str)> {
+        self.0.strip_prefix("{\"")?.strip_suffix('}')?.split_once("\":")
     }
 
     /// A body read back from where this type was written to.
@@ -151,6 +205,25 @@ mod tests {
         // The first half of SHA-256 over `u:10002`, a zero byte and the text.
         let digest = Digest::of(Conversation::User(Uid(10_002)), "in the tables");
         assert_eq!(format!("{:032x}", u128::from_be_bytes(digest.0)), "4a1074b93987442bb7bdb5de060f4d0c");
+    }
+
+    #[test]
+    fn a_programs_body_keeps_its_kind_and_is_given_back_as_it_came() {
+        let kind = AppKind::new("app.order-2").expect("a kind");
+        for json in [r#"{"total":"1.50}"}"#, "[1, {}]", "null", r#""a\":b""#] {
+            let body = Body::app(&kind, &format!(" {json}\n"), 20).expect(json);
+            assert_eq!(body.app_parts(), Some(("app.order-2", json)));
+            serde_json::from_str::<serde_json::Value>(body.as_json()).expect("an object");
+        }
+        for wrong in ["", "{", "1 2", "{\"a\":1}}"] {
+            assert_eq!(Body::app(&kind, wrong, 20), Err(AppBodyError::NotJson), "{wrong}");
+        }
+        assert_eq!(Body::app(&kind, "1000", 3), Err(AppBodyError::TooLong { bytes: 4, limit: 3 }));
+        for wrong in
+            ["message", "app", "app.", "app.A", "app.\"", "app.é", &format!("app.{}", "a".repeat(61))]
+        {
+            assert_eq!(AppKind::new(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -17,6 +17,6 @@ pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
-pub use message::{Body, Digest, TextError};
+pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use time::{Clock, Timestamp};

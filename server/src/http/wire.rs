@@ -28,7 +28,7 @@ pub(super) struct EntryForm {
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
-    /// `message`, `receipt` or `membership`; skip kinds that you do not know.
+    /// `message`, `receipt`, `membership`, or what a program put there, `app.*`; skip kinds that you do not know.
     #[schema(example = "message")]
     kind: String,
     /// `u:UID`, the other user from the receiver's side, or `g:GID`.
@@ -100,14 +100,14 @@ pub(super) fn write_entry(out: &mut String, entry: &Entry) {
     put(out, format_args!("\",\"receiver\":{},\"message_id\":{}", entry.receiver, entry.message_id));
     put(
         out,
-        format_args!(",\"kind\":\"{}\",\"conversation\":\"{}\"", content.kind.as_str(), entry.conversation()),
+        format_args!(",\"kind\":\"{}\",\"conversation\":\"{}\"", content.kind_name(), entry.conversation()),
     );
     put(out, format_args!(",\"sender\":{}", content.sender));
     if let Some(client_id) = content.client_id {
         put(out, format_args!(",\"client_id\":\"{client_id}\""));
     }
     out.push_str(",\"body\":");
-    out.push_str(content.body.as_json());
+    out.push_str(content.body_json());
     out.push_str(",\"sent_at\":\"");
     out.push_str(&content.sent_at.to_rfc3339());
     out.push_str("\"}");
@@ -143,9 +143,9 @@ pub(super) fn capacity_bytes(entry: &Entry) -> usize {
     let client_id = entry.content.client_id.map_or(0, |_| "client_id".len() + 36);
     let texts = [
         ("partition_key", 4),
-        ("kind", entry.content.kind.as_str().len()),
+        ("kind", entry.content.kind_name().len()),
         ("conversation", entry.conversation().to_string().len()),
-        ("body", entry.content.body.as_json().len()),
+        ("body", entry.content.body_json().len()),
     ];
     integers.iter().map(|name| name.len() + INTEGER).sum::<usize>()
         + texts.iter().map(|(name, value)| name.len() + value).sum::<usize>()

@@ -50,6 +50,13 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
                 Conversation::Group(gid) => Fact::Group(*gid),
             });
         }
+        Request::Post(post) => {
+            facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
+            facts.push(Fact::Person(post.receiver));
+            if let Conversation::Group(gid) = post.target {
+                facts.push(Fact::Group(gid));
+            }
+        }
         Request::Read { conversation, message_id } => {
             facts.extend([Fact::Row(who, *message_id), Fact::ReadMarker(who, *conversation)]);
         }

@@ -40,7 +40,7 @@ use request::{Answer, Queued};
 
 pub use error::SendError;
 pub use pipeline::Pipeline;
-pub use request::{Draft, GroupAction, Request, SendAck};
+pub use request::{Draft, GroupAction, Post, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
@@ -136,8 +136,8 @@ impl Queues {
         Queues { lanes: lanes.into(), outages, resend_wait: options.resend_wait, closing, tasks }
     }
 
-    /// Puts a request into its sender's queue, at once: requests of one sender are accepted in the order of these calls
-    /// (I12). The answer comes when it is durable or refused; dropping the future does not take it back.
+    /// Puts a request into its sender's queue (a post: its receiver's), at once: requests of one sender that go through one queue are
+    /// accepted in the order of these calls (I12). The answer comes when it is durable or refused; dropping the future does not take it back.
     pub fn submit(
         &self,
         who: Uid,
@@ -169,7 +169,7 @@ impl Queues {
         place: Result<Option<Place>, SendError>,
     ) -> impl Future<Output = Answer> + Send + 'static {
         let (reply, answer) = oneshot::channel();
-        let lane = &self.lanes[queue_of(who, self.lanes.len())];
+        let lane = &self.lanes[queue_of(Queued::goes_through(who, &request), self.lanes.len())];
         let put = place.and_then(|place| {
             let put = lane.try_send(Queued { who, request, place, reply: Some(reply) });
             // Dropped here and now, a refused request closes its pipeline to what comes next.

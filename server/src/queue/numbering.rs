@@ -149,7 +149,7 @@ impl Numbering<'_> {
         let Plan { content, digest, recipients, change, group_version, unused, .. } = plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
-        for recipient in recipients {
+        for (at, recipient) in recipients.into_iter().enumerate() {
             if !self.writer.writes_to(recipient.uid) {
                 elsewhere += usize::from(self.is_out(recipient.uid));
                 rest.push(recipient);
@@ -157,8 +157,9 @@ impl Numbering<'_> {
             }
             match self.next() {
                 Number::Taken(id) => rows.push(row(recipient, id)),
-                Number::Late if recipient.uid == content.sender => refusal = Some(SendError::Unavailable),
-                Number::Exhausted if recipient.uid == content.sender => refusal = Some(SendError::Exhausted),
+                // Without the copy that answers the request there is no answer.
+                Number::Late if at == 0 => refusal = Some(SendError::Unavailable),
+                Number::Exhausted if at == 0 => refusal = Some(SendError::Exhausted),
                 Number::Late => {
                     late += 1;
                     rest.push(recipient);

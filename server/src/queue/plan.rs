@@ -14,7 +14,7 @@ use crate::domain::{
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::request::Answer;
-use super::{Draft, GroupAction, Request, SendAck, SendError};
+use super::{Draft, GroupAction, Post, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Plan {
     pub(super) at: usize,
     pub(super) content: Arc<Content>,
     pub(super) digest: Digest,
-    /// The sender first.
+    /// First the one whose copy answers the request: the sender, or the receiver of a post.
     pub(super) recipients: Vec<Recipient>,
     pub(super) change: Option<GroupChange>,
     /// The version of the group on which it rests.
@@ -65,6 +65,14 @@ pub(super) enum Decision {
     Write(Plan),
     /// The same as the request at this place of the batch: gets its answer.
     SameAs(usize),
+}
+
+/// What there is under the key of a request.
+enum Under {
+    /// An acceptance, of earlier or of this batch.
+    Answered(Decision),
+    /// Nothing; the proof, if the store was asked.
+    Nothing(Option<Unused>),
 }
 
 /// Decides a batch, request by request.
@@ -85,6 +93,7 @@ impl Planner {
     pub(super) fn decide(&mut self, at: usize, who: Uid, request: &Request) -> Decision {
         let decided = match request {
             Request::Message(draft) => self.message(at, who, draft),
+            Request::Post(post) => self.post(at, who, post),
             Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
@@ -94,22 +103,10 @@ impl Planner {
     fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Decision, SendError> {
         let Draft { client_id, to, ref text } = *draft;
         let (key, digest) = ((who, client_id), Digest::of(to, text));
-        // The first answer comes before any check: a sender since removed from the group still gets it (I4).
-        let unused = match self.facts.keys.get(&key) {
-            Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),
-            Some(&KeyState::Used(IdempotencyRecord { message_id, sent_at, .. })) => {
-                return Ok(Decision::Answer(Ok(SendAck { message_id, sent_at, repeated: true })));
-            }
-            Some(KeyState::Unused(unused)) => Some(*unused),
-            None => None,
+        let unused = match self.under(key, digest)? {
+            Under::Answered(decision) => return Ok(decision),
+            Under::Nothing(unused) => unused,
         };
-        if let Some((first, same)) = self.used.get(&key) {
-            return if *same == digest {
-                Ok(Decision::SameAs(*first))
-            } else {
-                Err(SendError::ClientIdReused)
-            };
-        }
         let (recipients, group_version) = match to {
             Conversation::User(other) => {
                 if !self.facts.people.contains_key(&other) {
@@ -129,6 +126,47 @@ impl Planner {
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+    }
+
+    fn post(&mut self, at: usize, who: Uid, post: &Post) -> Result<Decision, SendError> {
+        let Post { client_id, receiver, target, kind, ref body } = *post;
+        let (key, digest) = (client_id.map(|client_id| (who, client_id)), post.digest());
+        let unused = match key.map(|key| self.under(key, digest)).transpose()? {
+            Some(Under::Answered(decision)) => return Ok(decision),
+            Some(Under::Nothing(unused)) => unused,
+            None => None,
+        };
+        self.person(receiver)?;
+        let (epoch, group_version) = match target {
+            Conversation::User(_) => (MembershipEpoch(0), None),
+            Conversation::Group(gid) => {
+                let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
+                group.epoch_of(who).ok_or(SendError::UnknownGroup)?;
+                (group.epoch_of(receiver).ok_or(SendError::NotMember)?, Some(group.version))
+            }
+        };
+        self.used.extend(key.map(|key| (key, (at, digest))));
+        let content = self.content(kind, who, target, client_id, body.clone());
+        let recipients = vec![Recipient { uid: receiver, epoch }];
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+    }
+
+    /// What there is under a key. The first answer comes before any check: a sender since removed from the group still gets it (I4).
+    fn under(&self, key: IdempotencyKey, digest: Digest) -> Result<Under, SendError> {
+        let unused = match self.facts.keys.get(&key) {
+            Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),
+            Some(&KeyState::Used(IdempotencyRecord { message_id, sent_at, .. })) => {
+                let known = SendAck { message_id, sent_at, repeated: true };
+                return Ok(Under::Answered(Decision::Answer(Ok(known))));
+            }
+            Some(KeyState::Unused(unused)) => Some(*unused),
+            None => None,
+        };
+        match self.used.get(&key) {
+            Some((first, same)) if *same == digest => Ok(Under::Answered(Decision::SameAs(*first))),
+            Some(_) => Err(SendError::ClientIdReused),
+            None => Ok(Under::Nothing(unused)),
+        }
     }
 
     fn read(
@@ -316,6 +354,44 @@ mod tests {
         };
         assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
         assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
+    }
+
+    fn post(n: u128, target: Conversation) -> Request {
+        let client_id = (n > 0).then(|| ClientId(Uuid::from_u128(n)));
+        let body = Body::text("hi", 10).expect("short");
+        Request::Post(Post { client_id, receiver: BOB, target, kind: Kind::Message, body })
+    }
+
+    #[test]
+    fn a_post_is_for_its_receiver_alone_and_known_again() {
+        let mut planner = planner(facts());
+        for (n, target, epoch, version) in [
+            (1, Conversation::User(BOB), MembershipEpoch(0), None),
+            (2, Conversation::Group(WALKERS), MembershipEpoch(1), Some(1)),
+            (0, Conversation::User(BOB), MembershipEpoch(0), None),
+        ] {
+            let Decision::Write(plan) = planner.decide(n as usize, ANN, &post(n, target)) else {
+                panic!("a write")
+            };
+            assert_eq!(plan.recipients, [Recipient { uid: BOB, epoch }]);
+            assert_eq!((plan.group_version, plan.content.client_id.is_some()), (version, n > 0));
+        }
+        let again = planner.decide(3, ANN, &post(1, Conversation::User(BOB)));
+        assert!(matches!(again, Decision::SameAs(1)), "{again:?}");
+        let other = planner.decide(4, ANN, &post(1, Conversation::Group(WALKERS)));
+        assert_eq!(refusal(other), Some(SendError::ClientIdReused));
+        let said = planner.decide(5, ANN, &say(1, Conversation::User(BOB), "hi"));
+        assert_eq!(refusal(said), Some(SendError::ClientIdReused), "a message is something else");
+        let outside = planner.decide(6, CAT, &post(6, Conversation::Group(WALKERS)));
+        assert_eq!(refusal(outside), Some(SendError::UnknownGroup));
+        let nobody = Post {
+            receiver: Uid(9),
+            ..match post(7, Conversation::User(Uid(9))) {
+                Request::Post(post) => post,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refusal(planner.decide(7, ANN, &Request::Post(nobody))), Some(SendError::UnknownUser(9)));
     }
 
     #[test]

@@ -7,13 +7,15 @@ use tokio::sync::oneshot;
 
 use super::SendError;
 use super::pipeline::Place;
-use crate::domain::{ClientId, Conversation, GroupId, MessageId, Timestamp, Uid};
+use crate::domain::{Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Timestamp, Uid};
 
 /// What somebody wants written.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Say something to a person or group.
     Message(Draft),
+    /// Put a row into one inbox, without a copy for the sender.
+    Post(Post),
     /// Move one's own read marker.
     Read {
         /// Where.
@@ -43,6 +45,29 @@ pub struct Draft {
     pub text: String,
 }
 
+/// A row for one inbox (S19): what a program puts there through the table `inbox`.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// By which a repetition is known; without it each one is new.
+    pub client_id: Option<ClientId>,
+    /// Whose inbox.
+    pub receiver: Uid,
+    /// In which conversation, as the sender sees it: with the receiver, or in a group that both are in.
+    pub target: Conversation,
+    /// [`Kind::Message`] or [`Kind::App`].
+    pub kind: Kind,
+    /// What.
+    pub body: Body,
+}
+
+impl Post {
+    pub(super) fn digest(&self) -> Digest {
+        let Post { receiver, kind, body, .. } = self;
+        // No text of a person begins with a zero byte.
+        Digest::of(self.target, &format!("\0post\0{receiver}\0{}\0{}", kind.code(), body.as_json()))
+    }
+}
+
 /// What is to happen to a group.
 #[derive(Clone, Debug)]
 pub enum GroupAction {
@@ -62,7 +87,7 @@ pub enum GroupAction {
 /// The acknowledgement of a request: it survives a power cut (I3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendAck {
-    /// The id of the sender's own copy.
+    /// The id of the sender's own copy; of a post, that of its row.
     pub message_id: MessageId,
     /// When it was accepted.
     pub sent_at: Timestamp,
@@ -84,6 +109,14 @@ pub(super) struct Queued {
 }
 
 impl Queued {
+    /// Whose queue it goes through: that of the user whose row answers it.
+    pub(super) fn goes_through(who: Uid, request: &Request) -> Uid {
+        match request {
+            Request::Post(post) => post.receiver,
+            Request::Message(_) | Request::Read { .. } | Request::Group { .. } => who,
+        }
+    }
+
     /// Whether nothing that it must not overtake was refused.
     pub(super) fn is_in_order(&self) -> bool {
         self.place.as_ref().is_none_or(Place::is_in_order)

@@ -1,10 +1,10 @@
 //! What survives a power cut: rows, acceptances, groups, accounts. Its traits, and who implements them.
 //!
 //! [`MessageStore`] holds everything that is stamped by sequences; the queues alone write to it. [`Directory`] holds
-//! accounts and sessions, [`Invites`] invitations, [`TableStore`] the tables of other programs; [`directory`] has what
-//! servers of one database share besides, and [`archive`] what moves data in and out. SQLite and PostgreSQL implement
-//! them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer knows neither sequences nor
-//! sockets.
+//! accounts and sessions, [`Invites`] invitations, [`tables::TableStore`] tables, [`AccessKeys`] what those are opened with;
+//! [`directory`] has what servers of one database share besides, and [`archive`] what moves data in and out. SQLite and
+//! PostgreSQL implement them for real, `memory` for tests; one suite (`conformance`) is run by each. This layer knows neither
+//! sequences nor sockets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use crate::domain::{
     MembershipEpoch, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
 };
 
+pub mod access_keys;
 pub mod archive;
 #[cfg(test)]
 pub mod conformance;
@@ -34,6 +35,7 @@ mod sql;
 pub mod sqlite;
 pub mod tables;
 
+pub use access_keys::{AccessKey, AccessKeys};
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
@@ -110,7 +112,7 @@ pub struct Accept {
     pub content: Arc<Content>,
     /// What was asked, for telling a repetition from a misuse of the same `client_id` (I4).
     pub digest: Digest,
-    /// Copies of this transaction. The sender's own comes first.
+    /// Copies of this transaction. The one that answers the sender comes first: the sender's own, or the only one of a post.
     pub rows: Vec<Row>,
     /// Copies that other queues will write.
     pub rest: Vec<Recipient>,
@@ -120,6 +122,18 @@ pub struct Accept {
     pub group_version: Option<u64>,
     /// That the store has no record under the content's key, if it was asked. Without it the commit looks itself.
     pub unused: Option<Unused>,
+}
+
+impl Accept {
+    /// Why an acceptance whose [first copy](Self::begins_well) is a wrong one is rejected.
+    const FIRST_COPY: &str = "the sender's own copy must come first";
+
+    /// Whether its first copy is the sender's own, or the only one that there is to be.
+    fn begins_well(&self) -> bool {
+        self.rows.first().is_some_and(|first| {
+            first.receiver == self.content.sender || (self.rows.len() == 1 && self.rest.is_empty())
+        })
+    }
 }
 
 /// A later part of a fan-out: copies for receivers of one queue.
@@ -230,7 +244,7 @@ pub struct Unused {
 /// The idempotency record of an acceptance; it outlives the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyRecord {
-    /// The id of the sender's own copy.
+    /// The id of the sender's own copy; of a post, that of its row.
     pub message_id: MessageId,
     /// When it was accepted.
     pub sent_at: Timestamp,

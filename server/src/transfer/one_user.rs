@@ -200,7 +200,7 @@ impl<'a> Mover<'a> {
         };
         let body = match entry.content.kind {
             Kind::Membership => self.membership(&entry.content.body),
-            Kind::Message | Kind::ReadMarker => entry.content.body.clone(),
+            Kind::Message | Kind::ReadMarker | Kind::App => entry.content.body.clone(),
         };
         let target = Content::target_of(self.into, sender, conversation);
         Content { sender, target, body, ..Content::clone(&entry.content) }

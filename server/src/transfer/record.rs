@@ -282,8 +282,10 @@ impl EpochPart {
 }
 
 fn kind(word: &str) -> Result<Kind, String> {
-    let kinds = [Kind::Message, Kind::ReadMarker, Kind::Membership];
-    kinds.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| format!("`{word}` is no kind of row"))
+    Kind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+        .ok_or_else(|| format!("`{word}` is no kind of row"))
 }
 
 fn conversation(text: &str) -> Result<Conversation, String> {

@@ -123,10 +123,12 @@ pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn Mess
     assert_eq!(ids(store, BOB).await, [5]);
 }
 
-/// An acceptance without the sender's copy has no id to answer with.
+/// An acceptance of several copies without the sender's has no id to answer with.
 pub async fn the_senders_copy_comes_first(store: &dyn MessageStore) {
-    for rows in [vec![], vec![row(BOB, 9)], vec![row(BOB, 9), row(ANN, 5)]] {
-        let write = accept(text_message(ANN, TO_BOB, 1, "hi"), rows, vec![]);
+    for (rows, rest) in
+        [(vec![], vec![]), (vec![row(BOB, 9)], vec![owed(CAT)]), (vec![row(BOB, 9), row(ANN, 5)], vec![])]
+    {
+        let write = accept(text_message(ANN, TO_BOB, 1, "hi"), rows, rest);
         assert!(matches!(one(store, Write::Accept(write)).await, Outcome::Rejected(_)));
     }
     assert_eq!(ids(store, BOB).await, [] as [u64; 0]);
@@ -170,6 +172,41 @@ pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
     let expected = [[Stored, Already], [Already, Stored], [Already, Already]];
     assert_eq!(done.iter().map(delivered).collect::<Vec<_>>(), expected);
     assert_eq!((ids(store, BOB).await, ids(store, CAT).await), (vec![2], vec![2]));
+}
+
+/// It is known again by its key, moves its inbox alone, and a program's own kind is in no list of conversations.
+pub async fn a_post_is_one_row_of_one_inbox(store: &dyn MessageStore) {
+    let app = |name| {
+        let kind = AppKind::new("app.order").expect("a kind");
+        let body = Body::app(&kind, r#"{"total": 3}"#, 100).expect("JSON");
+        let said = text_message(ANN, TO_BOB, name, "replaced");
+        Arc::new(Content { kind: Kind::App, body, ..Content::clone(&said) })
+    };
+    let post = |content: Arc<Content>, n| Write::Accept(accept(content, vec![row(BOB, n)], vec![]));
+    for (write, n) in
+        [(post(app(1), 3), 3), (post(text_message(ANN, TO_BOB, 2, "hi"), 4), 4), (post(app(3), 5), 5)]
+    {
+        let Outcome::Accepted(_, copies) = one(store, write).await else { panic!("accepted") };
+        assert_eq!(copies, [(row(BOB, n), CopyOutcome::Stored)]);
+    }
+    assert_eq!((ids(store, BOB).await, ids(store, ANN).await), (vec![3, 4, 5], vec![]));
+    let record = records(store, &[(ANN, client_id(1))]).await.remove(0).expect("known");
+    assert_eq!(record.message_id, id(3));
+    outdated(store, post(app(1), 6), |outcome| matches!(outcome, Outcome::Rejected(_))).await;
+
+    let first = store.entry(BOB, id(3)).await.expect("read").expect("there");
+    assert_eq!((first.content.kind_name(), first.content.body_json()), ("app.order", r#"{"total": 3}"#));
+    assert_eq!(first.conversation(), Conversation::User(ANN));
+    let listed = store.conversations(BOB, 10).await.expect("read");
+    assert_eq!(
+        listed.iter().map(|line| (line.last.message_id, line.unread)).collect::<Vec<_>>(),
+        [(id(4), 1)]
+    );
+    let page = store.conversation(BOB, Conversation::User(ANN), None, 10).await.expect("read");
+    assert_eq!(page.rows.len(), 3);
+
+    let several = accept(app(4), vec![row(BOB, 7), row(CAT, 1)], vec![]);
+    outdated(store, Write::Accept(several), |outcome| matches!(outcome, Outcome::Rejected(_))).await;
 }
 
 /// I12 rests on it.

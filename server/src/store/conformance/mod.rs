@@ -9,8 +9,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Body, ClientId, Kind};
+use crate::domain::{AppKind, Body, ClientId, Kind};
 
+pub mod access_keys;
 pub mod assigned;
 pub mod compare;
 pub mod directory;
@@ -49,7 +50,7 @@ macro_rules! message_store_conformance {
                 an_old_proof_lets_no_key_be_used_twice,
                 a_refused_write_takes_no_other_with_it, an_id_must_be_larger_than_the_newest,
                 an_old_number_of_a_copy_that_is_there_is_no_matter,
-                the_senders_copy_comes_first, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
+                the_senders_copy_comes_first, a_post_is_one_row_of_one_inbox, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;
             assigned: each_inbox_goes_on_after_its_latest_row, an_empty_inbox_begins_at_one, a_late_copy_gets_the_next_id,

@@ -7,13 +7,14 @@ use async_trait::async_trait;
 
 use super::invites::Kept;
 use crate::domain::{Timestamp, Uid};
-use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+use crate::store::{AccessKey, Account, Directory, NewAccount, Session, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
 pub struct MemoryDirectory {
     state: Mutex<State>,
     invites: Mutex<BTreeMap<u64, Kept>>,
+    keys: Mutex<BTreeMap<String, AccessKey>>,
 }
 
 #[derive(Default)]
@@ -36,6 +37,10 @@ impl MemoryDirectory {
 
     pub(super) fn invites(&self) -> MutexGuard<'_, BTreeMap<u64, Kept>> {
         self.invites.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn keys(&self) -> MutexGuard<'_, BTreeMap<String, AccessKey>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self, uid: Uid, change: impl FnOnce(&mut Account)) -> bool {
@@ -161,5 +166,6 @@ mod tests {
     async fn it_keeps_the_contract() {
         conformance::directory::run(&MemoryDirectory::new()).await;
         conformance::invites::run(&MemoryDirectory::new()).await;
+        conformance::access_keys::run(&MemoryDirectory::new()).await;
     }
 }

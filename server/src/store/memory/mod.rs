@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Direction, Kind};
 
+mod access_keys;
 mod directory;
 mod invites;
 mod state;

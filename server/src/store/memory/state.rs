@@ -57,11 +57,11 @@ impl State {
     }
 
     fn accept(&mut self, accept: Accept) -> Outcome {
+        if !accept.begins_well() {
+            return Outcome::Rejected(Accept::FIRST_COPY.to_owned());
+        }
         let Accept { content, digest, mut rows, rest, change, group_version: _, unused: _ } = accept;
         let key = content.client_id.map(|client_id| (content.sender, client_id));
-        if rows.first().is_none_or(|own| own.receiver != content.sender) {
-            return Outcome::Rejected("the sender's own copy must come first".to_owned());
-        }
         if key.is_some_and(|key| self.records.contains_key(&key)) {
             return Outcome::Rejected("this client_id has been accepted before".to_owned());
         }
@@ -230,7 +230,7 @@ impl State {
     pub(super) fn conversations(&self, uid: Uid, limit: usize) -> Vec<Summary> {
         let mut latest: HashMap<Conversation, Entry> = HashMap::new();
         for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
-            if entry.content.kind != Kind::ReadMarker {
+            if entry.content.kind.is_shown() {
                 latest.insert(entry.conversation(), entry);
             }
         }

@@ -77,12 +77,15 @@ impl<'a> Arguments<'a> {
     /// A copy of what stands at the place `at`.
     pub(super) fn copy(&mut self, at: i32, content: &Content, (receiver, head): (Uid, i32), id: Position) {
         self.copies.push(Copied { content: at, head, id });
+        if content.kind == Kind::App {
+            return;
+        }
         let conversation = self.conversations.entry((head, content.conversation(receiver))).or_default();
         match content.kind {
             Kind::ReadMarker => {
                 conversation.1 = conversation.1.max(content.body.read_to().unwrap_or_default())
             }
-            Kind::Message | Kind::Membership => conversation.0 = id,
+            _ => conversation.0 = id,
         }
     }
 

@@ -113,11 +113,14 @@ pub(super) async fn rows(connection: &mut PgConnection, rows: &[Entry]) -> Resul
     for row in rows {
         let last: &mut MessageId = latest.entry(row.receiver).or_default();
         *last = row.message_id.max(*last);
+        if row.content.kind == Kind::App {
+            continue;
+        }
         let line: &mut (MessageId, MessageId) =
             conversations.entry((row.receiver, row.conversation())).or_default();
         match row.content.kind {
             Kind::ReadMarker => line.1 = line.1.max(row.content.body.read_to().unwrap_or_default()),
-            Kind::Message | Kind::Membership => line.0 = line.0.max(row.message_id),
+            _ => line.0 = line.0.max(row.message_id),
         }
     }
     self::latest(connection, &latest).await?;

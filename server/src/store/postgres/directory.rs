@@ -49,7 +49,10 @@ impl PgDirectory {
         self.db.limited(async { Ok(query.fetch_optional(&mut *self.db.reader().await?).await?) }).await
     }
 
-    async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>, StoreError> {
+    pub(super) async fn rows(
+        &self,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let rows = async {
             if self.for_queues {
                 return Ok(query.fetch_all(&mut *self.db.for_queues().await?).await?);

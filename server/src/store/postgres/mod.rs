@@ -5,6 +5,7 @@
 //! another process could change, but rows that were committed here (`recent`). [`PgDirectory`] keeps accounts, sessions and
 //! invitations in it, [`PostgresStore`] messages.
 
+mod access_keys;
 mod arguments;
 mod bulk;
 mod check;

@@ -37,14 +37,10 @@ enum Planned {
 /// are still owed anything.
 pub(super) fn rows_in_order<'a>(writes: &'a [Write], learnt: &'a Learnt) -> impl Iterator<Item = &'a Row> {
     let looks_at = |write: &&Write| match write {
-        Write::Accept(accept) => is_well_formed(accept),
+        Write::Accept(accept) => accept.begins_well(),
         Write::Deliver(deliver) => learnt.open.contains_key(&deliver.acceptance),
     };
     writes.iter().filter(looks_at).flat_map(Write::rows)
-}
-
-fn is_well_formed(accept: &Accept) -> bool {
-    accept.rows.first().is_some_and(|own| own.receiver == accept.content.sender)
 }
 
 impl<'a> Plan<'a> {
@@ -53,7 +49,12 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The places of those that were decided on something that has changed.
     pub(super) fn of(writes: &'a [Write], learnt: &'a Learnt) -> Result<Plan<'a>, Vec<usize>> {
-        let mut heads = Heads::of(rows_in_order(writes, learnt).map(|row| row.receiver));
+        // The idempotency record of a post lies beside its sender's head, though no row does.
+        let senders = writes.iter().filter_map(|write| match write {
+            Write::Accept(accept) if accept.begins_well() => Some(accept.content.sender),
+            _ => None,
+        });
+        let mut heads = Heads::of(rows_in_order(writes, learnt).map(|row| row.receiver).chain(senders));
         for row in rows_in_order(writes, learnt).filter(|row| !row.is_unnumbered()) {
             heads.expect_below(row);
         }
@@ -132,8 +133,8 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn accept(&mut self, at: usize, accept: &'a Accept) -> Result<Planned, Outcome> {
         let content = &*accept.content;
-        if !is_well_formed(accept) {
-            return Err(Outcome::Rejected("the sender's own copy must come first".to_owned()));
+        if !accept.begins_well() {
+            return Err(Outcome::Rejected(Accept::FIRST_COPY.to_owned()));
         }
         let key = content.key();
         if key.is_some_and(|key| self.used.contains(&key) || self.learnt.used.contains(&key)) {

@@ -7,7 +7,7 @@ use sqlx::Row as _;
 
 use super::lookup;
 use super::read::Reader;
-use crate::domain::{Conversation, Entry, Kind, MessageId};
+use crate::domain::{Conversation, Entry, MessageId};
 use crate::store::{StoreError, Summary};
 
 /// The latest row of a conversation that is not a read marker, and how far it is read.
@@ -40,7 +40,7 @@ impl Reader<'_> {
         for memtable in &self.view.memtables {
             memtable.inbox(self.uid, |inbox| {
                 for (message_id, content) in &inbox.rows {
-                    if content.kind != Kind::ReadMarker {
+                    if content.kind.is_shown() {
                         positions.entry(content.conversation(self.uid)).or_default().last = *message_id;
                     }
                 }

@@ -43,8 +43,16 @@ pub struct Db {
 struct Slot {
     /// Present while nobody writes and nothing is wrong with it.
     connection: Option<SqliteConnection>,
-    /// Held until the database is closed.
-    lock: Option<Lock>,
+    /// By what right it is open, until it is closed.
+    open: Option<Right>,
+}
+
+/// By what right a process has a database open.
+enum Right {
+    /// It holds the lock. Never read: dropping it gives the lock up.
+    Locked { _lock: Lock },
+    /// Another process holds the lock.
+    Beside,
 }
 
 impl Db {
@@ -64,12 +72,34 @@ impl Db {
         }
         let lock = Lock::take(path)?;
         private::make_file(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let connect = connect_options(path, options)
-            .pragma("cache_size", format!("-{}", options.writer_cache_kib))
-            .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string());
+        let connect = writing_options(path, options);
         let refused = |source| OpenError::Database { path: path.to_owned(), source };
         let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
         migrate(path, &mut writer).await?;
+        Ok(Db::over(path, options, connect, writer, Right::Locked { _lock: lock }))
+    }
+
+    /// Opens the database at `path` beside the process that has it, for a few short transactions on tables that nobody keeps in memory.
+    /// Nothing is made or migrated.
+    ///
+    /// # Errors
+    /// When it belongs to another version, or it is not a database.
+    pub async fn open_beside(path: &Path, options: &SqliteOptions) -> Result<Arc<Db>, OpenError> {
+        let connect = writing_options(path, options).create_if_missing(false);
+        let refused = |source| OpenError::Database { path: path.to_owned(), source };
+        let mut writer = SqliteConnection::connect_with(&connect).await.map_err(refused)?;
+        let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
+        check_migrated(&mut writer).await.map_err(unreadable)?;
+        Ok(Db::over(path, options, connect, writer, Right::Beside))
+    }
+
+    fn over(
+        path: &Path,
+        options: &SqliteOptions,
+        connect: SqliteConnectOptions,
+        writer: SqliteConnection,
+        right: Right,
+    ) -> Arc<Db> {
         let reading = connect_options(path, options)
             .read_only(true)
             .create_if_missing(false)
@@ -84,15 +114,15 @@ impl Db {
         let service = Service::new(reading);
         // The scanners are as many again.
         let places = (2 * options.readers as usize).saturating_add(options.waiting_reads);
-        Ok(Arc::new(Db {
+        Arc::new(Db {
             path: path.to_owned(),
             options: connect,
-            writer: Arc::new(Mutex::new(Slot { connection: Some(writer), lock: Some(lock) })),
+            writer: Arc::new(Mutex::new(Slot { connection: Some(writer), open: Some(right) })),
             readers,
             service,
             line: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             scanners: Scanners::new(path, options),
-        }))
+        })
     }
 
     /// Where it lies.
@@ -135,7 +165,7 @@ impl Db {
     /// Keep it short: everybody else who writes waits.
     pub async fn write(&self) -> Result<WriteTx, StoreError> {
         let mut slot = self.writer.clone().lock_owned().await;
-        if slot.lock.is_none() {
+        if slot.open.is_none() {
             return Err(StoreError::unavailable("the database is closed"));
         }
         // Taken out before the first await: an abandoned call leaves no half-used connection behind.
@@ -158,12 +188,14 @@ impl Db {
         self.service.close().await?;
         self.scanners.close().await;
         let mut slot = self.writer.lock().await;
-        let lock = slot.lock.take();
+        let right = slot.open.take();
         if let Some(mut connection) = slot.connection.take() {
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+            if matches!(right, Some(Right::Locked { .. })) {
+                sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+            }
             connection.close().await?;
         }
-        drop(lock);
+        drop(right);
         Ok(())
     }
 }
@@ -240,6 +272,13 @@ impl DerefMut for WriteTx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
+}
+
+/// What holds for the connection that writes.
+fn writing_options(path: &Path, options: &SqliteOptions) -> SqliteConnectOptions {
+    connect_options(path, options)
+        .pragma("cache_size", format!("-{}", options.writer_cache_kib))
+        .pragma("wal_autocheckpoint", options.checkpoint_pages.to_string())
 }
 
 /// What holds for every connection.

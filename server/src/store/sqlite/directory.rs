@@ -267,6 +267,7 @@ mod tests {
         let directory = SqliteDirectory::new(Arc::clone(&db), 4);
         conformance::directory::run(&directory).await;
         conformance::invites::run(&directory).await;
+        conformance::access_keys::run(&directory).await;
         db.close().await.expect("closed");
     }
 

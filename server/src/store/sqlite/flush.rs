@@ -18,7 +18,7 @@ use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable};
 use super::replay::replay;
 use super::{SqliteOptions, heads, meta, set_aside};
-use crate::domain::{ClientId, Content, Conversation, GroupId, Kind, MessageId, PartitionKey, Uid};
+use crate::domain::{ClientId, Content, Conversation, GroupId, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, IdempotencyRecord, StoreError};
 
 /// Two chunks of default size dirty some ten thousand pages at worst.
@@ -168,7 +168,7 @@ impl Flush {
                 let to = inbox.rows.len().min(from + self.chunk - entries.len());
                 for (message_id, content) in &inbox.rows[from..to] {
                     let (message_id, content) = (*message_id, content.clone());
-                    if content.kind != Kind::ReadMarker {
+                    if content.kind.is_shown() {
                         let conversation = content.conversation(receiver);
                         // Newest last: a later row of the same conversation takes its line.
                         match conversations[first..]

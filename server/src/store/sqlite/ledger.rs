@@ -233,10 +233,10 @@ impl Ledger {
     }
 
     fn judge_accept(&self, accept: Accept) -> Result<(JournalRecord, Outcome), Outcome> {
-        let Accept { content, digest, mut rows, rest, change, group_version: _, unused: _ } = accept;
-        if rows.first().is_none_or(|own| own.receiver != content.sender) {
-            return Err(Outcome::Rejected("the sender's own copy must come first".to_owned()));
+        if !accept.begins_well() {
+            return Err(Outcome::Rejected(Accept::FIRST_COPY.to_owned()));
         }
+        let Accept { content, digest, mut rows, rest, change, group_version: _, unused: _ } = accept;
         if content.key().is_some_and(|key| self.used.contains(&key)) {
             return Err(Outcome::Rejected("this client_id has been accepted before".to_owned()));
         }

@@ -95,7 +95,7 @@ impl Memtable {
         }
         let marker = match content.kind {
             Kind::ReadMarker => content.body.read_to(),
-            Kind::Message | Kind::Membership => None,
+            Kind::Message | Kind::Membership | Kind::App => None,
         };
         for (receiver, message_id, base) in rows {
             let mut shard = self.shard(receiver);

@@ -26,6 +26,7 @@ use crate::store::{
     StoreError, Summary, Write,
 };
 
+mod access_keys;
 mod bulk;
 mod committer;
 mod condition;

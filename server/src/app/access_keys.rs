@@ -1,0 +1,174 @@
+//! Access keys of tables: made and revoked by the operator, looked up for each request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use quick_cache::sync::Cache;
+use rand::RngExt as _;
+use tokio::time::Instant;
+
+use crate::domain::{Clock, Uid};
+use crate::store::{AccessKey, AccessKeys, Directory, StoreError};
+
+/// How long a server goes on with what it read about a key: so long may a revoked one still work.
+const REMEMBERED: Duration = Duration::from_secs(1);
+/// Keys that a server remembers; what was used least is read again.
+const REMEMBERED_KEYS: usize = 10_000;
+/// What ids of keys begin with, so that people recognise one.
+const PREFIX: &str = "TIDE";
+
+/// What an access key is to allow.
+#[derive(Clone, Debug)]
+pub struct NewAccessKey {
+    /// Whose tables it opens: 3 to 16 letters, digits and hyphens.
+    pub instance: String,
+    /// Whether it may write.
+    pub may_write: bool,
+    /// As whom it may read and write the inboxes of the chat; `None`: it may not.
+    pub inbox: Option<Uid>,
+}
+
+/// Why no key was made.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessKeyError {
+    /// The instance cannot be called so.
+    #[error(
+        "the instance cannot be named {0:?}; a name has 3 to 16 letters, digits and hyphens and begins with a letter"
+    )]
+    Instance(String),
+    /// Nobody has the uid.
+    #[error("there is no account with the uid {0}; `tidemark user list` shows them")]
+    NoAccount(Uid),
+    /// The database does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes an access key and keeps it. Its id and its secret are drawn.
+///
+/// # Errors
+/// When the name of the instance or the uid is wrong, or the database does not answer.
+pub async fn create_access_key(
+    new: NewAccessKey,
+    keys: &dyn AccessKeys,
+    directory: &dyn Directory,
+    clock: &Clock,
+) -> Result<AccessKey, AccessKeyError> {
+    let NewAccessKey { instance, may_write, inbox } = new;
+    if !is_instance(&instance) {
+        return Err(AccessKeyError::Instance(instance));
+    }
+    if let Some(uid) = inbox
+        && directory.account(uid).await?.is_none()
+    {
+        return Err(AccessKeyError::NoAccount(uid));
+    }
+    let id = format!("{PREFIX}{}", letters::<20>());
+    let key = AccessKey { id, secret: letters::<40>(), instance, may_write, inbox, created_at: clock.now() };
+    keys.put_access_key(key.clone()).await?;
+    Ok(key)
+}
+
+/// Whether an instance can be called so.
+fn is_instance(name: &str) -> bool {
+    (3..=16).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Random letters and digits, nearly 6 bits each.
+fn letters<const LENGTH: usize>() -> String {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut rng = rand::rng();
+    (0..LENGTH).map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())])).collect()
+}
+
+/// Access keys as a server sees them: those that were looked up lately are remembered for a second. That there is none of an id is not
+/// remembered, since strangers choose the ids that they ask for.
+pub struct RememberedKeys {
+    keys: Arc<dyn AccessKeys>,
+    remembered: Cache<String, (Instant, AccessKey)>,
+}
+
+impl RememberedKeys {
+    /// Over these.
+    pub fn new(keys: Arc<dyn AccessKeys>) -> RememberedKeys {
+        RememberedKeys { keys, remembered: Cache::new(REMEMBERED_KEYS) }
+    }
+}
+
+#[async_trait]
+impl AccessKeys for RememberedKeys {
+    async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError> {
+        self.keys.put_access_key(key).await
+    }
+
+    async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
+        if let Some((read_at, key)) = self.remembered.get(id)
+            && read_at.elapsed() < REMEMBERED
+        {
+            return Ok(Some(key));
+        }
+        // Before the look: what is revoked during it is not remembered for longer.
+        let read_at = Instant::now();
+        let found = self.keys.access_key(id).await?;
+        match &found {
+            Some(key) => self.remembered.insert(id.to_owned(), (read_at, key.clone())),
+            None => _ = self.remembered.remove(id),
+        }
+        Ok(found)
+    }
+
+    async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError> {
+        self.keys.access_keys(after, limit).await
+    }
+
+    async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError> {
+        self.remembered.remove(id);
+        self.keys.remove_access_key(id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryDirectory;
+
+    fn new(instance: &str) -> NewAccessKey {
+        NewAccessKey { instance: instance.to_owned(), may_write: true, inbox: None }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_made_for_an_instance_with_a_good_name() {
+        let keys = MemoryDirectory::new();
+        let make = async |new| create_access_key(new, &keys, &keys, &Clock::system()).await;
+        let made = make(new("shop-2")).await.expect("made");
+        assert_eq!(keys.access_key(&made.id).await, Ok(Some(made.clone())));
+        assert!(made.id.starts_with("TIDE") && made.id.len() == 24, "{}", made.id);
+        assert_eq!(made.secret.len(), 40);
+        assert!(!format!("{made:?}").contains(&made.secret));
+        let other = make(new("shop-2")).await.expect("made");
+        assert!(other.id != made.id && other.secret != made.secret);
+        for wrong in ["", "ab", "a-name-of-17-long", "1shop", "a b c", "sh/op", "späti"] {
+            let refused = make(new(wrong)).await.expect_err(wrong).to_string();
+            assert!(refused.contains("3 to 16 letters"), "{refused}");
+        }
+        let nobody = NewAccessKey { inbox: Some(Uid(7)), ..new("shop") };
+        let refused = make(nobody).await.expect_err("nobody").to_string();
+        assert!(refused.starts_with("there is no account with the uid 7"), "{refused}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_revoked_key_works_for_a_second_at_most() {
+        let stored = Arc::new(MemoryDirectory::new());
+        let made = create_access_key(new("shop"), &*stored, &*stored, &Clock::system()).await.expect("made");
+        let keys = RememberedKeys::new(Arc::clone(&stored) as Arc<dyn AccessKeys>);
+        assert_eq!(keys.access_key("nobody's").await, Ok(None));
+        assert_eq!(keys.access_key(&made.id).await, Ok(Some(made.clone())));
+        assert_eq!(stored.remove_access_key(&made.id).await, Ok(true));
+        assert!(keys.access_key(&made.id).await.expect("asked").is_some(), "remembered");
+        tokio::time::advance(REMEMBERED).await;
+        assert_eq!(keys.access_key(&made.id).await, Ok(None));
+    }
+}

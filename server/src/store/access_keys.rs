@@ -1,0 +1,48 @@
+//! The seam to where access keys of tables are kept.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::{Timestamp, Uid};
+
+/// What a program signs its requests to tables with. It belongs to one instance.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessKey {
+    /// What requests name it by.
+    pub id: String,
+    /// What both sides compute signatures with. It is kept as it is, since a hash could not compute them.
+    pub secret: String,
+    /// Whose tables it opens.
+    pub instance: String,
+    /// Whether it may write.
+    pub may_write: bool,
+    /// As whom it may read and write the inboxes of the chat; `None`: it may not.
+    pub inbox: Option<Uid>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// The secret stays out of logs.
+impl fmt::Debug for AccessKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccessKey({} of {})", self.id, self.instance)
+    }
+}
+
+/// Access keys. Every change is durable when the call returns.
+#[async_trait]
+pub trait AccessKeys: Send + Sync + 'static {
+    /// Keeps a new one.
+    async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError>;
+
+    /// The one of this id.
+    async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError>;
+
+    /// Those after `after` by id, at most `limit`.
+    async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError>;
+
+    /// Removes the one of this id. `false`: there is none.
+    async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,55 @@
+//! Access keys of tables in PostgreSQL.
+
+use async_trait::async_trait;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+
+use super::PgDirectory;
+use crate::domain::{Timestamp, Uid};
+use crate::store::{AccessKey, AccessKeys, StoreError};
+
+#[async_trait]
+impl AccessKeys for PgDirectory {
+    async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError> {
+        let insert = sqlx::query(
+            "INSERT INTO access_keys (id, secret, instance, may_write, inbox, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(key.id)
+        .bind(key.secret)
+        .bind(key.instance)
+        .bind(key.may_write)
+        .bind(key.inbox.map(|uid| i64::from(uid.0)))
+        .bind(key.created_at.0);
+        self.change(insert).await.map(drop)
+    }
+
+    async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
+        let key = sqlx::query("SELECT * FROM access_keys WHERE id = $1").bind(id.to_owned());
+        self.row(key).await?.map(|row| access_key(&row)).transpose()
+    }
+
+    async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError> {
+        let keys = sqlx::query("SELECT * FROM access_keys WHERE id > $1 ORDER BY id LIMIT $2")
+            .bind(after.to_owned())
+            .bind(limit as i64);
+        self.rows(keys).await?.iter().map(access_key).collect()
+    }
+
+    async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError> {
+        let remove = sqlx::query("DELETE FROM access_keys WHERE id = $1").bind(id.to_owned());
+        Ok(self.change(remove).await? > 0)
+    }
+}
+
+fn access_key(row: &PgRow) -> Result<AccessKey, StoreError> {
+    let inbox: Option<i64> = row.try_get("inbox")?;
+    let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose();
+    Ok(AccessKey {
+        id: row.try_get("id")?,
+        secret: row.try_get("secret")?,
+        instance: row.try_get("instance")?,
+        may_write: row.try_get("may_write")?,
+        inbox: inbox.map_err(StoreError::corrupt)?,
+        created_at: Timestamp(row.try_get("created_at")?),
+    })
+}
