@@ -71,6 +71,8 @@ pub struct StorageSection {
     /// Users whose latest id is kept in memory.
     #[serde(alias = "known_heads")]
     pub known_latest_ids: usize,
+    /// SQLite: counters of tables that the committer remembers.
+    pub known_counters: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
     /// Without effect; files of earlier versions name it.
@@ -110,6 +112,7 @@ impl Default for StorageSection {
             flush_seconds: sqlite.flush_age.as_secs() as u32,
             flush_chunk: sqlite.flush_chunk,
             known_latest_ids: sqlite.known_latest_ids,
+            known_counters: sqlite.known_counters,
             known_groups: sqlite.known_groups,
             known_new_names: None,
             cached_names: 100_000,
@@ -146,6 +149,7 @@ impl StorageSection {
         check("flush_bytes", self.flush_bytes)?;
         check("flush_chunk", self.flush_chunk)?;
         check("known_latest_ids", self.known_latest_ids)?;
+        check("known_counters", self.known_counters)?;
         check("known_groups", self.known_groups)?;
         check("cached_names", self.cached_names)?;
         if !self.listen_url.is_empty() {
@@ -207,6 +211,7 @@ impl StorageSection {
             flush_age: Duration::from_secs(self.flush_seconds.into()),
             flush_chunk: self.flush_chunk,
             known_latest_ids: self.known_latest_ids,
+            known_counters: self.known_counters,
             known_groups: self.known_groups,
         }
     }

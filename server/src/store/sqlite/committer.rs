@@ -8,34 +8,33 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::error;
 
+use super::calls::{Call, Calls, Replies, Reply};
 use super::flush::Frozen;
 use super::flusher::Flusher;
 use super::journal::Journal;
-use super::ledger::{JournalRecord, Ledger, Needs};
+use super::journal::record::JournalRecord;
+use super::ledger::{Ledger, Needs};
 use super::lookup;
 use super::memtable::MemtableUpdate;
 use super::shared::Shared;
+use super::tables::{Counters, TableCall};
 use crate::domain::{Group, GroupId};
+use crate::store::tables::{TableId, TableOutcome};
 use crate::store::{AcceptanceId, Behind, CommitError, Outcome, Pending, StoreError, Write};
 
 /// Between two attempts to store after a refusal.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
-
-/// A call of `commit` that waits.
-pub(super) struct Call {
-    pub(super) writes: Vec<Write>,
-    pub(super) reply: Reply<Vec<Outcome>, CommitError>,
-}
-
 /// What the committer is asked.
 pub(super) enum Request {
     Commit(Call),
+    CommitRows(TableCall),
+    /// From now on the table is gone. The answer: the last batch that may have rows of it.
+    CloseTable(TableId, Reply<u64>),
     Pending(AcceptanceId, usize, Reply<Vec<Pending>>),
     Group(GroupId, Reply<Option<Arc<Group>>>),
     Close(Reply<()>),
@@ -47,6 +46,7 @@ pub(super) struct Committer {
     pub(super) requests: mpsc::Receiver<Request>,
     pub(super) journal: Journal,
     pub(super) ledger: Ledger,
+    pub(super) counters: Counters,
     pub(super) flusher: Flusher,
     /// When to try whether something can be stored again, after a refusal.
     pub(super) retry_at: Option<Instant>,
@@ -55,9 +55,11 @@ pub(super) struct Committer {
 /// A batch that was judged: what to append, what readers will see of it, what to answer.
 #[derive(Default)]
 struct Judged {
+    /// Of messages, then of tables.
     records: Vec<JournalRecord>,
     updates: Vec<MemtableUpdate>,
     outcomes: Vec<Vec<Outcome>>,
+    table_outcomes: Vec<Vec<TableOutcome>>,
 }
 
 impl Committer {
@@ -66,10 +68,10 @@ impl Committer {
         shared: Arc<Shared>,
         requests: mpsc::Receiver<Request>,
         journal: Journal,
-        ledger: Ledger,
+        (ledger, counters): (Ledger, Counters),
         flusher: Flusher,
     ) -> Committer {
-        Committer { shared, requests, journal, ledger, flusher, retry_at: None }
+        Committer { shared, requests, journal, ledger, counters, flusher, retry_at: None }
     }
 
     /// Works until it is closed or nobody can ask any more.
@@ -124,7 +126,20 @@ impl Committer {
     /// An asker who has gone away is not missed: results of sends are dropped here and below.
     async fn answer(&mut self, ask: Request) -> ControlFlow<()> {
         match ask {
-            Request::Commit(call) => return self.commit_with_waiting(call).await,
+            Request::Commit(call) => {
+                let first = call.weight();
+                let calls = Calls { messages: vec![call], tables: Vec::new() };
+                return self.commit_with_waiting(calls, first).await;
+            }
+            Request::CommitRows(call) => {
+                let first = call.weight();
+                let calls = Calls { messages: Vec::new(), tables: vec![call] };
+                return self.commit_with_waiting(calls, first).await;
+            }
+            Request::CloseTable(table, reply) => {
+                self.shared.tables.remove(table);
+                _ = reply.send(Ok(self.journal.last()));
+            }
             Request::Pending(after, limit, reply) => _ = reply.send(Ok(self.ledger.pending(after, limit))),
             Request::Group(gid, reply) => {
                 let group = self.learn_group(gid).await;
@@ -144,21 +159,32 @@ impl Committer {
     }
 
     /// Group commit: takes the calls that wait behind the first one, within bounds.
-    async fn commit_with_waiting(&mut self, first: Call) -> ControlFlow<()> {
+    async fn commit_with_waiting(
+        &mut self,
+        mut calls: Calls,
+        (mut rows, mut bytes): (usize, usize),
+    ) -> ControlFlow<()> {
         let options = &self.shared.options;
-        let (mut rows, mut bytes) = weight(&first);
-        let mut calls = vec![first];
         let mut behind = None;
         while rows < options.batch_rows && bytes < options.batch_bytes && behind.is_none() {
-            match self.requests.try_recv() {
+            let (more_rows, more_bytes) = match self.requests.try_recv() {
                 Ok(Request::Commit(call)) => {
-                    let (more_rows, more_bytes) = weight(&call);
-                    (rows, bytes) = (rows + more_rows, bytes + more_bytes);
-                    calls.push(call);
+                    let more = call.weight();
+                    calls.messages.push(call);
+                    more
                 }
-                Ok(other) => behind = Some(other),
+                Ok(Request::CommitRows(call)) => {
+                    let more = call.weight();
+                    calls.tables.push(call);
+                    more
+                }
+                Ok(other) => {
+                    behind = Some(other);
+                    (0, 0)
+                }
                 Err(_) => break,
-            }
+            };
+            (rows, bytes) = (rows + more_rows, bytes + more_bytes);
         }
         let flow = self.commit(calls).await;
         match behind {
@@ -167,7 +193,7 @@ impl Committer {
         }
     }
 
-    async fn commit(&mut self, calls: Vec<Call>) -> ControlFlow<()> {
+    async fn commit(&mut self, calls: Calls) -> ControlFlow<()> {
         while self.flusher.is_overfull() {
             if !self.flusher.is_running() {
                 self.refuse(calls, &StoreError::unavailable(OVERFULL));
@@ -175,21 +201,33 @@ impl Committer {
             }
             self.flusher.moved().await;
         }
-        if let Err(error) = self.learn(&calls).await {
+        let learnt = match self.learn(&calls.messages).await {
+            Ok(()) if !calls.tables.is_empty() => self.learn_counters(&calls.tables).await,
+            learnt => learnt,
+        };
+        if let Err(error) = learnt {
             self.refuse(calls, &error);
             return ControlFlow::Continue(());
         }
-        let (replies, writes): (Vec<_>, Vec<_>) =
-            self.in_order(calls).into_iter().map(|call| (call.reply, call.writes)).unzip();
-        let judged = match self.judge(writes) {
+        let (messages, writes): (Vec<_>, Vec<_>) =
+            self.in_order(calls.messages).into_iter().map(|call| (call.reply, call.writes)).unzip();
+        let (tables, rows): (Vec<_>, Vec<_>) =
+            calls.tables.into_iter().map(|call| (call.reply, call.writes)).unzip();
+        let replies = Replies { messages, tables };
+        let mut judged = match self.judge(writes) {
             Ok(judged) => judged,
             Err(error) => {
                 error!(%error, "the ledger is read back from the journal");
                 self.shared.condition.refused(replies.len());
-                answer_all(replies, &CommitError::Refused(error));
+                replies.refuse(&CommitError::Refused(error));
                 return self.recover().await;
             }
         };
+        let messages = judged.records.len();
+        for writes in rows {
+            let outcomes = self.judge_rows(writes, &mut judged.records);
+            judged.table_outcomes.push(outcomes);
+        }
         if !judged.records.is_empty() {
             let seq = self.journal.last() + 1;
             if let Err(error) = self.journal.append(&judged.records).await {
@@ -205,26 +243,33 @@ impl Committer {
                 }
                 self.shared.condition.refused(replies.len());
                 let refused = if stored { CommitError::Unknown(error) } else { CommitError::Refused(error) };
-                answer_all(replies, &refused);
+                replies.refuse(&refused);
                 return flow;
             }
             self.show(judged.updates);
+            if judged.records.len() > messages {
+                self.shared.memory.active().apply_rows(&judged.records[messages..]);
+            }
         }
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
+        self.counters.settle(self.shared.options.known_counters);
         self.shared.condition.committed();
         self.retry_at = None;
-        for (reply, outcomes) in replies.into_iter().zip(judged.outcomes) {
+        for (reply, outcomes) in replies.messages.into_iter().zip(judged.outcomes) {
+            _ = reply.send(Ok(outcomes));
+        }
+        for (reply, outcomes) in replies.tables.into_iter().zip(judged.table_outcomes) {
             _ = reply.send(Ok(outcomes));
         }
         ControlFlow::Continue(())
     }
 
     /// Refuses calls before anything of them was stored; what is in the way is tried again even if no other call comes.
-    fn refuse(&mut self, calls: Vec<Call>, error: &StoreError) {
-        self.shared.condition.refused(calls.len());
+    fn refuse(&mut self, calls: Calls, error: &StoreError) {
+        self.shared.condition.refused(calls.messages.len() + calls.tables.len());
         self.shared.condition.trouble(error);
         self.retry_at = Some(Instant::now() + RETRY_PAUSE);
-        refuse(calls, error);
+        calls.refuse(error);
     }
 
     /// Stores a batch in which nothing happens, to learn whether something can be stored: a server that nobody sends to for the
@@ -327,7 +372,7 @@ impl Committer {
                 let outcome = match self.ledger.judge(write) {
                     Ok((record, outcome)) => {
                         judged.updates.push(self.ledger.apply(&record).map_err(StoreError::corrupt)?);
-                        judged.records.push(record);
+                        judged.records.push(JournalRecord::Message(record));
                         outcome
                     }
                     Err(nothing_to_store) => nothing_to_store,
@@ -359,26 +404,5 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-fn weight(call: &Call) -> (usize, usize) {
-    call.writes.iter().fold((0, 0), |(rows, bytes), write| match write {
-        Write::Accept(accept) => {
-            let owed = accept.rows.len() + accept.rest.len();
-            (rows + accept.rows.len(), bytes + accept.content.body.as_json().len() + 8 * owed + 64)
-        }
-        Write::Deliver(deliver) => (rows + deliver.rows.len(), bytes + 12 * deliver.rows.len()),
-    })
-}
-
 /// Why commits wait for a flush that fails.
 const OVERFULL: &str = "memory is full and cannot be flushed into the tables";
-
-/// Answers that nothing of these calls is stored.
-pub(super) fn refuse(calls: Vec<Call>, error: &StoreError) {
-    answer_all(calls.into_iter().map(|call| call.reply).collect(), &CommitError::Refused(error.clone()));
-}
-
-fn answer_all(replies: Vec<Reply<Vec<Outcome>, CommitError>>, error: &CommitError) {
-    for reply in replies {
-        _ = reply.send(Err(error.clone()));
-    }
-}

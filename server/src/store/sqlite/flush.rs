@@ -17,6 +17,7 @@ use super::journal::{Journal, record};
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable};
 use super::replay::replay;
+use super::tables::flush::RowsFlush;
 use super::{SqliteOptions, heads, meta, set_aside};
 use crate::domain::{ClientId, Content, Conversation, GroupId, MessageId, PartitionKey, Uid};
 use crate::store::{AcceptanceId, IdempotencyRecord, StoreError};
@@ -44,6 +45,7 @@ pub(super) struct Flush {
     /// The receiver whose rows come next, and how many of them are written.
     next: (usize, usize),
     next_sent: usize,
+    rows: RowsFlush,
     set_aside: u64,
 }
 
@@ -92,7 +94,8 @@ impl Flush {
         let mut sent: Vec<_> =
             sent.into_iter().map(|((uid, name), sent)| (uid.partition_key(), uid, name, sent)).collect();
         sent.sort_unstable_by_key(|(key, uid, name, _)| (*key, *uid, *name));
-        Flush { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, set_aside: 0 }
+        let rows = RowsFlush::new(&frozen.memtable.tables);
+        Flush { frozen, chunk: chunk.max(1), receivers, sent, next: (0, 0), next_sent: 0, rows, set_aside: 0 }
     }
 
     /// All of it. The write-ahead log is moved into the database as it goes, beside the connection that writes, so
@@ -115,8 +118,9 @@ impl Flush {
     }
 
     fn share(&self) -> f64 {
-        let done = self.next.0 + self.next_sent;
-        let all = self.receivers.len() + self.sent.len();
+        let (rows_done, all_rows) = self.rows.progress();
+        let done = self.next.0 + self.next_sent + rows_done;
+        let all = self.receivers.len() + self.sent.len() + all_rows;
         done as f64 / all.max(1) as f64
     }
 
@@ -141,6 +145,10 @@ impl Flush {
             SENT.insert(&mut tx, &self.sent[self.next_sent..end], bind_sent).await?;
             tx.commit().await?;
             self.next_sent = end;
+            return Ok(true);
+        }
+        if self.rows.step(&self.frozen.memtable.tables, &mut tx, self.chunk).await? {
+            tx.commit().await?;
             return Ok(true);
         }
         for (gid, changed) in self.frozen.memtable.all_groups() {

@@ -20,9 +20,9 @@ use crate::store::{
     Write,
 };
 
-/// What an accepted write does, in the order of the journal. It is what the journal stores.
+/// What an accepted write does, in the order of the journal. It is what the journal stores of messages.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum JournalRecord {
+pub(super) enum MessageRecord {
     /// A new acceptance with the copies of its own transaction.
     Accepted {
         acceptance: AcceptanceId,
@@ -190,10 +190,10 @@ impl Ledger {
     }
 
     /// The group that must be known before this record can be applied.
-    pub(super) fn group_of(&self, record: &JournalRecord) -> Option<GroupId> {
+    pub(super) fn group_of(&self, record: &MessageRecord) -> Option<GroupId> {
         let content = match record {
-            JournalRecord::Accepted { content, .. } => content,
-            JournalRecord::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
+            MessageRecord::Accepted { content, .. } => content,
+            MessageRecord::Delivered { acceptance, .. } => &self.open.get(acceptance)?.content,
         };
         match content.target {
             // Asked for in a replay alone, before anything is remembered.
@@ -225,14 +225,14 @@ impl Ledger {
 
     /// Decides about `write`: what to store and what comes of it then, or the outcome if there is nothing to store. The ledger must have
     /// learnt what the write needs.
-    pub(super) fn judge(&self, write: Write) -> Result<(JournalRecord, Outcome), Outcome> {
+    pub(super) fn judge(&self, write: Write) -> Result<(MessageRecord, Outcome), Outcome> {
         match write {
             Write::Accept(accept) => self.judge_accept(accept),
             Write::Deliver(deliver) => self.judge_deliver(deliver),
         }
     }
 
-    fn judge_accept(&self, accept: Accept) -> Result<(JournalRecord, Outcome), Outcome> {
+    fn judge_accept(&self, accept: Accept) -> Result<(MessageRecord, Outcome), Outcome> {
         if !accept.begins_well() {
             return Err(Outcome::Rejected(Accept::FIRST_COPY.to_owned()));
         }
@@ -251,10 +251,10 @@ impl Ledger {
         let stored = self.stored(&mut rows, &copied)?;
         let acceptance = AcceptanceId(self.accepted.0 + 1);
         let outcome = Outcome::Accepted(acceptance, rows.into_iter().zip(copied).collect());
-        Ok((JournalRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
+        Ok((MessageRecord::Accepted { acceptance, content, digest, rows: stored, rest, change }, outcome))
     }
 
-    fn judge_deliver(&self, deliver: Deliver) -> Result<(JournalRecord, Outcome), Outcome> {
+    fn judge_deliver(&self, deliver: Deliver) -> Result<(MessageRecord, Outcome), Outcome> {
         let Deliver { acceptance, mut rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance > self.accepted {
             return Err(Outcome::Rejected("there is no such acceptance".to_owned()));
@@ -276,7 +276,7 @@ impl Ledger {
         let void = void.map(|(row, _)| row.receiver).collect();
         let stored = self.stored(&mut rows, &copied)?;
         let outcome = Outcome::Delivered(rows.into_iter().zip(copied).collect());
-        Ok((JournalRecord::Delivered { acceptance, rows: stored, void }, outcome))
+        Ok((MessageRecord::Delivered { acceptance, rows: stored, void }, outcome))
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
@@ -323,9 +323,9 @@ impl Ledger {
 
     /// Moves the ledger by a record, one just judged or one read back from the journal, and says what readers
     /// are to see of it. A receiver whose latest id is not known counts as having none above the first row's.
-    pub(super) fn apply(&mut self, record: &JournalRecord) -> Result<MemtableUpdate, Contradiction> {
+    pub(super) fn apply(&mut self, record: &MessageRecord) -> Result<MemtableUpdate, Contradiction> {
         match record {
-            JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
+            MessageRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
                 if acceptance.0 != self.accepted.0 + 1 {
                     let (found, last) = (acceptance.0, self.accepted.0);
                     return Err(Contradiction(format!("acceptance {found} follows {last}")));
@@ -350,7 +350,7 @@ impl Ledger {
                 });
                 Ok(MemtableUpdate { content: content.clone(), rows, record, group, closed })
             }
-            JournalRecord::Delivered { acceptance, rows, void } => {
+            MessageRecord::Delivered { acceptance, rows, void } => {
                 let unknown = || Contradiction(format!("a copy of {}, which owes nothing", acceptance.0));
                 let mut open = self.open.remove(acceptance).ok_or_else(unknown)?;
                 let (rows_applied, closed) = self.apply_rows(&open.content, rows, open.ends)?;

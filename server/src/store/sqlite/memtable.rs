@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use super::journal::record::JournalRecord;
+use super::tables::TableRows;
 use crate::domain::{
     Content, Conversation, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid,
 };
@@ -65,6 +67,8 @@ pub(super) struct ChangedGroup {
 pub(super) struct Memtable {
     shards: Vec<Mutex<Shard>>,
     groups: Mutex<HashMap<GroupId, ChangedGroup>>,
+    /// Those of other programs.
+    pub(super) tables: TableRows,
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -74,6 +78,7 @@ impl Default for Memtable {
         Memtable {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             groups: Mutex::default(),
+            tables: TableRows::default(),
             rows: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
         }
@@ -108,6 +113,17 @@ impl Memtable {
                 inbox.note_read_marker(content.conversation(receiver), marker);
             }
         }
+    }
+
+    /// Takes in what durable records have of tables; others are passed over.
+    pub(super) fn apply_rows<'a>(&self, records: &'a [JournalRecord]) {
+        let of_tables = |record: &'a JournalRecord| match record {
+            JournalRecord::Rows(rows) => Some(rows),
+            JournalRecord::Message(_) => None,
+        };
+        let (rows, bytes) = self.tables.apply(records.iter().filter_map(of_tables));
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Takes in an idempotency record alone.

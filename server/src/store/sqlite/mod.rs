@@ -28,6 +28,7 @@ use crate::store::{
 
 mod access_keys;
 mod bulk;
+mod calls;
 mod committer;
 mod condition;
 mod conversations;
@@ -60,6 +61,7 @@ mod service;
 mod set_aside;
 mod shared;
 pub mod stamp;
+mod tables;
 
 pub use db::{Db, WriteTx};
 pub use directory::SqliteDirectory;
@@ -73,12 +75,14 @@ pub use meta::{agreed_message_ids, put_message_ids};
 pub use options::SqliteOptions;
 pub use restore::{SqliteRestore, rename_history};
 
-use committer::{Call, Committer, Reply, Request};
+use calls::{Call, Reply};
+use committer::{Committer, Request};
 use flusher::Flusher;
 use journal::Journal;
 use memtable::Memory;
 use read::Reader;
 use shared::Shared;
+use tables::LiveTables;
 
 /// The [`MessageStore`] on SQLite.
 ///
@@ -126,10 +130,11 @@ impl SqliteStore {
         let (requests, waiting) = mpsc::channel(options.waiting_commits.max(1));
         let set_aside: i64 =
             sqlx::query_scalar("SELECT count(*) FROM set_aside").fetch_one(db.readers()).await?;
-        let shared = Arc::new(Shared::new(db, Memory::new(memtable), options));
+        let (tables, counters) = (LiveTables::read(&db).await?, replay::counters(&db).await?);
+        let shared = Arc::new(Shared::new(db, Memory::new(memtable), tables, options));
         shared.condition.set_aside(set_aside.cast_unsigned());
         let flusher = Flusher::new(shared.clone(), flushed);
-        let committer = Committer::new(shared.clone(), waiting, journal, ledger, flusher);
+        let committer = Committer::new(shared.clone(), waiting, journal, (ledger, counters), flusher);
         let committer = AbortOnDropHandle::new(tokio::spawn(committer.live()));
         Ok(SqliteStore { shared, requests, history, _committer: committer })
     }
@@ -149,6 +154,22 @@ impl SqliteStore {
             }
             debug!(%error, "what is there is not known yet");
             tokio::time::sleep(recovery::FIRST_PAUSE).await;
+        }
+    }
+
+    /// What became of a commit that the committer was asked for.
+    async fn outcome_of<T>(
+        &self,
+        answer: oneshot::Receiver<Result<T, CommitError>>,
+    ) -> Result<T, CommitError> {
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.until_reopened().await;
+                Err(CommitError::Unknown(StoreError::unavailable(
+                    "the task that commits died with it in hand",
+                )))
+            }
         }
     }
 
@@ -177,15 +198,7 @@ impl MessageStore for SqliteStore {
         let (reply, answer) = oneshot::channel();
         let sent = self.requests.send(Request::Commit(Call { writes, reply })).await;
         sent.map_err(|_| CommitError::Refused(closed()))?;
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => {
-                self.until_reopened().await;
-                Err(CommitError::Unknown(StoreError::unavailable(
-                    "the task that commits died with it in hand",
-                )))
-            }
-        }
+        self.outcome_of(answer).await
     }
 
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError> {

@@ -40,6 +40,8 @@ pub struct SqliteOptions {
     pub flush_chunk: usize,
     /// Users whose latest id the committer remembers.
     pub known_latest_ids: usize,
+    /// Counters of tables that the committer remembers.
+    pub known_counters: usize,
     /// Groups that are kept in memory.
     pub known_groups: usize,
 }
@@ -63,6 +65,7 @@ impl Default for SqliteOptions {
             flush_age: Duration::from_secs(15),
             flush_chunk: 4_000,
             known_latest_ids: 1_000_000,
+            known_counters: 100_000,
             known_groups: 10_000,
         }
     }

@@ -8,9 +8,10 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, error, warn};
 
-use super::committer::{Committer, Request, refuse};
+use super::calls::Calls;
+use super::committer::{Committer, Request};
 use super::meta;
-use super::replay::replay;
+use super::replay::{counters, replay};
 use crate::store::StoreError;
 
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -79,6 +80,7 @@ impl Committer {
         }
         let (ledger, memtable) = replay(&self.shared.db, &mut self.journal, flushed).await?;
         self.ledger = ledger;
+        self.counters = counters(&self.shared.db).await?;
         self.ledger.settle(self.shared.options.known_latest_ids, self.shared.options.known_groups);
         self.flusher.resume(flushed);
         self.shared.memory.replace(memtable);
@@ -96,8 +98,13 @@ impl Committer {
                 None => return ControlFlow::Break(()),
                 Some(Request::Commit(call)) => {
                     self.shared.condition.refused(1);
-                    refuse(vec![call], error);
+                    Calls { messages: vec![call], tables: Vec::new() }.refuse(error);
                 }
+                Some(Request::CommitRows(call)) => {
+                    self.shared.condition.refused(1);
+                    Calls { messages: Vec::new(), tables: vec![call] }.refuse(error);
+                }
+                Some(Request::CloseTable(_, reply)) => _ = reply.send(Err(error.clone())),
                 Some(Request::Pending(_, _, reply)) => _ = reply.send(Err(error.clone())),
                 Some(Request::Group(_, reply)) => _ = reply.send(Err(error.clone())),
                 Some(Request::Close(reply)) => {

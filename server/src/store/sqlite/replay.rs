@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use sqlx::{Row as _, SqliteExecutor};
 
 use super::db::Db;
+use super::journal::record::JournalRecord;
 use super::journal::{Journal, record};
 use super::ledger::{Ledger, Open};
 use super::memtable::Memtable;
+use super::tables::Counters;
 use super::{lookup, meta};
 use crate::store::{AcceptanceId, StoreError};
 
@@ -23,7 +25,10 @@ pub(super) async fn replay(
     let mut ledger = Ledger::new(accepted, stored_open(&mut *connection).await?);
     let memtable = Memtable::default();
     for seq in flushed + 1..=journal.last() {
-        for record in journal.read(seq).await? {
+        let records = journal.read(seq).await?;
+        memtable.apply_rows(&records);
+        for record in records {
+            let JournalRecord::Message(record) = record else { continue };
             if let Some(gid) = ledger.group_of(&record) {
                 ledger.learn_group(gid, lookup::group(&mut *connection, gid).await?);
             }
@@ -33,6 +38,14 @@ pub(super) async fn replay(
     }
     connection.give_back();
     Ok((ledger, memtable))
+}
+
+/// The counters of tables, of which none is known yet.
+pub(super) async fn counters(db: &Db) -> Result<Counters, StoreError> {
+    let mut connection = db.service().await?;
+    let floor = meta::number(&mut *connection, meta::TABLE_FLOOR).await?;
+    connection.give_back();
+    Ok(Counters::new(floor.cast_signed()))
 }
 
 /// The acceptances with copies owed, as of the last flush.

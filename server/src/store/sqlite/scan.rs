@@ -1,4 +1,4 @@
-//! Ranges of rows from the tables, at the speed of the statement itself.
+//! Ranges of rows from the tables, at the speed of the statements themselves.
 //!
 //! sqlx hands every row and column of a result between threads by itself, which costs seven times the reading of a
 //! hundred rows (docs/adr/0003). A scan runs whole on a blocking thread, over rusqlite, which wraps the same SQLite
@@ -42,25 +42,37 @@ impl Scanners {
         Scanners { path: path.to_owned(), options: options.clone(), idle: Arc::default(), free }
     }
 
-    /// Reads rows into a page. Waits for a free connection as long as readers may wait.
+    /// Reads rows into a page.
     pub(super) async fn fill(&self, scan: Scan, mut filling: Filling) -> Result<Filling, StoreError> {
+        self.run(move |connection| {
+            scan.run(connection, &mut filling)?;
+            Ok(filling)
+        })
+        .await
+    }
+
+    /// Runs `work` on a blocking thread. Waits for a free connection as long as readers may wait.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let busy = |_| StoreError::unavailable("all readers are busy");
         let permit = timeout(self.options.busy_timeout, Arc::clone(&self.free).acquire_owned()).await;
         let permit = permit.map_err(busy)?.map_err(|_| StoreError::unavailable("the database is closed"))?;
         let (idle, path, options) = (Arc::clone(&self.idle), self.path.clone(), self.options.clone());
-        let work = move || {
+        let whole = move || {
             let known = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match known {
                 Some(connection) => connection,
                 None => open(&path, &options).map_err(StoreError::unavailable)?,
             };
-            scan.run(&connection, &mut filling)?;
+            let done = work(&connection)?;
             // One that failed is not kept. The permit is given up last, so that there are never more than permits.
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(permit);
-            Ok(filling)
+            Ok(done)
         };
-        tokio::task::spawn_blocking(work).await.map_err(StoreError::unavailable)?
+        tokio::task::spawn_blocking(whole).await.map_err(StoreError::unavailable)?
     }
 
     /// Waits for the scans under way and closes the connections. Later scans fail.

@@ -7,6 +7,7 @@ use quick_cache::sync::Cache;
 use super::condition::Condition;
 use super::db::Db;
 use super::memtable::{Memory, MemtableView};
+use super::tables::LiveTables;
 use super::{SqliteOptions, lookup};
 use crate::domain::{Group, GroupId, IdempotencyKey};
 use crate::store::{KeyState, StoreError, Unused};
@@ -16,6 +17,7 @@ pub(super) struct Shared {
     pub(super) db: Arc<Db>,
     pub(super) memory: Memory,
     pub(super) options: SqliteOptions,
+    pub(super) tables: LiveTables,
     /// Groups as last accepted; some of those that there are.
     groups: Cache<GroupId, Arc<Group>>,
     pub(super) condition: Condition,
@@ -23,9 +25,9 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Around what was read at the start.
-    pub(super) fn new(db: Arc<Db>, memory: Memory, options: SqliteOptions) -> Shared {
+    pub(super) fn new(db: Arc<Db>, memory: Memory, tables: LiveTables, options: SqliteOptions) -> Shared {
         let groups = Cache::new(options.known_groups.max(1));
-        Shared { db, memory, options, groups, condition: Condition::default() }
+        Shared { db, memory, options, tables, groups, condition: Condition::default() }
     }
 
     /// The group, if it is known here.

@@ -18,6 +18,7 @@ use crate::store::conformance::{Made, id, ids, send_text, text_message};
 use crate::store::memory::MemoryStore;
 
 mod failures;
+mod tables;
 
 /// Options under which nothing is flushed unless a test does it.
 fn unflushed() -> SqliteOptions {
@@ -30,6 +31,7 @@ fn flushing() -> SqliteOptions {
         flush_rows: 1,
         flush_chunk: 1,
         known_latest_ids: 0,
+        known_counters: 0,
         known_groups: 0,
         ..SqliteOptions::default()
     }

@@ -13,8 +13,9 @@ use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection as _, Row as _, SqliteConnection};
 
+use super::journal::record::JournalRecord;
 use super::journal::{Journal, record};
-use super::ledger::{JournalRecord, Known, Ledger};
+use super::ledger::{Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
@@ -130,7 +131,10 @@ impl Tables {
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
         let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
         let memtable = Memtable::default();
-        for record in batches?.into_iter().flatten() {
+        let records: Vec<JournalRecord> = batches?.into_iter().flatten().collect();
+        memtable.apply_rows(&records);
+        for record in records {
+            let JournalRecord::Message(record) = record else { continue };
             if let Some(gid) = ledger.group_of(&record) {
                 ledger.learn_group(gid, lookup::group(&mut self.connection, gid).await?);
             }

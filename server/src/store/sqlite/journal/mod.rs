@@ -11,9 +11,9 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Row as _, SqliteConnection};
 
 use super::db::connect_options;
-use super::ledger::JournalRecord;
 use super::{SqliteOptions, private};
 use crate::store::StoreError;
+use record::JournalRecord;
 
 pub(super) mod record;
 

@@ -6,16 +6,27 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, MembershipEpoch,
-    MessageId, Timestamp, Uid,
+    MessageId, PartitionKey, Timestamp, Uid,
 };
-use crate::store::sqlite::ledger::{JournalRecord, Open};
+use crate::store::sqlite::ledger::{MessageRecord, Open};
+use crate::store::sqlite::tables::RowsRecord;
+use crate::store::tables::TableId;
 use crate::store::{AcceptanceId, Recipient};
+
+/// One thing that a batch stores.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::store::sqlite) enum JournalRecord {
+    /// Of messages.
+    Message(MessageRecord),
+    /// Of a table.
+    Rows(RowsRecord),
+}
 
 const VERSION: u8 = 1;
 const HEADER: usize = 9;
@@ -46,6 +57,35 @@ enum StoredRecord<'a> {
         rows: Vec<(u32, u64)>,
         void: Vec<u32>,
     },
+    #[serde(borrow)]
+    Rows(StoredRows<'a>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRows<'a> {
+    table: u64,
+    partition_key: &'a str,
+    #[serde(borrow)]
+    first: Bytes<'a>,
+    /// The counter from now on; 0: nothing was assigned.
+    last_id: u64,
+    #[serde(borrow)]
+    changes: Vec<(Bytes<'a>, Option<Bytes<'a>>)>,
+}
+
+/// Bytes in one piece, where a list of numbers would be written one by one.
+struct Bytes<'a>(&'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes<'a>, D::Error> {
+        <&'a [u8]>::deserialize(deserializer).map(Bytes)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,27 +197,36 @@ fn unseal(blob: &[u8]) -> Result<&[u8], RecordError> {
 
 fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
     match record {
-        JournalRecord::Accepted { acceptance, content, digest, rows, rest, change } => {
-            StoredRecord::Accepted(StoredAcceptance {
-                acceptance: acceptance.0,
-                content: stored_content(content),
-                digest: digest.0,
-                rows: numbered(rows),
-                rest: recipients(rest),
-                change: change.as_ref().map(stored_change),
-            })
-        }
-        JournalRecord::Delivered { acceptance, rows, void } => StoredRecord::Delivered {
+        JournalRecord::Rows(rows) => StoredRecord::Rows(stored_rows(rows)),
+        JournalRecord::Message(MessageRecord::Accepted {
+            acceptance,
+            content,
+            digest,
+            rows,
+            rest,
+            change,
+        }) => StoredRecord::Accepted(StoredAcceptance {
             acceptance: acceptance.0,
+            content: stored_content(content),
+            digest: digest.0,
             rows: numbered(rows),
-            void: void.iter().map(|uid| uid.0).collect(),
-        },
+            rest: recipients(rest),
+            change: change.as_ref().map(stored_change),
+        }),
+        JournalRecord::Message(MessageRecord::Delivered { acceptance, rows, void }) => {
+            StoredRecord::Delivered {
+                acceptance: acceptance.0,
+                rows: numbered(rows),
+                void: void.iter().map(|uid| uid.0).collect(),
+            }
+        }
     }
 }
 
 fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
-    Some(match stored {
-        StoredRecord::Accepted(stored) => JournalRecord::Accepted {
+    let message = match stored {
+        StoredRecord::Rows(stored) => return rows(stored).map(JournalRecord::Rows),
+        StoredRecord::Accepted(stored) => MessageRecord::Accepted {
             acceptance: AcceptanceId(stored.acceptance),
             content: Arc::new(content(stored.content)?),
             digest: Digest(stored.digest),
@@ -185,11 +234,34 @@ fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
             rest: to_recipients(stored.rest),
             change: stored.change.map(change),
         },
-        StoredRecord::Delivered { acceptance, rows, void } => JournalRecord::Delivered {
+        StoredRecord::Delivered { acceptance, rows, void } => MessageRecord::Delivered {
             acceptance: AcceptanceId(acceptance),
             rows: to_numbered(rows)?,
             void: void.into_iter().map(Uid).collect(),
         },
+    };
+    Some(JournalRecord::Message(message))
+}
+
+fn stored_rows(rows: &RowsRecord) -> StoredRows<'_> {
+    StoredRows {
+        table: rows.table.0,
+        partition_key: rows.partition_key.as_str(),
+        first: Bytes(&rows.first),
+        last_id: rows.last_id.map_or(0, i64::cast_unsigned),
+        changes: rows.changes.iter().map(|(key, row)| (Bytes(key), row.as_deref().map(Bytes))).collect(),
+    }
+}
+
+fn rows(stored: StoredRows<'_>) -> Option<RowsRecord> {
+    let last_id = i64::try_from(stored.last_id).ok()?;
+    let change = |(key, row): (Bytes<'_>, Option<Bytes<'_>>)| (key.0.into(), row.map(|row| row.0.into()));
+    Some(RowsRecord {
+        table: TableId(stored.table),
+        partition_key: PartitionKey::parse(stored.partition_key)?,
+        first: stored.first.0.into(),
+        last_id: Some(last_id).filter(|last_id| *last_id > 0),
+        changes: stored.changes.into_iter().map(change).collect(),
     })
 }
 
@@ -263,137 +335,4 @@ fn to_recipients(list: Vec<(u32, u32)>) -> Vec<Recipient> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::store::conformance::{id, read_marker, text_message};
-
-    /// A blob with a good header and this content.
-    fn sealed(content: &[u8]) -> Vec<u8> {
-        let mut blob = vec![VERSION];
-        blob.extend(&Sha256::digest(content)[..HEADER - 1]);
-        blob.extend(content);
-        blob
-    }
-
-    /// Any content, and such as is nearly good.
-    fn contents() -> impl Strategy<Value = Vec<u8>> {
-        let bytes = || prop::collection::vec(any::<u8>(), 0..64);
-        let nearly = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), bytes()).prop_map(
-            |(from, to, piece)| {
-                let mut good = encode(&records()).split_off(HEADER);
-                let (from, to) = (from.index(good.len()), to.index(good.len()));
-                good.splice(from.min(to)..from.max(to), piece);
-                good
-            },
-        );
-        prop_oneof![bytes(), nearly]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
-
-        /// Also such as have a good checksum: what is decoded is written again as it was meant.
-        #[test]
-        fn any_bytes_are_a_batch_or_refused(content in contents()) {
-            prop_assert_eq!(decode(&content).is_ok(), false, "without a header");
-            let blob = sealed(&content);
-            if let Ok(records) = decode(&blob) {
-                prop_assert_eq!(decode(&encode(&records)), Ok(records));
-            }
-            if let Ok(open) = decode_open(&blob) {
-                prop_assert_eq!(decode_open(&encode_open(&open)), Ok(open));
-            }
-        }
-    }
-
-    fn records() -> Vec<JournalRecord> {
-        let (ann, bob) = (Uid(10_001), Uid(10_002));
-        let accepted = |acceptance, content: Arc<Content>, change| JournalRecord::Accepted {
-            acceptance: AcceptanceId(acceptance),
-            digest: Digest::of(content.target, content.body.as_json()),
-            content,
-            rows: vec![(ann, id(7)), (bob, id(9))],
-            rest: vec![Recipient { uid: bob, epoch: MembershipEpoch(3) }],
-            change,
-        };
-        let gid = GroupId(5);
-        let steps = [
-            GroupStep::Created { name: "walkers".to_owned(), members: vec![ann, bob] },
-            GroupStep::Added(bob, MembershipEpoch(2)),
-            GroupStep::Removed(bob, MembershipEpoch(2)),
-            GroupStep::Left(ann, MembershipEpoch(1)),
-        ];
-        let change = |step| Some(GroupChange { gid, from_version: 8, step });
-        let mut all: Vec<JournalRecord> = steps
-            .map(|step| accepted(4, text_message(ann, Conversation::Group(gid), 2, "hé"), change(step)))
-            .to_vec();
-        all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
-        let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
-        all.push(JournalRecord::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
-        all
-    }
-
-    #[test]
-    fn a_batch_survives_the_way_in_and_out() {
-        assert_eq!(decode(&encode(&records())), Ok(records()));
-        assert_eq!(decode(&encode(&[])), Ok(vec![]));
-    }
-
-    #[test]
-    fn an_open_acceptance_survives_the_way_in_and_out() {
-        let owed = vec![Recipient { uid: Uid(7), epoch: MembershipEpoch(1) }];
-        for ends in [None, Some((Uid(7), MembershipEpoch(1)))] {
-            let content = text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
-            let open = Open { content, ends, owed: owed.clone() };
-            assert_eq!(decode_open(&encode_open(&open)), Ok(open));
-        }
-    }
-
-    #[test]
-    fn any_changed_bit_is_noticed() {
-        let blob = encode(&records());
-        for at in 0..blob.len() {
-            let mut changed = blob.clone();
-            changed[at] ^= 0x10;
-            assert!(decode(&changed).is_err(), "byte {at}");
-        }
-        for length in 0..blob.len() {
-            assert!(decode(&blob[..length]).is_err(), "cut at {length}");
-        }
-    }
-
-    /// Each of [`records`] behind its header, and an open acceptance, in hex. They may never change; a second version gets bytes of its own.
-    const FIRST_VERSION: [&str; 7] = [
-        "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
-         3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e03010508000777616c6b65727302914e924e",
-        "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
-         3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050801924e02",
-        "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
-         3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050802924e02",
-        "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
-         3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050803914e01",
-        "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b\
-         9c02914e07924e0901924e0300",
-        "010402914effffffffffffff0f924e0101924e",
-        "0101010501000000000000000000000000000000020d7b2274657874223a226869227d84f8b2e5bd6801070101\
-         ac0202",
-    ];
-
-    #[test]
-    fn the_first_version_stays_as_it_is() {
-        let open = Open {
-            content: text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi"),
-            ends: Some((Uid(7), MembershipEpoch(1))),
-            owed: vec![Recipient { uid: Uid(300), epoch: MembershipEpoch(2) }],
-        };
-        let mut blobs: Vec<Vec<u8>> =
-            records().iter().map(|record| encode(std::slice::from_ref(record))).collect();
-        blobs.push(encode_open(&open));
-        let hex =
-            |blob: &Vec<u8>| blob[HEADER..].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        assert_eq!(blobs.iter().map(hex).collect::<Vec<_>>(), FIRST_VERSION);
-        assert!(blobs.iter().all(|blob| *blob == sealed(&blob[HEADER..])));
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use crate::store::Directory as _;
 use crate::store::conformance::{accept, row, text_message};
 
 /// A store whose journal is given by the caller.
-async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> SqliteStore {
+pub(super) async fn over(directory: &Path, prepare: impl AsyncFnOnce(&mut Journal)) -> SqliteStore {
     let db = Db::open(&directory.join("tidemark.db")).await.expect("opened");
     let mut journal = Journal::open(&Journal::path_beside(db.path()), &unflushed(), 0).await.expect("opened");
     prepare(&mut journal).await;

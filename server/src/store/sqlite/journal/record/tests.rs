@@ -1,0 +1,149 @@
+//! What is stored can be read again, today's and that of earlier versions; what is not what was stored is refused.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::conformance::{id, read_marker, text_message};
+
+/// A blob with a good header and this content.
+fn sealed(content: &[u8]) -> Vec<u8> {
+    let mut blob = vec![VERSION];
+    blob.extend(&Sha256::digest(content)[..HEADER - 1]);
+    blob.extend(content);
+    blob
+}
+
+/// Any content, and such as is nearly good.
+fn contents() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..64);
+    let nearly = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), bytes()).prop_map(
+        |(from, to, piece)| {
+            let mut good = encode(&records()).split_off(HEADER);
+            let (from, to) = (from.index(good.len()), to.index(good.len()));
+            good.splice(from.min(to)..from.max(to), piece);
+            good
+        },
+    );
+    prop_oneof![bytes(), nearly]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Also such as have a good checksum: what is decoded is written again as it was meant.
+    #[test]
+    fn any_bytes_are_a_batch_or_refused(content in contents()) {
+        prop_assert_eq!(decode(&content).is_ok(), false, "without a header");
+        let blob = sealed(&content);
+        if let Ok(records) = decode(&blob) {
+            prop_assert_eq!(decode(&encode(&records)), Ok(records));
+        }
+        if let Ok(open) = decode_open(&blob) {
+            prop_assert_eq!(decode_open(&encode_open(&open)), Ok(open));
+        }
+    }
+}
+
+fn records() -> Vec<JournalRecord> {
+    let (ann, bob) = (Uid(10_001), Uid(10_002));
+    let accepted = |acceptance, content: Arc<Content>, change| MessageRecord::Accepted {
+        acceptance: AcceptanceId(acceptance),
+        digest: Digest::of(content.target, content.body.as_json()),
+        content,
+        rows: vec![(ann, id(7)), (bob, id(9))],
+        rest: vec![Recipient { uid: bob, epoch: MembershipEpoch(3) }],
+        change,
+    };
+    let gid = GroupId(5);
+    let steps = [
+        GroupStep::Created { name: "walkers".to_owned(), members: vec![ann, bob] },
+        GroupStep::Added(bob, MembershipEpoch(2)),
+        GroupStep::Removed(bob, MembershipEpoch(2)),
+        GroupStep::Left(ann, MembershipEpoch(1)),
+    ];
+    let change = |step| Some(GroupChange { gid, from_version: 8, step });
+    let mut all: Vec<MessageRecord> = steps
+        .map(|step| accepted(4, text_message(ann, Conversation::Group(gid), 2, "hé"), change(step)))
+        .to_vec();
+    all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
+    let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
+    all.push(MessageRecord::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
+    all.into_iter().map(JournalRecord::Message).chain([JournalRecord::Rows(table_rows())]).collect()
+}
+
+/// A row under a number, one that is empty, and one that is deleted.
+fn table_rows() -> RowsRecord {
+    RowsRecord {
+        table: TableId(300),
+        partition_key: PartitionKey::of(Uid(10_001)),
+        first: b"\x20ann\0\x01".as_slice().into(),
+        last_id: Some(1_000),
+        changes: vec![
+            (b"\x20ann\0\x01\x10\x80\0\0\0\0\0\x03\xe8".as_slice().into(), Some(b"row".as_slice().into())),
+            (b"\x20ann\0\x01z".as_slice().into(), Some(b"".as_slice().into())),
+            (b"\x20ann\0\x01".as_slice().into(), None),
+        ],
+    }
+}
+
+#[test]
+fn a_batch_survives_the_way_in_and_out() {
+    assert_eq!(decode(&encode(&records())), Ok(records()));
+    assert_eq!(decode(&encode(&[])), Ok(vec![]));
+}
+
+#[test]
+fn an_open_acceptance_survives_the_way_in_and_out() {
+    let owed = vec![Recipient { uid: Uid(7), epoch: MembershipEpoch(1) }];
+    for ends in [None, Some((Uid(7), MembershipEpoch(1)))] {
+        let content = text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi");
+        let open = Open { content, ends, owed: owed.clone() };
+        assert_eq!(decode_open(&encode_open(&open)), Ok(open));
+    }
+}
+
+#[test]
+fn any_changed_bit_is_noticed() {
+    let blob = encode(&records());
+    for at in 0..blob.len() {
+        let mut changed = blob.clone();
+        changed[at] ^= 0x10;
+        assert!(decode(&changed).is_err(), "byte {at}");
+    }
+    for length in 0..blob.len() {
+        assert!(decode(&blob[..length]).is_err(), "cut at {length}");
+    }
+}
+
+/// Each of [`records`] behind its header, and an open acceptance, in hex. They may never change; a second version gets bytes of its own.
+const FIRST_VERSION: [&str; 8] = [
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
+     3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e03010508000777616c6b65727302914e924e",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
+     3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050801924e02",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
+     3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050802924e02",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
+     3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050803914e01",
+    "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b\
+     9c02914e07924e0901924e0300",
+    "010402914effffffffffffff0f924e0101924e",
+    "02ac0204643839660620616e6e0001e807030f20616e6e00011080000000000003e80103726f770720616e6e00017a01000620616e6e000100",
+    "0101010501000000000000000000000000000000020d7b2274657874223a226869227d84f8b2e5bd6801070101\
+     ac0202",
+];
+
+#[test]
+fn the_first_version_stays_as_it_is() {
+    let open = Open {
+        content: text_message(Uid(1), Conversation::Group(GroupId(5)), 2, "hi"),
+        ends: Some((Uid(7), MembershipEpoch(1))),
+        owed: vec![Recipient { uid: Uid(300), epoch: MembershipEpoch(2) }],
+    };
+    let mut blobs: Vec<Vec<u8>> =
+        records().iter().map(|record| encode(std::slice::from_ref(record))).collect();
+    blobs.push(encode_open(&open));
+    let hex = |blob: &Vec<u8>| blob[HEADER..].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(blobs.iter().map(hex).collect::<Vec<_>>(), FIRST_VERSION);
+    assert!(blobs.iter().all(|blob| *blob == sealed(&blob[HEADER..])));
+}

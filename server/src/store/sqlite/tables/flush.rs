@@ -1,0 +1,162 @@
+//! The flush of tables: rows in the order of their keys, then counters, so many in a transaction.
+
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
+
+use serde_json::json;
+use sqlx::SqliteConnection;
+
+use super::memtable::TableRows;
+use super::{CounterKey, hex};
+use crate::domain::PartitionKey;
+use crate::store::StoreError;
+use crate::store::sqlite::bulk::{Binding, Bulk};
+use crate::store::tables::TableId;
+
+/// Bytes of rows that one transaction writes; its first row always goes.
+const MOST_BYTES: usize = 4 << 20;
+
+const ROWS: Bulk = Bulk {
+    insert: "INSERT INTO table_rows (table_id, key, partition_key, row) VALUES",
+    row: "(?,?,?,?)",
+    conflict: "ON CONFLICT (table_id, key) DO UPDATE SET row = excluded.row",
+};
+
+const COUNTERS: Bulk = Bulk {
+    insert: "INSERT INTO table_counters (table_id, first, partition_key, last_id) VALUES",
+    row: "(?,?,?,?)",
+    conflict: "ON CONFLICT (table_id, first) DO UPDATE SET last_id = max(last_id, excluded.last_id)",
+};
+
+/// A row for the tables.
+pub(in crate::store::sqlite) type StoredRow = (TableId, Arc<[u8]>, PartitionKey, Arc<[u8]>);
+
+/// A counter for the tables.
+pub(in crate::store::sqlite) type StoredCounter = (CounterKey, PartitionKey, i64);
+
+/// How far a flush has come with what a frozen memtable has of tables.
+pub(in crate::store::sqlite) struct RowsFlush {
+    tables: Vec<TableId>,
+    /// The table whose rows come next, and the last one that is written.
+    next: (usize, Option<Arc<[u8]>>),
+    counters: Vec<StoredCounter>,
+    next_counter: usize,
+    rows_done: usize,
+    all_rows: usize,
+}
+
+impl RowsFlush {
+    /// Plans it.
+    pub(in crate::store::sqlite) fn new(rows: &TableRows) -> RowsFlush {
+        let state = rows.read();
+        let counters = state.counters.iter().map(|(key, (partition, last))| (key.clone(), *partition, *last));
+        let mut counters: Vec<StoredCounter> = counters.collect();
+        counters.sort_unstable();
+        RowsFlush {
+            tables: state.tables.keys().copied().collect(),
+            next: (0, None),
+            counters,
+            next_counter: 0,
+            rows_done: 0,
+            all_rows: state.tables.values().map(|rows| rows.len()).sum(),
+        }
+    }
+
+    /// How many rows and counters are written, and how many there are.
+    pub(in crate::store::sqlite) fn progress(&self) -> (usize, usize) {
+        (self.rows_done + self.next_counter, self.all_rows + self.counters.len())
+    }
+
+    /// Writes the next ones, `chunk` at most, in the caller's transaction. `false`: there were none.
+    pub(in crate::store::sqlite) async fn step(
+        &mut self,
+        rows: &TableRows,
+        connection: &mut SqliteConnection,
+        chunk: usize,
+    ) -> Result<bool, StoreError> {
+        if let Some(&table) = self.tables.get(self.next.0) {
+            let (puts, deleted) = self.next_rows(rows, table, chunk);
+            write_rows(connection, &puts).await?;
+            if !deleted.is_empty() {
+                delete(connection, table, &deleted).await?;
+            }
+            return Ok(true);
+        }
+        let end = self.counters.len().min(self.next_counter + chunk);
+        let some = &self.counters[self.next_counter..end];
+        write_counters(connection, some).await?;
+        self.next_counter = end;
+        Ok(!some.is_empty())
+    }
+
+    /// The next rows of `table`, and the keys of those that are deleted.
+    fn next_rows(
+        &mut self,
+        rows: &TableRows,
+        table: TableId,
+        chunk: usize,
+    ) -> (Vec<StoredRow>, Vec<Arc<[u8]>>) {
+        let (mut puts, mut deleted, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let state = rows.read();
+        let from = self.next.1.take().map_or(Unbounded, Excluded);
+        let mut later =
+            state.tables.get(&table).into_iter().flat_map(|rows| rows.range((from.clone(), Unbounded)));
+        let mut last = None;
+        for (key, (partition, row)) in later.by_ref() {
+            last = Some(Arc::clone(key));
+            match row {
+                Some(row) => {
+                    bytes += key.len() + row.len();
+                    puts.push((table, Arc::clone(key), *partition, Arc::clone(row)));
+                }
+                None => deleted.push(Arc::clone(key)),
+            }
+            if puts.len() + deleted.len() >= chunk || bytes >= MOST_BYTES {
+                break;
+            }
+        }
+        self.rows_done += puts.len() + deleted.len();
+        self.next = if later.next().is_some() { (self.next.0, last) } else { (self.next.0 + 1, None) };
+        (puts, deleted)
+    }
+}
+
+/// Writes rows of tables, in their order.
+pub(in crate::store::sqlite) async fn write_rows(
+    connection: &mut SqliteConnection,
+    rows: &[StoredRow],
+) -> Result<(), StoreError> {
+    Ok(ROWS.insert(connection, rows, bind_row).await?)
+}
+
+/// Writes counters, in their order; one that has come further stays.
+pub(in crate::store::sqlite) async fn write_counters(
+    connection: &mut SqliteConnection,
+    counters: &[StoredCounter],
+) -> Result<(), StoreError> {
+    Ok(COUNTERS.insert(connection, counters, bind_counter).await?)
+}
+
+fn bind_row<'q>(query: Binding<'q>, (table, key, partition, row): &StoredRow) -> Binding<'q> {
+    query.bind(table.0.cast_signed()).bind(key.to_vec()).bind(partition.to_string()).bind(row.to_vec())
+}
+
+fn bind_counter<'q>(query: Binding<'q>, ((table, first), partition, last): &StoredCounter) -> Binding<'q> {
+    query.bind(table.0.cast_signed()).bind(first.to_vec()).bind(partition.to_string()).bind(*last)
+}
+
+async fn delete(
+    connection: &mut SqliteConnection,
+    table: TableId,
+    keys: &[Arc<[u8]>],
+) -> Result<(), StoreError> {
+    let keys: Vec<String> = keys.iter().map(|key| hex(key)).collect();
+    sqlx::query(
+        "DELETE FROM table_rows WHERE table_id = ? AND key IN (SELECT unhex(value) FROM json_each(?))",
+    )
+    .bind(table.0.cast_signed())
+    .bind(json!(keys).to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Rows of tables that are in the journal and not yet, or only just, in the keyed tables: a part of each memtable.
+//!
+//! The newest state of each row counts; a deletion hides what the tables, or older memtables, have. Reads look at all
+//! memtables under their locks, so that they see a commit whole or not at all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::iter::Peekable;
+use std::ops::Bound::{self, Excluded, Included};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use super::{CounterKey, RowsRecord, Weighed};
+use crate::domain::{Direction, PartitionKey};
+use crate::store::sqlite::memtable::MemtableView;
+use crate::store::tables::{TableId, TableScan};
+
+/// What a row or a counter weighs in memory besides its bytes.
+const FIXED: usize = 160;
+
+/// A row as it is from now on; `None`: it is deleted.
+pub(in crate::store::sqlite) type NewRow = Option<Arc<[u8]>>;
+
+/// The rows of one table, each with its partition.
+pub(in crate::store::sqlite) type Rows = BTreeMap<Arc<[u8]>, (PartitionKey, NewRow)>;
+
+/// What one memtable has of tables.
+#[derive(Default)]
+pub(in crate::store::sqlite) struct TableRows {
+    state: RwLock<State>,
+}
+
+/// The same, unlocked.
+#[derive(Default)]
+pub(in crate::store::sqlite) struct State {
+    pub(in crate::store::sqlite) tables: BTreeMap<TableId, Rows>,
+    /// The latest numbers.
+    pub(in crate::store::sqlite) counters: HashMap<CounterKey, (PartitionKey, i64)>,
+}
+
+impl TableRows {
+    /// Takes in what is durable, and tells by how much it has grown, in rows and bytes.
+    pub(in crate::store::sqlite) fn apply<'a>(
+        &self,
+        records: impl Iterator<Item = &'a RowsRecord>,
+    ) -> (usize, usize) {
+        let (mut more_rows, mut more_bytes) = (0, 0);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            let rows = state.tables.entry(record.table).or_default();
+            for (key, row) in &record.changes {
+                more_rows += 1;
+                more_bytes += key.len() + row.as_ref().map_or(0, |row| row.len()) + FIXED;
+                rows.insert(Arc::clone(key), (record.partition_key, row.clone()));
+            }
+            if let Some(last_id) = record.last_id {
+                let key = (record.table, Arc::clone(&record.first));
+                more_bytes += record.first.len() + FIXED;
+                state.counters.insert(key, (record.partition_key, last_id));
+            }
+        }
+        (more_rows, more_bytes)
+    }
+
+    /// Shows it; nobody changes it meanwhile.
+    pub(in crate::store::sqlite) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MemtableView {
+    /// The latest number of a counter, if it is in memory.
+    pub(in crate::store::sqlite) fn table_counter(&self, key: &CounterKey) -> Option<i64> {
+        let of = |state: &State| state.counters.get(key).map(|(_, last)| *last);
+        self.memtables.iter().rev().find_map(|memtable| of(&memtable.tables.read()))
+    }
+
+    /// These rows, as far as memory knows what became of them. All at one moment.
+    pub(in crate::store::sqlite) fn table_rows(
+        &self,
+        keys: &[(TableId, PartitionKey, Vec<u8>)],
+    ) -> Vec<Option<NewRow>> {
+        let states: Vec<_> = self.memtables.iter().rev().map(|memtable| memtable.tables.read()).collect();
+        let newest = |(table, _, key): &(TableId, PartitionKey, Vec<u8>)| {
+            states.iter().find_map(|state| Some(state.tables.get(table)?.get(&key[..])?.1.clone()))
+        };
+        keys.iter().map(newest).collect()
+    }
+
+    /// What memory knows of a part of a table, in the order of the scan, all at one moment: as much as the answer can need of it.
+    pub(in crate::store::sqlite) fn table_scan(&self, scan: &TableScan) -> Vec<(Arc<[u8]>, NewRow)> {
+        let states: Vec<_> = self.memtables.iter().rev().map(|memtable| memtable.tables.read()).collect();
+        let range = match scan.direction {
+            Direction::Forward if scan.start < scan.end => {
+                (Included(&scan.start[..]), Excluded(&scan.end[..]))
+            }
+            Direction::Backward if scan.end < scan.start => {
+                (Excluded(&scan.end[..]), Included(&scan.start[..]))
+            }
+            _ => return Vec::new(),
+        };
+        let parts = states.iter().filter_map(|state| state.tables.get(&scan.table));
+        let mut parts: Vec<_> = parts.map(|rows| in_order(rows, range, scan.direction).peekable()).collect();
+        let (mut merged, mut answer) = (Vec::new(), Weighed::new(scan.rows, scan.bytes));
+        while let Some((key, row)) = next_of(&mut parts, scan.direction) {
+            let is_row = row.as_ref().map(|row| key.len() + row.len());
+            merged.push((key, row));
+            // Behind a row that has no room any more nothing can be needed.
+            if is_row.is_some_and(|weight| !answer.has_room(weight)) {
+                break;
+            }
+        }
+        merged
+    }
+}
+
+fn in_order<'a>(
+    rows: &'a Rows,
+    range: (Bound<&[u8]>, Bound<&[u8]>),
+    direction: Direction,
+) -> Box<dyn Iterator<Item = (&'a Arc<[u8]>, &'a NewRow)> + 'a> {
+    let range = rows.range::<[u8], _>(range).map(|(key, (_, row))| (key, row));
+    match direction {
+        Direction::Forward => Box::new(range),
+        Direction::Backward => Box::new(range.rev()),
+    }
+}
+
+/// The next row of the parts, newest first, that have one; older states of it are passed over.
+fn next_of<'a>(
+    parts: &mut [Peekable<impl Iterator<Item = (&'a Arc<[u8]>, &'a NewRow)>>],
+    direction: Direction,
+) -> Option<(Arc<[u8]>, NewRow)> {
+    let heads = parts.iter_mut().filter_map(|part| part.peek().map(|(key, _)| *key));
+    let next = match direction {
+        Direction::Forward => heads.min(),
+        Direction::Backward => heads.max(),
+    };
+    let next = Arc::clone(next?);
+    let mut states = parts.iter_mut().filter_map(|part| part.next_if(|(key, _)| **key == next));
+    let newest = states.next().map(|(_, row)| row.clone());
+    states.for_each(drop);
+    newest.map(|row| (next, row))
+}

@@ -1,0 +1,147 @@
+//! Tables of other programs (S19) on SQLite: the same journal, memtables and flush as messages have.
+//!
+//! The committer gives numbers and appends ([`ledger`]), what is durable lies in the memtables first ([`memtable`]), a
+//! flush moves it into the tables ([`flush`]), and reads lay memory over the tables ([`read`]). Definitions
+//! ([`definitions`]) are written at once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+
+use super::committer::Request;
+use super::{SqliteStore, closed};
+use crate::domain::{PartitionKey, Timestamp};
+use crate::store::tables::{
+    StoredRow, TableId, TableMade, TableOutcome, TableRecord, TableScan, TableStore, TableWrite,
+};
+use crate::store::{CommitError, StoreError};
+
+mod commit;
+mod definitions;
+pub(super) mod flush;
+mod ledger;
+mod memtable;
+mod read;
+
+pub(super) use commit::TableCall;
+pub(super) use definitions::LiveTables;
+pub(super) use ledger::Counters;
+use memtable::NewRow;
+pub(super) use memtable::TableRows;
+
+/// Which counter: the table and the encoded first key column.
+pub(super) type CounterKey = (TableId, Arc<[u8]>);
+
+/// What a write to a table does, as the journal stores it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowsRecord {
+    pub(super) table: TableId,
+    pub(super) partition_key: PartitionKey,
+    /// The encoded first key column.
+    pub(super) first: Arc<[u8]>,
+    /// Its counter from now on, where numbers were assigned.
+    pub(super) last_id: Option<i64>,
+    /// In order; a later change of the same row wins. A row without bytes is there, one that is absent is deleted.
+    pub(super) changes: Vec<(Arc<[u8]>, NewRow)>,
+}
+
+/// How much of an answer is filled: at most so many rows and bytes, but the first row always goes.
+struct Weighed {
+    rows: usize,
+    bytes: usize,
+    is_empty: bool,
+}
+
+impl Weighed {
+    fn new(rows: usize, bytes: usize) -> Weighed {
+        Weighed { rows, bytes, is_empty: true }
+    }
+
+    /// Whether a row of so many bytes goes as well, which it then does.
+    fn has_room(&mut self, weight: usize) -> bool {
+        if self.rows == 0 || (weight > self.bytes && !self.is_empty) {
+            self.rows = 0;
+            return false;
+        }
+        *self = Weighed { rows: self.rows - 1, bytes: self.bytes.saturating_sub(weight), is_empty: false };
+        true
+    }
+}
+
+#[async_trait]
+impl TableStore for SqliteStore {
+    async fn create_table(
+        &self,
+        instance: &str,
+        name: &str,
+        definition: &str,
+        now: Timestamp,
+        most: usize,
+    ) -> Result<TableMade, StoreError> {
+        let made = definitions::create(&self.shared.db, (instance, name, definition), now, most).await?;
+        if let TableMade::Made(table) = &made {
+            self.shared.tables.insert(table.id);
+        }
+        Ok(made)
+    }
+
+    async fn table(&self, instance: &str, name: &str) -> Result<Option<TableRecord>, StoreError> {
+        definitions::table(&mut *self.shared.db.reader().await?, instance, name).await
+    }
+
+    async fn tables(&self, instance: &str) -> Result<Vec<TableRecord>, StoreError> {
+        definitions::tables(&mut *self.shared.db.reader().await?, instance).await
+    }
+
+    async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError> {
+        definitions::tables_after(&mut *self.shared.db.reader().await?, after, limit).await
+    }
+
+    async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError> {
+        definitions::redefine(&self.shared.db, table, from, to).await
+    }
+
+    async fn delete_table(&self, table: TableId) -> Result<bool, StoreError> {
+        if !self.shared.tables.contains(table) {
+            return Ok(false);
+        }
+        // Commits that come after the answer find it gone; the journal has rows of it up to this batch at most.
+        let through = self.ask(|reply| Request::CloseTable(table, reply)).await?;
+        let deleted = definitions::delete(&self.shared.db, table, through).await;
+        if deleted.is_err() {
+            // It may be deleted all the same; whoever asks for its name learns which.
+            self.shared.tables.insert(table);
+        }
+        deleted
+    }
+
+    async fn forget_deleted(&self, limit: usize) -> Result<u64, StoreError> {
+        definitions::forget_deleted(&self.shared.db, limit).await
+    }
+
+    async fn commit(&self, writes: Vec<TableWrite>) -> Result<Vec<TableOutcome>, CommitError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.requests.send(Request::CommitRows(TableCall { writes, reply })).await;
+        sent.map_err(|_| CommitError::Refused(closed()))?;
+        self.outcome_of(answer).await
+    }
+
+    async fn rows(
+        &self,
+        keys: &[(TableId, PartitionKey, Vec<u8>)],
+    ) -> Result<Vec<Option<StoredRow>>, StoreError> {
+        read::rows(&self.shared, keys).await
+    }
+
+    async fn scan(&self, scan: &TableScan) -> Result<(Vec<StoredRow>, bool), StoreError> {
+        read::scan(&self.shared, scan).await
+    }
+}
+
+/// For statements that take lists of keys as JSON.
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+}
