@@ -3,7 +3,7 @@
 use crate::domain::{Conversation, MessageId, Uid};
 use crate::queue::{Pipeline, Queues, Request, SendError};
 
-pub use crate::queue::{Draft, SendAck};
+pub use crate::queue::{Draft, Post, SendAck};
 
 /// Sends and read markers.
 #[derive(Clone)]
@@ -25,6 +25,15 @@ impl Messages {
         draft: Draft,
     ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
         self.queues.submit(who, Request::Message(draft))
+    }
+
+    /// Puts a row into one inbox, in the name of `who` and without a copy for that user (S19).
+    pub fn post(
+        &self,
+        who: Uid,
+        post: Post,
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
+        self.queues.submit(who, Request::Post(post))
     }
 
     /// The sends of one connection or batch, which keep their order also when one of them is refused for the moment.

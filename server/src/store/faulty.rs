@@ -213,6 +213,15 @@ impl MessageStore for FaultyStore {
         self.inner().groups(gids).await
     }
 
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError> {
+        self.inner().inboxes(from, direction, limit).await
+    }
+
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
         self.inner().largest_group_id().await
     }

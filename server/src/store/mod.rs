@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::{
-    Content, Conversation, Digest, Entry, Group, GroupChange, GroupId, HistoryId, IdempotencyKey,
+    Content, Conversation, Digest, Direction, Entry, Group, GroupChange, GroupId, HistoryId, IdempotencyKey,
     MembershipEpoch, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
 };
 
@@ -392,6 +392,15 @@ pub trait MessageStore: Send + Sync + 'static {
     async fn group(&self, gid: GroupId) -> Result<Option<Arc<Group>>, StoreError> {
         Ok(self.groups(&[gid]).await?.pop().flatten())
     }
+
+    /// The users whose inboxes a walk over all rows comes through (S15): in the order of (partition key, uid) or against it, from `from`
+    /// on, at most `limit`. One whose rows are gone may be among them; nobody without an id is.
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError>;
 
     /// The largest number of a group; 0 without groups. New ones get larger numbers.
     async fn largest_group_id(&self) -> Result<GroupId, StoreError>;

@@ -153,6 +153,27 @@ pub async fn a_read_marker_only_grows(store: &dyn MessageStore) {
     assert_eq!(store.read_to(ANN, Conversation::User(BOB)).await.expect("read"), MessageId::ZERO);
 }
 
+/// In the order of the keys, both ways, from any place.
+pub async fn all_inboxes_are_walked_over(store: &dyn MessageStore) {
+    let mut uids: Vec<Uid> = (1..=9).map(|n| Uid(10_000 + n)).collect();
+    for (n, uid) in uids.iter().enumerate() {
+        send_text(store, (*uid, 1), (*uid, 1), n as u128).await;
+    }
+    uids.sort_by_key(|uid| (uid.partition_key(), *uid));
+    let walk = async |key: &str, uid: i64, direction, limit| {
+        store.inboxes((key, uid), direction, limit).await.expect("walked")
+    };
+    assert_eq!(walk("", i64::MIN, Direction::Forward, 100).await, uids);
+    assert_eq!(walk("g", i64::MIN, Direction::Forward, 100).await, []);
+    let downwards: Vec<Uid> = uids.iter().rev().copied().collect();
+    assert_eq!(walk("g", i64::MAX, Direction::Backward, 100).await, downwards);
+    assert_eq!(walk("", 0, Direction::Backward, 100).await, []);
+    let (key, uid) = (uids[4].partition_key(), i64::from(uids[4].0));
+    assert_eq!(walk(key.as_str(), uid, Direction::Forward, 3).await, uids[4..7]);
+    assert_eq!(walk(key.as_str(), uid, Direction::Backward, 3).await, downwards[4..7]);
+    assert_eq!(walk(key.as_str(), uid + 1, Direction::Forward, 3).await, uids[5..8]);
+}
+
 /// Nobody reads another's rows.
 pub async fn inboxes_are_apart(store: &dyn MessageStore) {
     ten_messages(store).await;

@@ -124,6 +124,15 @@ impl MessageStore for MemoryStore {
         Ok(gids.iter().map(|gid| state.groups.get(gid).cloned()).collect())
     }
 
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError> {
+        Ok(self.state().inboxes(from, direction, limit))
+    }
+
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
         Ok(self.state().groups.keys().max().copied().unwrap_or(GroupId(0)))
     }

@@ -197,6 +197,21 @@ impl State {
     }
 
     /// The rows of `uid` with ids in `low ..= high`.
+    pub(super) fn inboxes(&self, from: (&str, i64), direction: Direction, limit: usize) -> Vec<Uid> {
+        let mut places: Vec<_> = self.rows.keys().map(|(uid, _)| (uid.partition_key(), *uid)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if direction == Direction::Backward {
+            places.reverse();
+        }
+        let is_in = |place: (&str, i64)| match direction {
+            Direction::Forward => place >= from,
+            Direction::Backward => place <= from,
+        };
+        let inside = places.iter().filter(|(key, uid)| is_in((key.as_str(), i64::from(uid.0))));
+        inside.take(limit).map(|(_, uid)| *uid).collect()
+    }
+
     pub(super) fn rows(
         &self,
         uid: Uid,

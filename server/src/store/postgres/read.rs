@@ -42,6 +42,33 @@ pub(super) fn range_sql(direction: Direction) -> String {
     )
 }
 
+/// The users with an id in their inboxes, in the order of the keys.
+pub(super) async fn inboxes(
+    connection: &mut PgConnection,
+    (key, receiver): (&str, i64),
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Uid>, StoreError> {
+    let uids: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(inboxes_sql(direction)))
+        .bind(key)
+        .bind(receiver)
+        .bind(rows_at_most(limit))
+        .fetch_all(connection)
+        .await?;
+    uids.into_iter().map(|uid| u32::try_from(uid).map(Uid).map_err(StoreError::corrupt)).collect()
+}
+
+pub(super) fn inboxes_sql(direction: Direction) -> String {
+    let (order, reaches) = match direction {
+        Direction::Forward => (order(direction), ">="),
+        Direction::Backward => (order(direction), "<="),
+    };
+    format!(
+        "SELECT receiver FROM heads WHERE (partition_key, receiver) {reaches} ($1, $2) AND last_id > 0
+         ORDER BY partition_key {order}, receiver {order} LIMIT $3"
+    )
+}
+
 /// A page of one conversation, newest first, without its read markers.
 pub(super) async fn conversation(
     connection: &mut PgConnection,

@@ -23,7 +23,8 @@ use super::life::HISTORY;
 use super::recent::Recent;
 use super::{PgDb, distributed, lookup, read};
 use crate::domain::{
-    Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
+    Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
+    RangeQuery, Uid,
 };
 use crate::store::{
     CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey, StoreError, Summary,
@@ -210,6 +211,16 @@ impl MessageStore for PostgresStore {
             self.groups.insert(group.gid, Arc::clone(group));
         }
         Ok(groups)
+    }
+
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError> {
+        let inboxes = async { read::inboxes(&mut *self.db.reader().await?, from, direction, limit).await };
+        self.db.limited(inboxes).await
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

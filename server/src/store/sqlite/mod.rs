@@ -19,7 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
 use crate::domain::{
-    Conversation, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit, RangeQuery, Uid,
+    Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
+    RangeQuery, Uid,
 };
 use crate::store::{
     AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
@@ -42,6 +43,7 @@ mod flusher;
 mod heads;
 mod identity;
 mod inbox_import;
+mod inboxes;
 mod invites;
 mod journal;
 mod ledger;
@@ -256,6 +258,15 @@ impl MessageStore for SqliteStore {
             });
         }
         Ok(groups)
+    }
+
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError> {
+        self.shared.inboxes(from, direction, limit).await
     }
 
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {

@@ -77,6 +77,15 @@ impl MessageStore for Turns {
         self.next().groups(gids).await
     }
 
+    async fn inboxes(
+        &self,
+        from: (&str, i64),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Uid>, StoreError> {
+        self.next().inboxes(from, direction, limit).await
+    }
+
     async fn largest_group_id(&self) -> Result<GroupId, StoreError> {
         self.next().largest_group_id().await
     }
