@@ -23,5 +23,6 @@ pub mod notify;
 pub mod queue;
 pub mod seq;
 pub mod store;
+pub mod table;
 pub mod telemetry;
 pub mod transfer;

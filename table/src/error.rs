@@ -11,6 +11,8 @@ pub enum ErrorCode {
     UnsupportedOperation,
     /// 403
     AuthFailed,
+    /// 403
+    NoPermissionAccess,
     /// 403, or a row of a batch
     ConditionCheckFail,
     /// 403
@@ -47,6 +49,7 @@ impl ErrorCode {
             ErrorCode::InvalidPK => "OTSInvalidPK",
             ErrorCode::UnsupportedOperation => "OTSUnsupportedOperation",
             ErrorCode::AuthFailed => "OTSAuthFailed",
+            ErrorCode::NoPermissionAccess => "OTSNoPermissionAccess",
             ErrorCode::ConditionCheckFail => "OTSConditionCheckFail",
             ErrorCode::QuotaExhausted => "OTSQuotaExhausted",
             ErrorCode::ObjectNotExist => "OTSObjectNotExist",
@@ -70,7 +73,10 @@ impl ErrorCode {
             | ErrorCode::InvalidPK
             | ErrorCode::UnsupportedOperation
             | ErrorCode::DataOutOfRange => 400,
-            ErrorCode::AuthFailed | ErrorCode::ConditionCheckFail | ErrorCode::QuotaExhausted => 403,
+            ErrorCode::AuthFailed
+            | ErrorCode::NoPermissionAccess
+            | ErrorCode::ConditionCheckFail
+            | ErrorCode::QuotaExhausted => 403,
             ErrorCode::ObjectNotExist => 404,
             ErrorCode::MethodNotAllowed => 405,
             ErrorCode::RequestTimeout => 408,

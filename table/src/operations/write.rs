@@ -64,8 +64,8 @@ impl WriteRequest {
         Ok(WriteRequest { kind, row: row.row_change.unwrap_or_default(), condition: row.condition, returns })
     }
 
-    /// The bytes of the row.
-    pub(super) fn size(&self) -> usize {
+    /// How many bytes the row came as.
+    pub fn size(&self) -> usize {
         self.row.len()
     }
 

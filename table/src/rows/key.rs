@@ -82,6 +82,25 @@ fn append_escaped(bytes: &mut Vec<u8>, tag: u8, value: &[u8]) {
     bytes.extend([0, END]);
 }
 
+/// Above a key's bytes, and not above those of any larger key.
+pub fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+/// Below a key's bytes, and not below those of any smaller key of the same table.
+pub fn before(key: &[u8]) -> Vec<u8> {
+    // One less, as a number: a text's end becomes what no text holds, an integer the one before it.
+    let mut bytes = key.to_vec();
+    for byte in bytes.iter_mut().rev() {
+        let (less, borrows) = byte.overflowing_sub(1);
+        *byte = less;
+        if !borrows {
+            break;
+        }
+    }
+    bytes
+}
+
 /// The key that has these bytes.
 pub fn decode(definition: &TableDefinition, bytes: &[u8]) -> Result<PrimaryKey, Unreadable> {
     let mut rest = bytes;
@@ -203,6 +222,16 @@ mod tests {
             (a, b) in kinds().prop_flat_map(|kinds| (bounds(&kinds), bounds(&kinds)))
         ) {
             prop_assert_eq!(encode_bound(&a).cmp(&encode_bound(&b)), a.cmp(&b));
+        }
+
+        #[test]
+        fn between_a_key_and_the_bounds_next_to_it_lies_none(
+            (a, b) in kinds().prop_flat_map(|kinds| (keys(&kinds), keys(&kinds)))
+        ) {
+            let (a, b) = (encode(&a), encode(&b));
+            prop_assert!(before(&a) < a && a < after(&a));
+            prop_assert_eq!(b < a, b <= before(&a));
+            prop_assert_eq!(b > a, b >= after(&a));
         }
 
         #[test]

@@ -1,6 +1,6 @@
-//! Writing what clients are answered.
+//! Writing what clients are answered, and what they send.
 
-use super::{HEADER, kind, tag};
+use super::{CellOperation, HEADER, KeyPart, ReceivedRow, kind, tag};
 use crate::value::{KeyValue, Row, Value};
 use crate::wire::crc::Crc8;
 
@@ -17,13 +17,7 @@ pub fn encode_rows<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
         }
         for cell in &row.cells {
             let crc = begin_cell(&mut out, &cell.name);
-            let crc = match &cell.value {
-                Value::Integer(value) => fixed(&mut out, crc, kind::INTEGER, &value.to_le_bytes()),
-                Value::Double(value) => fixed(&mut out, crc, kind::DOUBLE, &value.to_le_bytes()),
-                Value::Boolean(value) => fixed(&mut out, crc, kind::BOOLEAN, &[u8::from(*value)]),
-                Value::String(value) => sized(&mut out, crc, kind::STRING, value.as_bytes()),
-                Value::Blob(value) => sized(&mut out, crc, kind::BLOB, value),
-            };
+            let crc = attribute_value(&mut out, crc, &cell.value);
             let timestamp = cell.timestamp.to_le_bytes();
             out.push(tag::TIMESTAMP);
             out.extend(timestamp);
@@ -48,14 +42,76 @@ fn write_key(out: &mut Vec<u8>, key: &[(String, KeyValue)]) -> Crc8 {
     let mut checksum = Crc8::default();
     for (name, value) in key {
         let crc = begin_cell(out, name);
-        let crc = match value {
-            KeyValue::Integer(value) => fixed(out, crc, kind::INTEGER, &value.to_le_bytes()),
-            KeyValue::String(value) => sized(out, crc, kind::STRING, value.as_bytes()),
-            KeyValue::Binary(value) => sized(out, crc, kind::BLOB, value),
-        };
+        let crc = key_value(out, crc, value);
         checksum = end_cell(out, crc, checksum);
     }
     checksum
+}
+
+/// A row, a key or a bound as a client sends it: what [`decode_row`](super::decode_row) reads.
+pub fn encode_sent(row: &ReceivedRow) -> Vec<u8> {
+    let mut out = HEADER.to_le_bytes().to_vec();
+    out.push(tag::KEY);
+    let mut checksum = Crc8::default();
+    for (name, part) in &row.key {
+        let crc = begin_cell(&mut out, name);
+        let crc = match part {
+            KeyPart::Value(value) => key_value(&mut out, crc, value),
+            KeyPart::InfMin => fixed(&mut out, crc, kind::INF_MIN, &[]),
+            KeyPart::InfMax => fixed(&mut out, crc, kind::INF_MAX, &[]),
+            KeyPart::AutoIncrement => fixed(&mut out, crc, kind::AUTO_INCREMENT, &[]),
+        };
+        checksum = end_cell(&mut out, crc, checksum);
+    }
+    if !row.cells.is_empty() {
+        out.push(tag::ATTRIBUTES);
+    }
+    for cell in &row.cells {
+        let mut crc = begin_cell(&mut out, &cell.name);
+        if let Some(value) = &cell.value {
+            crc = attribute_value(&mut out, crc, value);
+        }
+        let operation = cell.operation.map(|operation| match operation {
+            CellOperation::DeleteAll => 1,
+            CellOperation::DeleteOne => 3,
+            CellOperation::Increment => 4,
+        });
+        if let Some(operation) = operation {
+            out.extend([tag::OPERATION, operation]);
+        }
+        if let Some(timestamp) = cell.timestamp {
+            out.push(tag::TIMESTAMP);
+            out.extend(timestamp.to_le_bytes());
+            crc = crc.bytes(&timestamp.to_le_bytes());
+        }
+        if let Some(operation) = operation {
+            crc = crc.byte(operation);
+        }
+        checksum = end_cell(&mut out, crc, checksum);
+    }
+    if row.delete {
+        out.push(tag::DELETE);
+    }
+    out.extend([tag::ROW_CHECKSUM, checksum.byte(u8::from(row.delete)).value()]);
+    out
+}
+
+fn key_value(out: &mut Vec<u8>, crc: Crc8, value: &KeyValue) -> Crc8 {
+    match value {
+        KeyValue::Integer(value) => fixed(out, crc, kind::INTEGER, &value.to_le_bytes()),
+        KeyValue::String(value) => sized(out, crc, kind::STRING, value.as_bytes()),
+        KeyValue::Binary(value) => sized(out, crc, kind::BLOB, value),
+    }
+}
+
+fn attribute_value(out: &mut Vec<u8>, crc: Crc8, value: &Value) -> Crc8 {
+    match value {
+        Value::Integer(value) => fixed(out, crc, kind::INTEGER, &value.to_le_bytes()),
+        Value::Double(value) => fixed(out, crc, kind::DOUBLE, &value.to_le_bytes()),
+        Value::Boolean(value) => fixed(out, crc, kind::BOOLEAN, &[u8::from(*value)]),
+        Value::String(value) => sized(out, crc, kind::STRING, value.as_bytes()),
+        Value::Blob(value) => sized(out, crc, kind::BLOB, value),
+    }
 }
 
 fn begin_cell(out: &mut Vec<u8>, name: &str) -> Crc8 {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Sections without cells, and parts that a cell does not have, are left out with their tags. [`decode_row`] and [`decode_key`] read what
-//! clients send; [`encode_rows`] and [`encode_key`] write what they are answered.
+//! clients send, and [`encode_sent`] writes; [`encode_rows`] and [`encode_key`] write what they are answered.
 
 mod decode;
 mod encode;
@@ -16,7 +16,7 @@ mod tests;
 
 pub(super) use decode::bare_value;
 pub use decode::{decode_key, decode_row};
-pub use encode::{encode_key, encode_rows};
+pub use encode::{encode_key, encode_rows, encode_sent};
 
 use crate::value::{KeyValue, Value};
 

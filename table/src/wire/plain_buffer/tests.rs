@@ -1,5 +1,6 @@
 //! Vectors that an SDK made, and rows of chance.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
@@ -196,6 +197,13 @@ fn more_cells_than_a_row_may_have_are_counted_and_not_kept() {
 }
 
 #[test]
+fn what_is_sent_has_the_bytes_that_sdks_write() {
+    for vector in [PUT_WITH_PLACEHOLDER, PUT_ALL_TYPES, UPDATE, DELETE, KEY_TO_INF_MIN, KEY_TO_INF_MAX] {
+        assert_eq!(encode_sent(&decode_row(&hex(vector)).unwrap()), hex(vector));
+    }
+}
+
+#[test]
 fn no_rows_are_no_bytes() {
     assert_eq!(encode_rows([]), Vec::<u8>::new());
 }
@@ -223,7 +231,7 @@ fn keys() -> impl Strategy<Value = Vec<(String, KeyValue)>> {
         any::<String>().prop_map(KeyValue::String),
         any::<Vec<u8>>().prop_map(KeyValue::Binary),
     ];
-    proptest::collection::vec((any::<String>(), value), 1..=4)
+    vec((any::<String>(), value), 1..=4)
 }
 
 fn rows() -> impl Strategy<Value = Row> {
@@ -232,7 +240,7 @@ fn rows() -> impl Strategy<Value = Row> {
         value,
         timestamp,
     });
-    (keys(), proptest::collection::vec(cell, 0..8)).prop_map(|(key, cells)| Row { key, cells })
+    (keys(), vec(cell, 0..8)).prop_map(|(key, cells)| Row { key, cells })
 }
 
 proptest! {
@@ -247,6 +255,26 @@ proptest! {
     }
 
     #[test]
+    fn what_a_client_sends_is_read_as_it_was(row in rows(), operations in vec(0..8_usize, 8), delete: bool) {
+        let parts = [KeyPart::InfMin, KeyPart::InfMax, KeyPart::AutoIncrement];
+        let value = |value: &KeyValue, at: usize| parts.get(at).cloned().unwrap_or(KeyPart::Value(value.clone()));
+        let key = row.key.iter().zip(&operations);
+        let key = key.map(|((name, found), at)| (name.clone(), value(found, *at))).collect();
+        let cells = row.cells.into_iter().zip(&operations).map(|(Cell { name, value, timestamp }, operation)| {
+            let (value, operation, timestamp) = match operation {
+                0 => (None, Some(CellOperation::DeleteAll), None),
+                1 => (None, Some(CellOperation::DeleteOne), Some(timestamp)),
+                2 => (Some(Value::Integer(timestamp)), Some(CellOperation::Increment), None),
+                3 => (Some(value), None, None),
+                _ => (Some(value), None, Some(timestamp)),
+            };
+            ReceivedCell { name, value, operation, timestamp }
+        });
+        let sent = ReceivedRow { key, cells: cells.collect(), delete };
+        prop_assert_eq!(decode_row(&encode_sent(&sent)), Ok(sent));
+    }
+
+    #[test]
     fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
         let _ = decode_row(&bytes);
         let _ = decode_row(&[&HEADER.to_le_bytes()[..], &[tag::KEY, tag::CELL, tag::NAME], &bytes].concat());
@@ -254,7 +282,7 @@ proptest! {
 
     /// Bytes that are wrong at some places reach further into the decoder than any.
     #[test]
-    fn a_damaged_row_is_read_or_refused(damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+    fn a_damaged_row_is_read_or_refused(damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut bytes = hex(UPDATE);
         for (at, byte) in damage {
             let at = at.index(bytes.len());

@@ -1,0 +1,101 @@
+//! The tables of all instances, as the store has them. A table is remembered for a moment, so that not every operation reads it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidemark_table::operations::no_table;
+use tidemark_table::{TableDefinition, TableError};
+use tokio::time::Instant;
+
+use super::error::{unread, unreadable};
+use super::{Caller, Options};
+use crate::domain::Timestamp;
+use crate::store::tables::{TableId, TableRecord, TableStore};
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Table {
+    pub(super) id: TableId,
+    pub(super) definition: TableDefinition,
+    /// The definition as it is stored.
+    pub(super) stored: String,
+    pub(super) created_at: Timestamp,
+}
+
+impl Table {
+    pub(super) fn read(record: TableRecord) -> Result<Table, TableError> {
+        let TableRecord { id, definition: stored, created_at, .. } = record;
+        match serde_json::from_str(&stored) {
+            Ok(definition) => Ok(Table { id, definition, stored, created_at }),
+            Err(error) => Err(unreadable(&format!("table {}: {error}", id.0))),
+        }
+    }
+}
+
+/// What an operation is about.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// A table that somebody made.
+    Stored(Arc<Table>),
+}
+
+/// See the module.
+pub(super) struct Catalog {
+    store: Arc<dyn TableStore>,
+    options: Options,
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    /// By instance and name, with the time at which it was read.
+    tables: HashMap<(String, String), (Instant, Arc<Table>)>,
+    /// How often something was forgotten: what was read before is not remembered after.
+    forgotten: u64,
+}
+
+impl Catalog {
+    pub(super) fn new(store: Arc<dyn TableStore>, options: Options) -> Catalog {
+        Catalog { store, options, remembered: Mutex::default() }
+    }
+
+    /// The one place where an operation finds what it is about.
+    pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<Target, TableError> {
+        let key = (caller.instance.clone(), name.to_owned());
+        let (read, forgotten) = {
+            let remembered = self.remembered();
+            if let Some((read, table)) = remembered.tables.get(&key)
+                && read.elapsed() < self.options.remember_table
+            {
+                return Ok(Target::Stored(Arc::clone(table)));
+            }
+            (Instant::now(), remembered.forgotten)
+        };
+        let table = self.load(caller, name).await?;
+        let mut remembered = self.remembered();
+        if remembered.tables.len() >= self.options.remembered_tables {
+            remembered.tables.clear();
+        }
+        if remembered.forgotten == forgotten {
+            remembered.tables.insert(key, (read, Arc::clone(&table)));
+        }
+        Ok(Target::Stored(table))
+    }
+
+    /// The table as it is now.
+    pub(super) async fn load(&self, caller: &Caller, name: &str) -> Result<Arc<Table>, TableError> {
+        let record = self.store.table(&caller.instance, name).await.map_err(|error| unread(&error))?;
+        record.ok_or_else(no_table).and_then(Table::read).map(Arc::new)
+    }
+
+    /// Reads the table anew when it is asked for next: it has changed.
+    pub(super) fn forget(&self, instance: &str, name: &str) {
+        let mut remembered = self.remembered();
+        remembered.tables.remove(&(instance.to_owned(), name.to_owned()));
+        remembered.forgotten += 1;
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

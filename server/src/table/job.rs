@@ -1,0 +1,95 @@
+//! What waits for a writer: writes to rows of one table under one value of its first key column, with the way back.
+
+use std::sync::Arc;
+
+use tidemark_table::operations::batch::RowAnswer;
+use tidemark_table::rows::capacity::Consumed;
+use tidemark_table::rows::key::{encode, partition_bytes};
+use tidemark_table::rows::write::RowWrite;
+use tidemark_table::{ErrorCode, KeyValue, TableError};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::catalog::Table;
+use super::error::timeout;
+use crate::domain::PartitionKey;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// Writes, one after the other; an atomic one is done whole or not at all.
+    Writes { rows: Vec<RowWrite>, is_atomic: bool },
+    /// The row of this key loses what is past its TTL.
+    Sweep(Vec<u8>),
+}
+
+/// One for each row, in order.
+pub(super) type Answers = Vec<RowAnswer>;
+
+/// A job in its lane.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) table: Arc<Table>,
+    /// The encoded first key column.
+    pub(super) first: Vec<u8>,
+    pub(super) partition_key: PartitionKey,
+    pub(super) work: Work,
+    /// How many bytes it came with.
+    pub(super) bytes: usize,
+    /// Its part of what may wait.
+    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) reply: oneshot::Sender<Answers>,
+}
+
+/// The answers that will come.
+pub(super) struct Answering {
+    rows: usize,
+    answers: oneshot::Receiver<Answers>,
+}
+
+impl Job {
+    /// Work under `first`, and its answers.
+    pub(super) fn new(table: &Arc<Table>, first: &KeyValue, work: Work, bytes: usize) -> (Job, Answering) {
+        let (reply, answers) = oneshot::channel();
+        let partition_key = PartitionKey::of_bytes(&partition_bytes(first));
+        let (table, first) = (Arc::clone(table), encode([first]));
+        let job = Job { table, first, partition_key, work, bytes, room: None, reply };
+        let rows = job.rows();
+        (job, Answering { rows, answers })
+    }
+
+    /// How many rows it is about.
+    pub(super) fn rows(&self) -> usize {
+        match &self.work {
+            Work::Writes { rows, .. } => rows.len(),
+            Work::Sweep(_) => 1,
+        }
+    }
+
+    pub(super) fn answer(self, answers: Answers) {
+        // The caller may have given up; ignore the error.
+        let _ = self.reply.send(answers);
+    }
+
+    /// Refuses all its rows.
+    pub(super) fn refuse(self, error: &TableError) {
+        let answers = refused(self.rows(), error);
+        self.answer(answers);
+    }
+}
+
+impl Answering {
+    /// Waits for them. A writer that died with the job in hand leaves open what is stored.
+    pub(super) async fn wait(self) -> Answers {
+        self.answers.await.unwrap_or_else(|_| refused(self.rows, &timeout()))
+    }
+}
+
+/// The same refusal for so many rows.
+pub(super) fn refused(rows: usize, error: &TableError) -> Answers {
+    let consumed = match error.code {
+        ErrorCode::ConditionCheckFail => Consumed::FAILED_CHECK,
+        code if code.status() >= 500 => Consumed::default(),
+        _ => Consumed { read: 0, write: 1 },
+    };
+    vec![RowAnswer { consumed, outcome: Err(error.clone()) }; rows]
+}

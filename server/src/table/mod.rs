@@ -1,0 +1,176 @@
+//! The service that carries out what programs ask of tables (S19): operations in, answers out, both as bytes.
+//!
+//! `http` calls [`TableService::call`]. What operations mean is `tidemark_table`'s business; here is what lies between that and the store.
+//! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
+//! what writes them, through the writers: `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
+//! part. `sweeper` removes what is past its TTL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidemark_table::operations::write::WriteKind;
+use tidemark_table::operations::{Operation, no_search_indexes};
+use tidemark_table::{ErrorCode, TableError};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::{Clock, Uid};
+use crate::store::tables::TableStore;
+
+mod catalog;
+mod error;
+mod job;
+mod lanes;
+mod plan;
+mod range;
+mod rates;
+mod reads;
+mod split;
+mod sweeper;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod writer;
+mod writes;
+
+use catalog::Catalog;
+use lanes::Lanes;
+use rates::Rates;
+
+/// How many, how long, how much at once. Every field is a limit with its default (I9).
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Tables of an instance. Default 64.
+    pub tables: usize,
+    /// Operations on tables a second and instance. Default 10.
+    pub table_operations: u32,
+    /// For how long a table is taken as it was read, although another server may have changed it. Default 1 s.
+    pub remember_table: Duration,
+    /// Tables that are remembered. Default 1,024.
+    pub remembered_tables: usize,
+    /// Writers: how many commits may be under way. Default 4.
+    pub writers: usize,
+    /// Jobs that may wait for one writer; beyond it writes are refused at once. Default 1,024.
+    pub length: usize,
+    /// Bytes of the writes that may wait for all writers; beyond it writes are refused at once. Default 64 MiB.
+    pub waiting_bytes: usize,
+    /// Rows after which a batch takes no further job. Default 1,024.
+    pub batch_rows: usize,
+    /// Bytes after which a batch takes no further job. Default 8 MiB.
+    pub batch_bytes: usize,
+    /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
+    pub first_pause: Duration,
+    /// The longest pause between two tries. Default 5 s.
+    pub longest_pause: Duration,
+    /// How often what is past its TTL is looked for. Default 10 s.
+    pub sweep_every: Duration,
+    /// Rows that are looked at each time, and that are removed of deleted tables. Default 10,000.
+    pub sweep_rows: usize,
+    /// Bytes that ComputeSplitPointsBySize looks at; what lies behind them is one part. Default 1 GiB.
+    pub split_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            tables: 64,
+            table_operations: 10,
+            remember_table: Duration::from_secs(1),
+            remembered_tables: 1_024,
+            writers: 4,
+            length: 1_024,
+            waiting_bytes: 64 << 20,
+            batch_rows: 1_024,
+            batch_bytes: 8 << 20,
+            first_pause: Duration::from_millis(50),
+            longest_pause: Duration::from_secs(5),
+            sweep_every: Duration::from_secs(10),
+            sweep_rows: 10_000,
+            split_bytes: 1 << 30,
+        }
+    }
+}
+
+/// Who calls, as the access key says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The access key.
+    pub access_key_id: String,
+    /// Whose tables it opens.
+    pub instance: String,
+    /// Whether it may change tables and rows.
+    pub may_write: bool,
+    /// As whom it may read and write the inboxes of the chat; `None`: it may not.
+    pub inbox: Option<Uid>,
+}
+
+/// The service; a cheap clone is the same one.
+#[derive(Clone)]
+pub struct TableService {
+    store: Arc<dyn TableStore>,
+    clock: Clock,
+    options: Options,
+    catalog: Arc<Catalog>,
+    rates: Arc<Rates>,
+    lanes: Lanes,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl TableService {
+    /// Starts the writers and the sweeper.
+    pub fn start(store: Arc<dyn TableStore>, clock: Clock, options: Options) -> TableService {
+        let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let lanes = lanes::start(&store, &clock, options, &closing, &tasks);
+        let catalog = Arc::new(Catalog::new(Arc::clone(&store), options));
+        let sweeper = sweeper::Sweeper::new(Arc::clone(&store), clock.clone(), lanes.clone(), options);
+        tasks.spawn(closing.clone().run_until_cancelled_owned(sweeper.run()));
+        let rates = Arc::new(Rates::new(options.table_operations));
+        TableService { store, clock, options, catalog, rates, lanes, closing, tasks }
+    }
+
+    /// Carries out an operation and returns the bytes of its answer. What a write asks for is done although the future is dropped, once it
+    /// waits in a writer's lane.
+    ///
+    /// # Errors
+    ///
+    /// With the code, status and text of Tablestore. [`ErrorCode::Timeout`] alone leaves open whether a write was done.
+    pub async fn call(&self, caller: &Caller, operation: &str, body: &[u8]) -> Result<Vec<u8>, TableError> {
+        let operation = Operation::named(operation)?;
+        if operation.writes() && !caller.may_write {
+            let message = "You have no permission to write: the access key is read-only.";
+            return Err(TableError::new(ErrorCode::NoPermissionAccess, message));
+        }
+        if operation.is_of_tables() && !self.rates.allow(&caller.instance) {
+            return Err(TableError::new(ErrorCode::QuotaExhausted, "Too frequent table operations."));
+        }
+        match operation {
+            Operation::CreateTable => self.create_table(caller, body).await,
+            Operation::ListTable => self.list_tables(caller).await,
+            Operation::DescribeTable => self.describe_table(caller, body).await,
+            Operation::UpdateTable => self.update_table(caller, body).await,
+            Operation::DeleteTable => self.delete_table(caller, body).await,
+            Operation::ComputeSplitPointsBySize => self.compute_split_points(caller, body).await,
+            Operation::PutRow => self.write_row(caller, WriteKind::Put, body).await,
+            Operation::UpdateRow => self.write_row(caller, WriteKind::Update, body).await,
+            Operation::DeleteRow => self.write_row(caller, WriteKind::Delete, body).await,
+            Operation::GetRow => self.get_row(caller, body).await,
+            Operation::BatchGetRow => self.batch_get_row(caller, body).await,
+            Operation::BatchWriteRow => self.batch_write_row(caller, body).await,
+            Operation::GetRange => self.get_range(caller, body).await,
+            Operation::ListSearchIndex => Ok(no_search_indexes()),
+        }
+    }
+
+    /// Jobs waiting for each writer.
+    pub fn depths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.lanes.depths()
+    }
+
+    /// Takes no more writes and returns when everything accepted is answered.
+    pub async fn stop(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

@@ -1,0 +1,274 @@
+//! What the jobs of a batch lead to, without I/O: each row is decided over what earlier jobs of the batch leave.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tidemark_table::operations::batch::RowAnswer;
+use tidemark_table::operations::no_table;
+use tidemark_table::rows::capacity::Consumed;
+use tidemark_table::rows::stored::Columns;
+use tidemark_table::rows::write::decide::sweep;
+use tidemark_table::rows::write::{Decided, Effect, Refusal, Returns, RowWrite, WrittenKey, decide};
+use tidemark_table::{Cell, Row, TableError};
+use tracing::error;
+
+use super::error::{internal, unreadable};
+use super::job::{Job, Work};
+use crate::domain::{PartitionKey, Timestamp};
+use crate::store::tables::{Expected, RowChange, RowKey, StoredRow, TableId, TableOutcome, TableWrite};
+
+/// A row of a table, by its encoded key.
+pub(super) type RowId = (TableId, Vec<u8>);
+
+/// The rows that were read, those that are not there included.
+pub(super) type Facts = HashMap<RowId, Option<StoredRow>>;
+
+/// The rows that must be read to decide a job.
+pub(super) fn needed(job: &Job) -> impl Iterator<Item = (TableId, PartitionKey, Vec<u8>)> + '_ {
+    let keys: Vec<Vec<u8>> = match &job.work {
+        Work::Writes { rows, .. } => {
+            let needs = rows.iter().filter(|row| row.needs_row(&job.table.definition));
+            needs.map(|row| row.key.encode().0).collect()
+        }
+        Work::Sweep(key) => vec![key.clone()],
+    };
+    keys.into_iter().map(|key| (job.table.id, job.partition_key, key))
+}
+
+/// How a row stands after the jobs so far.
+#[derive(Clone)]
+struct Standing {
+    /// What the first change was decided on.
+    expected: Expected,
+    columns: Option<Columns>,
+    is_changed: bool,
+}
+
+/// The rows of one table under one value of its first key column.
+struct Group {
+    table: TableId,
+    partition_key: PartitionKey,
+    first: Vec<u8>,
+    /// Rows that were looked at, by key.
+    rows: BTreeMap<Vec<u8>, Standing>,
+    /// Rows whose keys the store completes, in order.
+    assigned: Vec<(RowKey, Columns)>,
+}
+
+/// What a row is answered; the number of a key that the store completes is not known yet.
+struct Answer {
+    consumed: Consumed,
+    outcome: Result<Option<Returned>, TableError>,
+}
+
+/// The row that is asked for.
+struct Returned {
+    key: WrittenKey,
+    cells: Vec<Cell>,
+    /// Which of the group's assigned rows it is.
+    assigned: Option<usize>,
+}
+
+/// See the module.
+pub(super) struct Plan {
+    now: i64,
+    facts: Facts,
+    groups: Vec<Group>,
+    /// By job: its group, and what its rows are answered.
+    answers: Vec<(usize, Vec<Answer>)>,
+}
+
+impl Plan {
+    /// Decides the jobs one after the other, on the rows that were read for them.
+    pub(super) fn of(jobs: &[Job], facts: Facts, now: Timestamp) -> Plan {
+        let answers = Vec::with_capacity(jobs.len());
+        let mut plan = Plan { now: now.0, facts, groups: Vec::new(), answers };
+        let mut groups = HashMap::new();
+        for job in jobs {
+            let group = *groups.entry((job.table.id, &job.first)).or_insert_with(|| {
+                plan.groups.push(Group::of(job));
+                plan.groups.len() - 1
+            });
+            let answers = match &job.work {
+                Work::Writes { rows, is_atomic: false } => plan.each(group, job, rows),
+                Work::Writes { rows, is_atomic: true } => plan.all_or_none(group, job, rows),
+                Work::Sweep(key) => vec![plan.sweep(group, job, key)],
+            };
+            plan.answers.push((group, answers));
+        }
+        plan
+    }
+
+    fn each(&mut self, group: usize, job: &Job, rows: &[RowWrite]) -> Vec<Answer> {
+        let answer = |row| {
+            let answer = self.write(group, job, row);
+            answer.unwrap_or_else(|Refusal { error, consumed }| Answer { consumed, outcome: Err(error) })
+        };
+        rows.iter().map(answer).collect()
+    }
+
+    fn all_or_none(&mut self, group: usize, job: &Job, rows: &[RowWrite]) -> Vec<Answer> {
+        let before = (self.groups[group].rows.clone(), self.groups[group].assigned.len());
+        let answers: Result<Vec<_>, _> = rows.iter().map(|row| self.write(group, job, row)).collect();
+        answers.unwrap_or_else(|Refusal { error, consumed }| {
+            self.groups[group].rows = before.0;
+            self.groups[group].assigned.truncate(before.1);
+            rows.iter().map(|_| Answer { consumed, outcome: Err(error.clone()) }).collect()
+        })
+    }
+
+    fn write(&mut self, group: usize, job: &Job, write: &RowWrite) -> Result<Answer, Refusal> {
+        let definition = &job.table.definition;
+        let (key, after) = write.key.encode();
+        let needs_row = write.needs_row(definition);
+        let standing = match &after {
+            Some(_) => Standing::unread(),
+            None => self.standing(group, &key, needs_row)?,
+        };
+        let stored = standing.columns.clone().filter(|_| needs_row);
+        let Decided { effect, cells, consumed } = decide(definition, write, stored, self.now)?;
+        let group = &mut self.groups[group];
+        let mut assigned = None;
+        match (after, effect) {
+            (Some(after), Effect::Store(columns)) => {
+                assigned = Some(group.assigned.len());
+                group.assigned.push((RowKey::Assigned { before: key, after }, columns));
+            }
+            (Some(_), Effect::Nothing | Effect::Remove) => {}
+            (None, effect) => group.stand(key, standing, effect),
+        }
+        let returned = match write.returns {
+            Returns::Nothing => None,
+            Returns::Key | Returns::AfterModify(_) => {
+                Some(Returned { key: write.key.clone(), cells, assigned })
+            }
+        };
+        Ok(Answer { consumed, outcome: Ok(returned) })
+    }
+
+    fn sweep(&mut self, group: usize, job: &Job, key: &[u8]) -> Answer {
+        let outcome = self.standing(group, key, true).map(|standing| {
+            if let Some(columns) = standing.columns.clone() {
+                let effect = sweep(&job.table.definition.options, columns, self.now);
+                self.groups[group].stand(key.to_vec(), standing, effect);
+            }
+            None
+        });
+        Answer { consumed: Consumed::default(), outcome }
+    }
+
+    /// How a row stands now. One that need not be read may not have been.
+    fn standing(&self, group: usize, key: &[u8], needs_row: bool) -> Result<Standing, TableError> {
+        let group = &self.groups[group];
+        match group.rows.get(key) {
+            Some(standing) => Ok(standing.clone()),
+            None if needs_row => {
+                let fact = self.facts.get(&(group.table, key.to_vec())).ok_or_else(internal)?;
+                Standing::of(fact.as_ref())
+            }
+            None => Ok(Standing::unread()),
+        }
+    }
+
+    /// What is to be committed.
+    pub(super) fn writes(&self) -> Vec<TableWrite> {
+        self.groups.iter().filter(|group| group.is_changed()).map(Group::write).collect()
+    }
+
+    /// Answers the jobs, and gives those back that are to be decided again. `outcomes`: one for each write, in order.
+    pub(super) fn answer(self, jobs: Vec<Job>, outcomes: Vec<TableOutcome>) -> Vec<Job> {
+        let mut outcomes = outcomes.into_iter();
+        let outcome_of = |group: &Group| match group.is_changed() {
+            true => outcomes.next().unwrap_or(TableOutcome::Stale),
+            false => TableOutcome::Stored(Vec::new()),
+        };
+        let outcomes: Vec<TableOutcome> = self.groups.iter().map(outcome_of).collect();
+        let mut again = Vec::new();
+        for (job, (group, answers)) in jobs.into_iter().zip(self.answers) {
+            match &outcomes[group] {
+                TableOutcome::Stored(numbers) => {
+                    job.answer(answers.into_iter().map(|answer| answer.with(numbers)).collect());
+                }
+                TableOutcome::Stale => again.push(job),
+                TableOutcome::NoTable => job.refuse(&no_table()),
+                TableOutcome::Rejected(why) => {
+                    error!(why, "a table takes no more rows under one value of its first key column");
+                    let message = "The auto-increment primary key has come to its largest value.";
+                    job.refuse(&TableError::invalid(message));
+                }
+            }
+        }
+        again
+    }
+}
+
+impl Standing {
+    fn unread() -> Standing {
+        Standing { expected: Expected::Anything, columns: None, is_changed: false }
+    }
+
+    fn of(fact: Option<&StoredRow>) -> Result<Standing, TableError> {
+        let Some(row) = fact else {
+            return Ok(Standing { expected: Expected::Absent, columns: None, is_changed: false });
+        };
+        let columns = Columns::decode(&row.row).map_err(|error| unreadable(&error))?;
+        let expected = Expected::Revision(row.revision);
+        Ok(Standing { expected, columns: Some(columns), is_changed: false })
+    }
+}
+
+impl Group {
+    fn of(job: &Job) -> Group {
+        Group {
+            table: job.table.id,
+            partition_key: job.partition_key,
+            first: job.first.clone(),
+            rows: BTreeMap::new(),
+            assigned: Vec::new(),
+        }
+    }
+
+    fn stand(&mut self, key: Vec<u8>, before: Standing, effect: Effect) {
+        let Standing { expected, columns, is_changed } = before;
+        let standing = match effect {
+            Effect::Nothing => Standing { expected, columns, is_changed },
+            Effect::Store(columns) => Standing { expected, columns: Some(columns), is_changed: true },
+            Effect::Remove => Standing { expected, columns: None, is_changed: true },
+        };
+        self.rows.insert(key, standing);
+    }
+
+    fn is_changed(&self) -> bool {
+        !self.assigned.is_empty() || self.rows.values().any(|row| row.is_changed)
+    }
+
+    /// The assigned rows come first.
+    fn write(&self) -> TableWrite {
+        let assigned = self.assigned.iter().map(|(key, columns)| RowChange {
+            key: key.clone(),
+            expected: Expected::Anything,
+            row: Some(columns.encode()),
+        });
+        let whole = self.rows.iter().filter(|(_, row)| row.is_changed).map(|(key, row)| RowChange {
+            key: RowKey::Whole(key.clone()),
+            expected: row.expected,
+            row: row.columns.as_ref().map(Columns::encode),
+        });
+        TableWrite {
+            table: self.table,
+            partition_key: self.partition_key,
+            first: self.first.clone(),
+            changes: assigned.chain(whole).collect(),
+        }
+    }
+}
+
+impl Answer {
+    /// The answer, now that the numbers of the group's assigned rows are known.
+    fn with(self, numbers: &[Option<i64>]) -> RowAnswer {
+        let row = |Returned { key, cells, assigned }| {
+            let number = assigned.and_then(|place| numbers.get(place).copied().flatten());
+            Row { key: key.with(number), cells }
+        };
+        RowAnswer { consumed: self.consumed, outcome: self.outcome.map(|returned| returned.map(row)) }
+    }
+}

@@ -1,0 +1,110 @@
+//! Reads of rows by their keys.
+
+use std::sync::Arc;
+
+use tidemark_table::operations::batch::{self, RowAnswer};
+use tidemark_table::operations::read;
+use tidemark_table::rows::age::live;
+use tidemark_table::rows::capacity::Consumed;
+use tidemark_table::rows::key::{encode, partition_bytes};
+use tidemark_table::rows::select::{Selected, Selection};
+use tidemark_table::rows::stored::Columns;
+use tidemark_table::{ErrorCode, PrimaryKey, Row, TableError};
+
+use super::catalog::{Table, Target};
+use super::error::{internal, unread, unreadable};
+use super::{Caller, TableService};
+use crate::domain::PartitionKey;
+use crate::store::tables::TableId;
+
+impl TableService {
+    pub(super) async fn get_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
+        let (name, request) = read::decode(body)?;
+        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let (key, selection) = request.checked(&table.definition)?;
+        let found = self.store.rows(&[place(table.id, &key)]).await.map_err(|error| unread(&error))?;
+        let row = found.into_iter().next().ok_or_else(internal)?.map(|row| row.row);
+        let (row, bytes) = self.shown(&table, key, row.as_deref(), &selection)?;
+        Ok(read::answer(Consumed::reading(bytes), row.as_ref()))
+    }
+
+    pub(super) async fn batch_get_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
+        let mut answers = Vec::new();
+        // Keys that are read, with the table of each, and where its answer belongs.
+        let (mut places, mut reads) = (Vec::new(), Vec::new());
+        for request in batch::decode_reads(body)? {
+            let rows = match self.catalog.find(caller, &request.table).await {
+                Ok(Target::Stored(table)) => {
+                    let mut rows = Vec::with_capacity(request.count());
+                    let selection = Arc::new(request.selection.clone());
+                    for (at, key) in request.keys(&table.definition).into_iter().enumerate() {
+                        match key {
+                            Ok(key) => {
+                                places.push(place(table.id, &key));
+                                reads.push((
+                                    (answers.len(), at),
+                                    Arc::clone(&table),
+                                    key,
+                                    Arc::clone(&selection),
+                                ));
+                                rows.push(None);
+                            }
+                            Err(error) if error.code == ErrorCode::InvalidPK => {
+                                rows.push(Some(refused(error)))
+                            }
+                            Err(error) => return Err(error),
+                        }
+                    }
+                    rows
+                }
+                Err(error) if error.code == ErrorCode::ObjectNotExist => {
+                    vec![Some(refused(error)); request.count()]
+                }
+                Err(error) => return Err(error),
+            };
+            answers.push((request.table, rows));
+        }
+        let found = self.store.rows(&places).await.map_err(|error| unread(&error))?;
+        for (((request, at), table, key, selection), row) in reads.into_iter().zip(found) {
+            let row = row.map(|row| row.row);
+            let shown = self.shown(&table, key, row.as_deref(), &selection);
+            let answer =
+                shown.map(|(row, bytes)| RowAnswer { consumed: Consumed::reading(bytes), outcome: Ok(row) });
+            answers[request].1[at] = Some(answer.unwrap_or_else(refused));
+        }
+        let all = |(name, rows): (String, Vec<Option<RowAnswer>>)| {
+            Ok((name, rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal)?))
+        };
+        let answers = answers.into_iter().map(all).collect::<Result<Vec<_>, TableError>>()?;
+        Ok(batch::answer_reads(answers))
+    }
+
+    /// What is shown of a row, and the bytes that were read for it.
+    fn shown(
+        &self,
+        table: &Table,
+        key: PrimaryKey,
+        row: Option<&[u8]>,
+        selection: &Selection,
+    ) -> Result<(Option<Row>, u64), TableError> {
+        let Some(row) = row else { return Ok((None, 0)) };
+        let columns = Columns::decode(row).map_err(|error| unreadable(&error))?;
+        Ok(match live(columns, &table.definition.options, self.clock.now().0) {
+            None => (None, 0),
+            Some(columns) => {
+                let Selected { row, bytes } = selection.of(key, columns);
+                (row, bytes)
+            }
+        })
+    }
+}
+
+/// Where a row lies.
+fn place(table: TableId, key: &PrimaryKey) -> (TableId, PartitionKey, Vec<u8>) {
+    let first = key.first().map_or_else(Default::default, |(_, first)| partition_bytes(first));
+    (table, PartitionKey::of_bytes(&first), encode(key.iter().map(|(_, value)| value)))
+}
+
+fn refused(error: TableError) -> RowAnswer {
+    RowAnswer { consumed: Consumed { read: 1, write: 0 }, outcome: Err(error) }
+}

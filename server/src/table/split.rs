@@ -1,0 +1,55 @@
+//! ComputeSplitPointsBySize: walks the table and notes a key whenever so many bytes lie before it.
+//!
+//! Bytes are those of keys and rows as they are stored. The walk ends after [`Options::split_bytes`](super::Options::split_bytes) of
+//! them, or when there are as many points as asked for; what lies behind is one part.
+
+use tidemark_table::TableError;
+use tidemark_table::operations::range::{MAX_BYTES, MAX_ROWS};
+use tidemark_table::operations::tables;
+use tidemark_table::rows::capacity::Consumed;
+use tidemark_table::rows::key::{INF_MAX, INF_MIN, after, decode};
+
+use super::catalog::Target;
+use super::error::{unread, unreadable};
+use super::{Caller, TableService};
+use crate::domain::Direction;
+use crate::store::tables::TableScan;
+
+impl TableService {
+    pub(super) async fn compute_split_points(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+    ) -> Result<Vec<u8>, TableError> {
+        let (name, request) = tables::decode_split(body)?;
+        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let mut scan = TableScan {
+            table: table.id,
+            partition_key: None,
+            start: vec![INF_MIN],
+            end: vec![INF_MAX],
+            direction: Direction::Forward,
+            rows: MAX_ROWS,
+            bytes: MAX_BYTES,
+        };
+        let (mut points, mut part, mut walked) = (Vec::new(), 0, 0);
+        while points.len() < request.most && walked < self.options.split_bytes {
+            let (rows, has_more) = self.store.scan(&scan).await.map_err(|error| unread(&error))?;
+            for row in &rows {
+                if part >= request.bytes && points.len() < request.most {
+                    let key = decode(&table.definition, &row.key).map_err(|error| unreadable(&error))?;
+                    points.push(key);
+                    part = 0;
+                }
+                let bytes = (row.key.len() + row.row.len()) as u64;
+                part += bytes;
+                walked += bytes;
+            }
+            match rows.last() {
+                Some(last) if has_more => scan.start = after(&last.key),
+                _ => break,
+            }
+        }
+        Ok(tables::answer_split(&table.definition, Consumed::reading(walked), &points))
+    }
+}

@@ -1,0 +1,124 @@
+//! Removes what is past its TTL, and the rows of deleted tables: a bounded part of it each time.
+//!
+//! It walks over all tables that have a TTL, and gives the rows that have something to lose to their writers, so that no update is lost.
+//! Reads do not show what is past its TTL, whether it was removed or not.
+
+use std::sync::Arc;
+
+use tidemark_table::rows::key::{INF_MAX, INF_MIN, after, decode};
+use tidemark_table::rows::stored::Columns;
+use tidemark_table::rows::write::Effect;
+use tidemark_table::rows::write::decide::sweep;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::warn;
+
+use super::Options;
+use super::catalog::Table;
+use super::job::{Answering, Job, Work};
+use super::lanes::Lanes;
+use crate::domain::{Clock, Direction};
+use crate::log_limit::LogLimit;
+use crate::store::StoreError;
+use crate::store::tables::{StoredRow, TableId, TableScan, TableStore};
+
+/// Rows of one scan.
+const PAGE_ROWS: usize = 500;
+/// Bytes of one scan.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// See the module.
+pub(super) struct Sweeper {
+    store: Arc<dyn TableStore>,
+    clock: Clock,
+    lanes: Lanes,
+    options: Options,
+    /// The table that the walk has come to.
+    table: TableId,
+    /// Where in it the walk goes on; `None`: with the next table.
+    start: Option<Vec<u8>>,
+    log: LogLimit,
+}
+
+impl Sweeper {
+    pub(super) fn new(store: Arc<dyn TableStore>, clock: Clock, lanes: Lanes, options: Options) -> Sweeper {
+        let (table, start) = (TableId(0), None);
+        Sweeper { store, clock, lanes, options, table, start, log: LogLimit::default() }
+    }
+
+    /// Sweeps now and then, for good.
+    pub(super) async fn run(mut self) {
+        let mut ticks = interval(self.options.sweep_every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.pass().await
+                && let Some(left_out) = self.log.pass()
+            {
+                warn!(%error, left_out, "what is past its TTL was not removed");
+            }
+        }
+    }
+
+    /// Looks at so many rows, from where the last pass ended.
+    async fn pass(&mut self) -> Result<(), StoreError> {
+        self.store.forget_deleted(self.options.sweep_rows).await?;
+        let mut rows = 0;
+        while rows < self.options.sweep_rows {
+            let after = TableId(self.table.0.saturating_sub(u64::from(self.start.is_some())));
+            let Some(record) = self.store.tables_after(after, 1).await?.pop() else {
+                // The last table was the last one: the next pass begins with the first.
+                (self.table, self.start) = (TableId(0), None);
+                return Ok(());
+            };
+            // The table of the last page may have been deleted.
+            let start = self.start.take().filter(|_| record.id == self.table);
+            self.table = record.id;
+            rows += 1;
+            let Ok(table) = Table::read(record) else { continue };
+            if table.definition.options.time_to_live < 0 {
+                continue;
+            }
+            rows += self.page(&Arc::new(table), start).await?;
+        }
+        Ok(())
+    }
+
+    /// One page of a table; how many rows it had.
+    async fn page(&mut self, table: &Arc<Table>, start: Option<Vec<u8>>) -> Result<usize, StoreError> {
+        let scan = TableScan {
+            table: table.id,
+            partition_key: None,
+            start: start.unwrap_or_else(|| vec![INF_MIN]),
+            end: vec![INF_MAX],
+            direction: Direction::Forward,
+            rows: PAGE_ROWS,
+            bytes: PAGE_BYTES,
+        };
+        let (rows, has_more) = self.store.scan(&scan).await?;
+        if let (Some(last), true) = (rows.last(), has_more) {
+            self.start = Some(after(&last.key));
+        }
+        let mut under_way = Vec::new();
+        for row in &rows {
+            if let Some(job) = self.job(table, row) {
+                under_way.extend(self.lanes.wait_to_submit(job).await);
+            }
+        }
+        for answering in under_way {
+            // Refused or not, it is looked at again in the next walk.
+            answering.wait().await;
+        }
+        Ok(rows.len())
+    }
+
+    /// What a row's writer is to do, if the row has something to lose.
+    fn job(&self, table: &Arc<Table>, row: &StoredRow) -> Option<(Job, Answering)> {
+        let columns = Columns::decode(&row.row).ok()?;
+        if sweep(&table.definition.options, columns, self.clock.now().0) == Effect::Nothing {
+            return None;
+        }
+        let key = decode(&table.definition, &row.key).ok()?;
+        let (_, first) = key.first()?;
+        Some(Job::new(table, first, Work::Sweep(row.key.clone()), row.row.len()))
+    }
+}

@@ -1,0 +1,171 @@
+//! Writes of rows: each goes to the writer of its table and first key column.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidemark_table::operations::batch::{self, RowAnswer, TableWrites};
+use tidemark_table::operations::write::{self, WriteKind};
+use tidemark_table::rows::key::encode;
+use tidemark_table::rows::write::RowWrite;
+use tidemark_table::{ErrorCode, KeyValue, TableError};
+
+use super::catalog::{Table, Target};
+use super::error::internal;
+use super::job::{Job, Work, refused};
+use super::{Caller, TableService};
+use crate::store::tables::TableId;
+
+/// Rows of a batch that one writer gets together, with their places in the request.
+struct Part {
+    table: Arc<Table>,
+    first: KeyValue,
+    rows: Vec<RowWrite>,
+    places: Vec<(usize, usize)>,
+    bytes: usize,
+}
+
+impl TableService {
+    pub(super) async fn write_row(
+        &self,
+        caller: &Caller,
+        kind: WriteKind,
+        body: &[u8],
+    ) -> Result<Vec<u8>, TableError> {
+        let (name, request) = write::decode(kind, body)?;
+        let mut is_repeated = false;
+        loop {
+            let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+            let row = request.checked(&table.definition)?;
+            let first = row.key.first().clone();
+            let work = Work::Writes { rows: vec![row], is_atomic: false };
+            let job = Job::new(&table, &first, work, body.len());
+            let answering = self.lanes.submit(vec![job])?.pop().ok_or_else(internal)?;
+            let RowAnswer { consumed, outcome } = answering.wait().await.pop().ok_or_else(internal)?;
+            match outcome {
+                // The table was deleted; there may be a new one of its name.
+                Err(error) if error.code == ErrorCode::ObjectNotExist && !is_repeated => {
+                    self.catalog.forget(&caller.instance, &name);
+                    is_repeated = true;
+                }
+                outcome => return Ok(write::answer(consumed, outcome?.as_ref())),
+            }
+        }
+    }
+
+    pub(super) async fn batch_write_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
+        let batch = batch::decode_writes(body)?;
+        let mut answers: Vec<Vec<Option<RowAnswer>>> = Vec::with_capacity(batch.tables.len());
+        let mut parts = Parts::default();
+        for (at, writes) in batch.tables.iter().enumerate() {
+            answers.push(match self.catalog.find(caller, &writes.table).await {
+                Ok(Target::Stored(table)) => parts.add(at, &table, writes, batch.is_atomic)?,
+                Err(error) if error.code == ErrorCode::ObjectNotExist => {
+                    refused(writes.rows.len(), &error).into_iter().map(Some).collect()
+                }
+                Err(error) => return Err(error),
+            });
+        }
+        let is_atomic = batch.is_atomic;
+        let (places, jobs): (Vec<_>, Vec<_>) = parts
+            .parts
+            .into_iter()
+            .map(|Part { table, first, rows, places, bytes }| {
+                (places, Job::new(&table, &first, Work::Writes { rows, is_atomic }, bytes))
+            })
+            .unzip();
+        for (places, answering) in places.into_iter().zip(self.lanes.submit(jobs)?) {
+            for ((table, row), answer) in places.into_iter().zip(answering.wait().await) {
+                if answer.outcome.as_ref().is_err_and(|error| error.code == ErrorCode::ObjectNotExist) {
+                    self.catalog.forget(&caller.instance, &batch.tables[table].table);
+                }
+                answers[table][row] = Some(answer);
+            }
+        }
+        let rows =
+            |rows: Vec<Option<RowAnswer>>| rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal);
+        let answers = answers.into_iter().map(rows).collect::<Result<Vec<_>, _>>()?;
+        Ok(batch::answer_writes(batch.tables.into_iter().map(|table| table.table).zip(answers)))
+    }
+}
+
+/// The parts of a batch, as they come together.
+#[derive(Default)]
+struct Parts {
+    parts: Vec<Part>,
+    /// Where the part of a table and an encoded first key column is.
+    places: HashMap<(TableId, Vec<u8>), usize>,
+}
+
+impl Parts {
+    /// Puts the rows of the table at place `at` into their parts, and answers those that are wrong.
+    fn add(
+        &mut self,
+        at: usize,
+        table: &Arc<Table>,
+        writes: &TableWrites,
+        is_atomic: bool,
+    ) -> Result<Vec<Option<RowAnswer>>, TableError> {
+        let count = writes.rows.len();
+        let mut rows = Vec::with_capacity(count);
+        for row in &writes.rows {
+            match row.checked(&table.definition) {
+                Err(error) if error.code != ErrorCode::InvalidPK => return Err(error),
+                checked => rows.push(checked.map(|checked| (checked, row.size()))),
+            }
+        }
+        if is_atomic {
+            // What stands for itself is not put together with what another table of the batch asks for.
+            self.places.clear();
+            if let Some(error) = no_unit(&rows) {
+                return Ok(refused(count, &error).into_iter().map(Some).collect());
+            }
+        }
+        let mut answers = vec![None; count];
+        for (place, row) in rows.into_iter().enumerate() {
+            match row {
+                Ok((row, bytes)) => self.put(table, row, bytes, (at, place)),
+                Err(error) => answers[place] = refused(1, &error).pop(),
+            }
+        }
+        Ok(answers)
+    }
+
+    fn put(&mut self, table: &Arc<Table>, row: RowWrite, bytes: usize, place: (usize, usize)) {
+        let part = *self.places.entry((table.id, encode([row.key.first()]))).or_insert(self.parts.len());
+        if part == self.parts.len() {
+            let (table, first) = (Arc::clone(table), row.key.first().clone());
+            self.parts.push(Part { table, first, rows: Vec::new(), places: Vec::new(), bytes: 0 });
+        }
+        let part = &mut self.parts[part];
+        part.rows.push(row);
+        part.places.push(place);
+        part.bytes += bytes;
+    }
+}
+
+/// Why the rows of an atomic batch cannot be written as one.
+fn no_unit(rows: &[Result<(RowWrite, usize), TableError>]) -> Option<TableError> {
+    if let Some(Err(error)) = rows.iter().find(|row| row.is_err()) {
+        return Some(error.clone());
+    }
+    let mut firsts = rows.iter().flatten().map(|(row, _)| row.key.first());
+    let first = firsts.next()?;
+    firsts.find(|other| *other != first).map(|other| {
+        let message = format!(
+            "Data out of scope of atomic. Atomic PartKey:{}. Data PartKey:{}",
+            shown(first),
+            shown(other)
+        );
+        TableError::new(ErrorCode::DataOutOfRange, message)
+    })
+}
+
+/// A value as far as an error repeats it.
+fn shown(value: &KeyValue) -> String {
+    const MOST: usize = 64;
+    match value {
+        KeyValue::Integer(number) => number.to_string(),
+        KeyValue::String(text) => text.chars().take(MOST).collect(),
+        KeyValue::Binary(bytes) => bytes.iter().take(MOST).map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
