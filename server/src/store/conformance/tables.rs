@@ -231,6 +231,18 @@ async fn a_write_is_done_whole_and_the_last_change_of_a_row_counts(store: &dyn T
     let later = later.map(|change| write(table, "ann", vec![change])).to_vec();
     assert_eq!(store.commit(later).await.expect("committed").len(), 3);
     assert_eq!(all(store, table).await, [(one_key().bytes(0), Vec::new())], "a row without a column is one");
+    // A key that is named may be one that the same write gets.
+    for (value, change, left) in [
+        ("bob", delete(numbered("bob", 1)), None),
+        ("cat", put(numbered("cat", 1), b"named"), Some(&b"named"[..])),
+    ] {
+        assert_eq!(stored(store, write(table, value, vec![append(value, b"x"), change.clone()])).await, [1]);
+        let found = row(store, table, value, 1).await.map(|row| row.row);
+        assert_eq!(found.as_deref(), left);
+        let change = RowChange { key: numbered(value, 2), ..change };
+        assert_eq!(stored(store, write(table, value, vec![change, append(value, b"y")])).await, [2]);
+        assert_eq!(row(store, table, value, 2).await.map(|row| row.row), Some(b"y".to_vec()));
+    }
 }
 
 async fn a_range_runs_both_ways_and_ends_at_its_limits(store: &dyn TableStore) {

@@ -24,7 +24,7 @@ pub(super) const ENTRY: &str = "message_id, kind, conversation, sender, client_i
 
 /// The statement for this layout. Citus takes no limit and no order in a subquery that is asked once for each key; there the planner of each
 /// node has to find the keys by itself.
-fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
+pub(super) fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
     AssertSqlSafe(match layout {
         Layout::Plain => sql.to_owned(),
         Layout::Distributed => sql.replace(" LIMIT 1)", ")").replace(" ORDER BY uid OFFSET 0)", ")"),

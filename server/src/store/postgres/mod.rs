@@ -35,6 +35,7 @@ mod restore;
 mod rights;
 mod schema;
 mod store;
+mod tables;
 mod tickets;
 
 pub use check::Refusal;

@@ -21,6 +21,7 @@ use super::layout::Layout;
 use super::learnt::Learnt;
 use super::life::HISTORY;
 use super::recent::Recent;
+use super::tables::Revisions;
 use super::{PgDb, distributed, lookup, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
@@ -41,10 +42,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// [`pending`](MessageStore::pending) after a number may leave out an acceptance that is committed a moment later; the next walk from
 /// the beginning finds it.
 pub struct PostgresStore {
-    db: Arc<PgDb>,
+    pub(super) db: Arc<PgDb>,
     groups: Cache<GroupId, Arc<Group>>,
     recent: Recent,
-    condition: Arc<Condition>,
+    pub(super) condition: Arc<Condition>,
+    pub(super) revisions: Revisions,
     _watch: AbortOnDropHandle<()>,
 }
 
@@ -71,7 +73,14 @@ impl PostgresStore {
             tokio::join!(watched.watch(&through), through.watch_life(), distributed);
         }));
         let groups = Cache::new(db.known_groups.max(1));
-        Ok(PostgresStore { db, groups, recent: Recent::default(), condition, _watch: watch })
+        Ok(PostgresStore {
+            db,
+            groups,
+            recent: Recent::default(),
+            condition,
+            revisions: Revisions::default(),
+            _watch: watch,
+        })
     }
 }
 

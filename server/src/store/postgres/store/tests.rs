@@ -22,6 +22,7 @@ mod distributed;
 mod explain;
 mod plans;
 mod races;
+mod tables;
 mod turns;
 
 const ANN: Uid = Uid(10_001);

@@ -104,6 +104,12 @@ crate::message_store_conformance! { made:
 }
 
 #[tokio::test]
+async fn the_contract_of_tables_holds() {
+    let store = server(&database().await).await;
+    crate::store::conformance::tables::run(&store, true).await;
+}
+
+#[tokio::test]
 async fn an_inbox_at_the_end_of_its_ids_silences_nobody() {
     let (store, _, _) = servers().await;
     send_text(&store, (CAT, 1), (BOB, MessageId::MAX.get()), 1).await;

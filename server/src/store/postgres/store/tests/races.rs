@@ -13,7 +13,7 @@ use crate::store::postgres::plan::Plan;
 const GID: GroupId = GroupId(7);
 
 /// Deadlocks that the database has found. What a session counted is told when it ends, so the stores must be closed.
-async fn deadlocks(url: &str) -> i64 {
+pub(super) async fn deadlocks(url: &str) -> i64 {
     let mut beside = connection(url).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
     until("the sessions end", async || {
