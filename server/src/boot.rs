@@ -19,15 +19,16 @@ use uuid::Uuid;
 
 use crate::app::{
     AccountOptions, Accounts, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
-    PasswordOptions,
+    PasswordOptions, RememberedKeys,
 };
 use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
-use crate::http::{Dependencies, Server, UseCases};
+use crate::http::{Dependencies, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
+use crate::table::TableService;
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod error;
@@ -81,6 +82,8 @@ impl Hinting {
 pub struct Running {
     address: SocketAddr,
     metrics_address: Option<SocketAddr>,
+    /// The service of tables and where it is served, if it is.
+    tables: Option<(TableService, SocketAddr)>,
     stopping: CancellationToken,
     http: JoinHandle<()>,
     tasks: TaskTracker,
@@ -101,7 +104,11 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let storage = Storage::open(config).await?;
         let clock = storage.clock(clock).await?;
         let ids_from = storage.check_message_ids(config).await?;
-        let messages = storage.messages(config).await?;
+        let table_address = config.table.address()?;
+        if table_address.is_some() {
+            storage.check_tables()?;
+        }
+        let (messages, tables) = storage.rows(config).await?;
         storage.check_heads().await?;
         let history = messages.history().await?;
         info!(%history, "the rows are there");
@@ -203,9 +210,21 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             }
             None => (None, None),
         };
+        let mut table_service = None;
+        let mut served_tables = None;
+        if let Some(wanted) = &table_address {
+            let (listener, address) = listen(wanted, "choose another in [table] listen").await?;
+            let service = TableService::start(tables, clock.clone(), crate::table::Options::default());
+            let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.access_keys)));
+            served_tables = Some(Tables { listener, service: service.clone(), keys });
+            table_service = Some((service, address));
+        }
         let healthy = Arc::clone(&messages);
-        let dependencies =
-            Dependencies { new_request_id, readiness: Arc::new(move || healthy.health().trouble) };
+        let dependencies = Dependencies {
+            new_request_id,
+            readiness: Arc::new(move || healthy.health().trouble),
+            tables: served_tables,
+        };
         let listeners = (listener, metrics_listener);
         let server = Server::new(
             listeners,
@@ -218,9 +237,13 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         );
         let http = tokio::spawn(server.run());
         info!(%address, "listening");
+        if let Some((_, address)) = &table_service {
+            info!(%address, "tables are served");
+        }
         Ok(Running {
             address,
             metrics_address,
+            tables: table_service,
             stopping,
             http,
             tasks,
@@ -253,6 +276,11 @@ impl Running {
         self.metrics_address
     }
 
+    /// Where tables are served, if they are.
+    pub fn table_address(&self) -> Option<SocketAddr> {
+        self.tables.as_ref().map(|(_, address)| *address)
+    }
+
     /// Waits until this server must not serve on, and says why: what it has in memory is of an earlier life of the data (I14), or a newer
     /// program has changed the tables too much for it. The next start goes by what is there now.
     pub async fn must_end(&self) -> String {
@@ -278,6 +306,9 @@ impl Running {
                 }
                 self.tasks.wait().await;
                 info!("stopping: finishing what was accepted");
+                if let Some((tables, _)) = &self.tables {
+                    tables.stop().await;
+                }
                 self.queues.stop().await;
                 self.hints.stop().await;
                 if let Some(sequences) = &self.sequences {

@@ -23,7 +23,7 @@ use crate::store::postgres::{PgDb, PgDirectory, PgRates, PgTickets, PostgresStor
 use crate::store::sqlite::{
     Db, OpenError, SqliteDirectory, SqliteStore, agreed_message_ids, head_behind, put_message_ids,
 };
-use crate::store::{AccessKeys, Directory, Invites, MessageStore, StoreError};
+use crate::store::{AccessKeys, Directory, Invites, MessageStore, StoreError, TableStore};
 use crate::transfer::AHEAD;
 
 /// Under which key PostgreSQL keeps who assigns the ids of messages.
@@ -44,6 +44,9 @@ pub struct Storage {
     /// Access keys of tables.
     pub access_keys: Arc<dyn AccessKeys>,
 }
+
+/// What keeps the rows of users, and what keeps those of tables.
+pub(super) type Rows = (Arc<dyn MessageStore>, Arc<dyn TableStore>);
 
 /// Which one it is.
 pub(super) enum Database {
@@ -244,19 +247,37 @@ impl Storage {
         }))
     }
 
-    /// The rows of this database.
+    /// Refuses a database that cannot have tables with an auto-increment key column.
+    ///
+    /// # Errors
+    /// [`BootError::Postgres`].
+    pub(super) fn check_tables(&self) -> Result<(), BootError> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(()),
+            Database::Postgres(db) => Ok(db.only_plain("[table]")?),
+        }
+    }
+
+    /// The rows of this database, but those of tables.
     pub async fn messages(&self, config: &Config) -> Result<Arc<dyn MessageStore>, BootError> {
+        Ok(self.rows(config).await?.0)
+    }
+
+    /// The rows of this database, and those of tables.
+    pub(super) async fn rows(&self, config: &Config) -> Result<Rows, BootError> {
         match &self.database {
             Database::Sqlite(db) => {
                 let store = SqliteStore::open(Arc::clone(db), config.storage.sqlite(), new_history()).await?;
-                Ok(Arc::new(store))
+                let store = Arc::new(store);
+                Ok((Arc::clone(&store) as Arc<dyn MessageStore>, store))
             }
             Database::Postgres(db) => {
                 let skips = db.is_of_another_life().await?;
                 if skips {
                     skip_numbers(db, AHEAD).await?;
                 }
-                Ok(Arc::new(PostgresStore::open(Arc::clone(db), new_history(), skips).await?))
+                let store = Arc::new(PostgresStore::open(Arc::clone(db), new_history(), skips).await?);
+                Ok((Arc::clone(&store) as Arc<dyn MessageStore>, store))
             }
         }
     }

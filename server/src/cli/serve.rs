@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ExitError;
-use crate::boot::{self, Storage};
+use crate::boot::{self, BootError, Storage};
 use crate::config::Config;
 use crate::domain::Clock;
 use crate::lifecycle;
@@ -28,22 +28,31 @@ fn connections(wanted: usize, files: Option<u64>) -> Result<usize, ExitError> {
 pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
     let mut signals = lifecycle::Signals::listen()?;
     let mut config = config.clone();
-    let (wanted, files) = (config.limits.connections, lifecycle::allow_many_files());
-    config.limits.connections = connections(wanted, files)?;
+    let of_tables =
+        if config.table.address().map_err(BootError::from)?.is_some() { config.table.connections } else { 0 };
+    let (wanted, files) = (config.limits.connections + of_tables, lifecycle::allow_many_files());
+    let allowed = connections(wanted, files)?;
+    if allowed < wanted {
+        config.table.connections = of_tables.min(allowed / 2).max(1);
+        config.limits.connections = (allowed - of_tables.min(allowed / 2)).max(1);
+    }
     tokio::select! {
         there = Storage::wait_for(&config) => there?,
         () = signals.next() => return Err(ExitError::failed("stopped by a signal before the database answered")),
     }
     let running = boot::start(&config, Clock::system()).await?;
-    if config.limits.connections < wanted {
+    if allowed < wanted {
         tracing::warn!(
             files,
             wanted,
-            connections = config.limits.connections,
+            connections = allowed,
             "the system allows too few open files: fewer connections are served; raise `ulimit -n` or LimitNOFILE="
         );
     }
     println!("listening on http://{}", running.address());
+    if let Some(address) = running.table_address() {
+        println!("table listening on http://{address}");
+    }
     let must_end = tokio::select! {
         () = signals.next() => None,
         why = running.must_end() => Some(why),

@@ -38,7 +38,7 @@ const LIBRARIES: [&str; 14] = [
 ];
 
 /// The parts of the server, which stand behind `tidemark::`.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "app",
     "boot",
     "cli",
@@ -51,6 +51,7 @@ const PARTS: [&str; 14] = [
     "queue",
     "seq",
     "store",
+    "table",
     "telemetry",
     "transfer",
 ];

@@ -22,6 +22,7 @@ mod queues;
 mod sequence;
 mod server;
 mod storage;
+mod table;
 
 pub use accounts::AccountsSection;
 pub use cidr::Cidr;
@@ -36,6 +37,7 @@ pub use queues::QueuesSection;
 pub use sequence::{SequenceSection, SequenceSource};
 pub use server::ServerSection;
 pub use storage::StorageSection;
+pub use table::TableSection;
 
 /// Everything that can be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +57,8 @@ pub struct Config {
     pub accounts: AccountsSection,
     /// What one caller may ask for.
     pub limits: LimitsSection,
+    /// Where tables are served.
+    pub table: TableSection,
     /// Who may read the metrics.
     pub metrics: MetricsSection,
     /// What is written to standard error.
@@ -111,6 +115,7 @@ impl Config {
         self.sequence.check()?;
         self.accounts.check()?;
         self.limits.check()?;
+        self.table.check()?;
         self.metrics.check()?;
         self.log.check()?;
         self.check_message_ids()

@@ -105,7 +105,12 @@ impl Charge {
     /// `text` as a body that is charged until the last byte of it has left.
     pub(super) fn body(mut self, text: String) -> Result<Body, Problem> {
         self.settle(text.capacity())?;
-        Ok(Body::from(Bytes::from_owner(Charged { text, _charge: self })))
+        Ok(self.body_as_settled(text.into_bytes()))
+    }
+
+    /// `bytes` as a body that keeps what is charged until the last byte of it has left.
+    pub(super) fn body_as_settled(self, bytes: Vec<u8>) -> Body {
+        Body::from(Bytes::from_owner(Charged { bytes, _charge: self }))
     }
 }
 
@@ -120,13 +125,13 @@ impl Drop for Charge {
 }
 
 struct Charged {
-    text: String,
+    bytes: Vec<u8>,
     _charge: Charge,
 }
 
 impl AsRef<[u8]> for Charged {
     fn as_ref(&self) -> &[u8] {
-        self.text.as_bytes()
+        &self.bytes
     }
 }
 

@@ -1,5 +1,6 @@
 //! Taking connections: no delay for small packets, and no more at a time than the limiter permits.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use super::concurrency::{ConcurrencyLimiter, Permit};
 use super::proxy;
 use crate::config::Cidr;
 
-/// The answer to a caller without a permit, before the connection is closed.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
+/// What a browser or program is told without a permit.
+pub(super) const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
     connection: close\r\nretry-after: 5\r\ncontent-length: 161\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"too_many_connections\",\"detail\":\"too many open connections; close some\",\"retryable\":true}";
@@ -26,6 +27,8 @@ pub(super) struct LimitedListener {
     pub(super) patience: Duration,
     /// How long the other end may leave unread what is sent to it.
     pub(super) writing: Duration,
+    /// What a caller without a permit is told before the connection is closed.
+    pub(super) full: Cow<'static, [u8]>,
 }
 
 impl LimitedListener {
@@ -44,7 +47,7 @@ impl LimitedListener {
             // A proxy carries many people, so its own address is not counted.
             let address = (!proxy::is_trusted(peer.ip(), &self.trusted)).then(|| peer.ip());
             let Some(permit) = self.limiter.take(address) else {
-                let _ = stream.try_write(FULL);
+                let _ = stream.try_write(&self.full);
                 continue;
             };
             if let Err(error) = stream.set_nodelay(true) {

@@ -39,16 +39,18 @@ mod proxy;
 mod refusals;
 mod serve;
 mod state;
+mod table;
 mod wire;
 mod ws;
 
 pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
+pub use table::Tables;
 
 use api::{accounts, conversations, groups, invites, messages, people, range};
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
 use error::Problem;
-use listen::LimitedListener;
+use listen::{FULL, LimitedListener};
 use openapi::Docs;
 use state::{AppState, HttpState, Settings, Sockets};
 
@@ -148,6 +150,8 @@ pub struct Server {
     stopping: CancellationToken,
     /// Where the metrics are served, if they have an address of their own.
     metrics: Option<(LimitedListener, Router)>,
+    /// Where tables are served, if they are, and how long a head may take there.
+    tables: Option<(LimitedListener, Router, Duration)>,
 }
 
 /// Connections to the address of the metrics.
@@ -165,11 +169,17 @@ impl Server {
         dependencies: Dependencies,
         stopping: CancellationToken,
     ) -> Server {
-        let Dependencies { new_request_id, readiness } = dependencies;
+        let Dependencies { new_request_id, readiness, tables } = dependencies;
         let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
         let limiter =
             ConcurrencyLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
+        let tables = tables.map(|tables| {
+            let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
+            let (listener, router) =
+                table::listener(tables, config, clock.clone(), metrics, new_request_id, stopping.clone());
+            (listener, router, config.table.head())
+        });
         let metrics_router = health::metrics_router(Arc::clone(&metrics));
         let state = HttpState::new(AppState {
             accounts,
@@ -197,25 +207,31 @@ impl Server {
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.
         let patience = (config.server.heartbeat() * 4).max(IDLE);
         let writing = Duration::from_secs(config.server.write_seconds.into());
-        let listener = LimitedListener { tcp, limiter, trusted, patience, writing };
+        let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full: FULL.into() };
         let head = Duration::from_secs(config.server.head_seconds.into());
         let metrics = metrics_tcp.map(|tcp| {
             let limiter = ConcurrencyLimiter::new(METRICS_CONNECTIONS, METRICS_CONNECTIONS);
-            let listener = LimitedListener { tcp, limiter, trusted: Vec::new(), patience, writing };
+            let (trusted, full) = (Vec::new(), FULL.into());
+            let listener = LimitedListener { tcp, limiter, trusted, patience, writing, full };
             (listener, metrics_router)
         });
-        Server { listener, router: router(state), head, sockets: open, stopping, metrics }
+        Server { listener, router: router(state), head, sockets: open, stopping, metrics, tables }
     }
 
     /// Serves until it is told to stop, then finishes the requests and sockets that are open.
     pub async fn run(self) {
-        let Server { listener, router, head, sockets, stopping, metrics } = self;
+        let Server { listener, router, head, sockets, stopping, metrics, tables } = self;
         let metrics = async {
             if let Some((listener, router)) = metrics {
                 serve::serve(listener, router, head, stopping.clone()).await;
             }
         };
-        tokio::join!(serve::serve(listener, router, head, stopping.clone()), metrics);
+        let tables = async {
+            if let Some((listener, router, head)) = tables {
+                serve::serve(listener, router, head, stopping.clone()).await;
+            }
+        };
+        tokio::join!(serve::serve(listener, router, head, stopping.clone()), metrics, tables);
         sockets.close();
         sockets.wait().await;
     }

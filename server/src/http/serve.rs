@@ -98,6 +98,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::super::concurrency::ConcurrencyLimiter;
+    use super::super::listen::FULL;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -107,8 +108,14 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = tcp.local_addr().expect("bound");
         let limiter = ConcurrencyLimiter::new(10, 10);
-        let listener =
-            LimitedListener { tcp, limiter, trusted: Vec::new(), patience: PATIENCE, writing: PATIENCE };
+        let listener = LimitedListener {
+            tcp,
+            limiter,
+            trusted: Vec::new(),
+            patience: PATIENCE,
+            writing: PATIENCE,
+            full: FULL.into(),
+        };
         let router = Router::new().route("/", get(async || "hello"));
         let stopping = CancellationToken::new();
         (addr, stopping.clone(), tokio::spawn(serve(listener, router, head, stopping)))

@@ -11,6 +11,7 @@ use super::budget::Budget;
 use super::concurrency::ConcurrencyLimiter;
 use super::limits::Rates;
 use super::openapi::Docs;
+use super::table::Tables;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
@@ -47,6 +48,8 @@ pub struct Dependencies {
     pub new_request_id: NewRequestId,
     /// Asked by `/ready`.
     pub readiness: Readiness,
+    /// Served at an address of their own, if at all.
+    pub tables: Option<Tables>,
 }
 
 /// What is fixed for the life of the process.

@@ -8,6 +8,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use super::TableMetrics;
+
 type Labels = [(&'static str, &'static str); 1];
 
 /// What the HTTP layer counts. The labelled ones are looked up once: counting is one atomic addition.
@@ -38,6 +40,8 @@ pub struct Metrics {
     pub deliver_seconds: Histogram,
     /// `tidemark_connections`: open WebSockets.
     pub connections: Gauge,
+    /// What the listener of tables counts.
+    pub tables: TableMetrics,
 }
 
 impl Metrics {
@@ -72,6 +76,7 @@ impl Metrics {
             deliver_seconds.clone(),
         );
         registry.register("tidemark_connections", "Open WebSockets", connections.clone());
+        let tables = TableMetrics::new(&mut registry);
         for part in parts {
             registry.register_collector(part);
         }
@@ -89,6 +94,7 @@ impl Metrics {
             send_seconds,
             deliver_seconds,
             connections,
+            tables,
         }
     }
 
@@ -102,6 +108,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -110,6 +118,7 @@ mod tests {
         metrics.messages_http.inc();
         metrics.heartbeats_alive.inc();
         metrics.send_seconds.observe(0.001);
+        metrics.tables.answered("PutRow", "ok", Duration::from_millis(1));
         let text = metrics.to_text();
         for line in [
             "tidemark_messages_total{path=\"http\"} 1",
@@ -118,6 +127,8 @@ mod tests {
             "tidemark_send_seconds_count 1",
             "tidemark_deliver_seconds_count 0",
             "tidemark_connections 0",
+            "tidemark_table_requests_total{operation=\"PutRow\",result=\"ok\"} 1",
+            "tidemark_table_seconds_count 1",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is missing in:\n{text}");
         }

@@ -6,7 +6,9 @@
 mod collectors;
 mod logs;
 mod metrics;
+mod tables;
 
 pub use collectors::{Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 pub use logs::start;
 pub use metrics::Metrics;
+pub use tables::TableMetrics;

@@ -2,7 +2,7 @@
 //!
 //! [`proto`] has the messages; [`plain_buffer`] the encoding of rows and keys inside them; [`filter`] that of conditions; [`sign`]
 //! and [`compress`] what lies around them. Everything that is read came from a stranger: each decoder refuses what is wrong with one
-//! [`TableError`](crate::TableError), and stores no more than a small multiple of what it was given.
+//! [`TableError`], and stores no more than a small multiple of what it was given.
 
 pub mod compress;
 mod crc;
@@ -10,6 +10,15 @@ pub mod fields;
 pub mod filter;
 pub mod plain_buffer;
 pub mod sign;
+
+use prost::Message as _;
+
+use crate::error::TableError;
+
+/// The body of an answer that refuses.
+pub fn encode_error(error: &TableError) -> Vec<u8> {
+    proto::Error { code: error.code.as_str().to_owned(), message: error.message.clone() }.encode_to_vec()
+}
 
 /// The messages of `proto/*.proto`, as generated.
 pub mod proto {

@@ -1,0 +1,91 @@
+//! The body of a request: read within a time and a size, compared with its MD5, and decompressed.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use futures_util::StreamExt as _;
+use tidemark_table::wire::compress::decompress;
+use tidemark_table::wire::sign::content_md5;
+use tidemark_table::{ErrorCode, TableError};
+use tokio_util::sync::CancellationToken;
+
+use super::busy;
+use super::head::{Head, MD5};
+use crate::config::TableSection;
+
+/// How long a body may still take after the server was told to stop.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// How many bytes a body has, as its head says, and how many it has when it was decompressed.
+///
+/// # Errors
+///
+/// Either is more than `most`: nothing is read.
+pub(super) fn claimed(headers: &HeaderMap, head: &Head, most: usize) -> Result<usize, TableError> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: usize = length.unwrap_or(most);
+    let decompressed = head.decompressed.unwrap_or(0);
+    if length > most || decompressed > most {
+        return Err(too_large(most));
+    }
+    Ok(length + decompressed)
+}
+
+/// The message in the body.
+///
+/// # Errors
+///
+/// It does not come whole, or in time; it is too large; it is another one than the head says. While the server stops, it has a second.
+pub(super) async fn read(
+    body: Body,
+    head: &Head,
+    settings: &TableSection,
+    stopping: &CancellationToken,
+) -> Result<Vec<u8>, TableError> {
+    let most = settings.body_bytes;
+    let stopped = async {
+        stopping.cancelled().await;
+        tokio::time::sleep(LAST_MOMENT).await;
+    };
+    let bytes = tokio::select! {
+        bytes = whole(body, most) => bytes?,
+        () = tokio::time::sleep(settings.body()) => {
+            let message = format!("The body did not arrive within {} seconds.", settings.body_seconds);
+            return Err(TableError::new(ErrorCode::RequestTimeout, message));
+        }
+        () = stopped => return Err(busy()),
+    };
+    if content_md5(&bytes) != head.md5 {
+        let message = format!("Mismatch between MD5 value of request body and {MD5} in header.");
+        return Err(TableError::new(ErrorCode::AuthFailed, message));
+    }
+    let Some(size) = head.decompressed else { return Ok(bytes) };
+    let message = decompress(&bytes, most)?;
+    if message.len() != size {
+        return Err(TableError::invalid(format!(
+            "The decompressed body has {} bytes, and its header says {size}.",
+            message.len()
+        )));
+    }
+    Ok(message)
+}
+
+/// All of a body. What was only claimed is not allocated.
+async fn whole(body: Body, most: usize) -> Result<Vec<u8>, TableError> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| TableError::invalid("The body did not arrive whole."))?;
+        if bytes.len() + chunk.len() > most {
+            return Err(too_large(most));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+fn too_large(most: usize) -> TableError {
+    let message = format!("The size of the request body exceeds the limit of {most} bytes.");
+    TableError::new(ErrorCode::RequestBodyTooLarge, message)
+}

@@ -1,0 +1,198 @@
+//! Tables in the wire protocol of Tablestore: `POST /Operation`, protobuf in and out, both signed.
+//!
+//! [`head`] checks who calls, by the headers alone; only then is the body read, by [`body`]. [`answer`] makes signed answers. What an
+//! operation means is the business of [`TableService`]. Connections, their limits and their ends are those of the
+//! other listeners ([`serve`](super::serve)).
+//!
+//! Once an operation was begun its answer goes out, also while the server stops: some clients repeat a write whose connection broke.
+
+mod answer;
+mod body;
+mod head;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use tidemark_table::{ErrorCode, TableError};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::budget::{Budget, Charge};
+use super::concurrency::ConcurrencyLimiter;
+use super::limits::ClientNetwork;
+use super::listen::LimitedListener;
+use super::state::NewRequestId;
+use crate::config::{Config, TableSection};
+use crate::domain::Clock;
+use crate::store::AccessKeys;
+use crate::table::{Caller, TableService};
+use crate::telemetry::Metrics;
+
+use answer::Named;
+use head::{Head, Received};
+
+/// The operations that there are; any other is counted as `other`.
+const OPERATIONS: [&str; 14] = [
+    "CreateTable",
+    "ListTable",
+    "DescribeTable",
+    "UpdateTable",
+    "DeleteTable",
+    "ComputeSplitPointsBySize",
+    "GetRow",
+    "PutRow",
+    "UpdateRow",
+    "DeleteRow",
+    "BatchGetRow",
+    "BatchWriteRow",
+    "GetRange",
+    "ListSearchIndex",
+];
+
+/// Those that change something. What they did is answered, however little memory there is.
+const WRITES: [&str; 7] =
+    ["CreateTable", "UpdateTable", "DeleteTable", "PutRow", "UpdateRow", "DeleteRow", "BatchWriteRow"];
+
+/// What the composition root opens for tables.
+pub struct Tables {
+    /// Where they are served.
+    pub listener: TcpListener,
+    /// What operations mean.
+    pub service: TableService,
+    /// Who may call; asked for each request.
+    pub keys: Arc<dyn AccessKeys>,
+}
+
+/// What a request needs.
+#[derive(Clone)]
+struct TableState(Arc<Parts>);
+
+struct Parts {
+    service: TableService,
+    keys: Arc<dyn AccessKeys>,
+    settings: TableSection,
+    budget: Budget,
+    new_request_id: NewRequestId,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+    stopping: CancellationToken,
+}
+
+/// The listener and what answers on it.
+pub(super) fn listener(
+    tables: Tables,
+    config: &Config,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    new_request_id: NewRequestId,
+    stopping: CancellationToken,
+) -> (LimitedListener, Router) {
+    let Tables { listener, service, keys } = tables;
+    let settings = config.table.clone();
+    let listener = LimitedListener {
+        tcp: listener,
+        // Programs of one machine share its address.
+        limiter: ConcurrencyLimiter::new(settings.connections, settings.connections),
+        trusted: Vec::new(),
+        patience: settings.head() + settings.body(),
+        writing: Duration::from_secs(config.server.write_seconds.into()),
+        full: answer::full().into(),
+    };
+    let state = TableState(Arc::new(Parts {
+        service,
+        keys,
+        budget: Budget::new(settings.buffered_bytes, settings.buffered_bytes),
+        settings,
+        new_request_id,
+        metrics,
+        clock,
+        stopping,
+    }));
+    (listener, router(state))
+}
+
+fn router(state: TableState) -> Router {
+    let panicked = {
+        let state = state.clone();
+        move |_: Box<dyn Any + Send>| {
+            tracing::error!("a request to a table panicked");
+            let error = TableError::new(ErrorCode::InternalServerError, "Internal server error.");
+            answer::refusal(&state.0.named(), None, &error)
+        }
+    };
+    Router::new().fallback(exchange).layer(CatchPanicLayer::custom(panicked)).with_state(state)
+}
+
+/// A request and its answer.
+async fn exchange(State(state): State<TableState>, request: Request) -> Response {
+    let state = &*state.0;
+    let began = Instant::now();
+    let named = state.named();
+    let (parts, body) = request.into_parts();
+    let received = Received { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
+    let (head, done) = match head::check(state, &received).await {
+        Err(refused) => (None, Err(refused)),
+        Ok(head) => {
+            let done = state.operate(&head, body, &parts.headers).await;
+            (Some(head), done)
+        }
+    };
+    let operation = OPERATIONS.into_iter().find(|known| parts.uri.path().strip_prefix('/') == Some(known));
+    let operation = operation.unwrap_or("other");
+    let result = done.as_ref().map_or_else(|refused| refused.code.as_str(), |_| "ok");
+    let response = match done {
+        Ok((bytes, charge)) => answer::success(&named, head.as_ref(), bytes, charge),
+        Err(refused) => answer::refusal(&named, head.as_ref(), &refused),
+    };
+    let took = began.elapsed();
+    state.metrics.tables.answered(operation, result, took);
+    tracing::debug!(id = named.id, operation, result, elapsed = ?took, "answered");
+    response
+}
+
+impl Parts {
+    /// A name and a time for an answer.
+    fn named(&self) -> Named {
+        Named::new(self.clock.now(), &(self.new_request_id)())
+    }
+
+    /// Reads the body and does what it asks; the answer's message, and what is charged for it.
+    async fn operate(
+        &self,
+        head: &Head,
+        body: axum::body::Body,
+        headers: &axum::http::HeaderMap,
+    ) -> Result<(Vec<u8>, Charge), TableError> {
+        let mut charge = self.charge(body::claimed(headers, head, self.settings.body_bytes)?).await?;
+        let body = body::read(body, head, &self.settings, &self.stopping).await?;
+        let key = &head.key;
+        let caller = Caller {
+            access_key_id: key.id.clone(),
+            instance: key.instance.clone(),
+            may_write: key.may_write,
+            inbox: key.inbox,
+        };
+        let answer = self.service.call(&caller, &head.operation, &body).await?;
+        drop(body);
+        if charge.settle(answer.len()).is_err() && !WRITES.contains(&head.operation.as_str()) {
+            return Err(busy());
+        }
+        Ok((answer, charge))
+    }
+
+    /// Room for so many bytes.
+    async fn charge(&self, bytes: usize) -> Result<Charge, TableError> {
+        let everybody = ClientNetwork::of(std::net::Ipv4Addr::UNSPECIFIED.into());
+        self.budget.take_soon(everybody, bytes).await.map_err(|_| busy())
+    }
+}
+
+/// Nothing was applied, and trying again helps.
+fn busy() -> TableError {
+    TableError::new(ErrorCode::ServerBusy, "Server is busy.")
+}
