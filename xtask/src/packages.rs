@@ -13,7 +13,7 @@ pub(crate) type Needed = (&'static str, &'static str);
 
 /// What the tests need. Put together from lists, none of which is written twice.
 pub(crate) const ALL: &[&[Needed]] =
-    &[COMPILER, ETCD, POSTGRESQL, SERVERS, BROWSER, NODE, PASTING, SIGNALS, MOUNTS];
+    &[COMPILER, ETCD, POSTGRESQL, SERVERS, BROWSER, NODE, SDKS, PASTING, SIGNALS, MOUNTS];
 
 /// What every build needs beside Rust, and what compiles the test rigs.
 const COMPILER: &[Needed] = &[("cc", "gcc"), ("/usr/lib/*/crt1.o", "libc6-dev")];
@@ -41,6 +41,9 @@ const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromiu
 
 /// The tests of the page's modules that need no browser.
 pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];
+
+/// What installs and runs the official SDKs of Tablestore for the tests of tables.
+const SDKS: &[Needed] = &[("npm", "npm"), ("python3", "python3"), ("pip3", "python3-pip")];
 
 /// The commands of the pages, which a test pastes.
 const PASTING: &[Needed] = &[("bash", "bash"), ("curl", "curl")];

@@ -52,7 +52,7 @@ fn every_program_that_is_started_is_listed() {
         }
     }
     // So that a change of how programs are started does not blind this test.
-    for known in ["cc", "chromedriver", "etcd", "initdb", "kill", "redis-server"] {
+    for known in ["cc", "chromedriver", "etcd", "initdb", "kill", "npm", "python3", "redis-server"] {
         assert!(started.contains(known), "no call was found that starts {known}: {started:?}");
     }
     let listed: BTreeSet<_> = ALL.iter().copied().flatten().map(|(program, _)| file_name(program)).collect();
@@ -61,6 +61,9 @@ fn every_program_that_is_started_is_listed() {
         assert!(given || listed.contains(file_name(&program)), "{program} is started and not listed");
     }
 }
+
+/// Packages that bring a program as well as the one that it is listed with: Node.js's own.
+const ALSO: [(&str, &str); 1] = [("npm", "nodejs")];
 
 #[test]
 fn every_package_brings_what_it_is_listed_for() {
@@ -74,6 +77,9 @@ fn every_package_brings_what_it_is_listed_for() {
         let owners: Vec<_> = owners.map(|owner| owner.split(':').next().unwrap_or_default()).collect();
         // Some packages only stand for the newest version of another, and that one brings its clients.
         let mut brings = BTreeSet::<String>::from([(*package).to_owned()]);
+        brings.extend(
+            ALSO.iter().filter(|(also, _)| also == program).map(|(_, package)| (*package).to_owned()),
+        );
         for _ in 0..2 {
             let depends: Vec<_> = brings.iter().flat_map(|one| depends(one)).collect();
             brings.extend(depends);
@@ -153,7 +159,7 @@ fn root() -> PathBuf {
 
 /// The Rust files of the workspace but this one.
 fn sources() -> Vec<PathBuf> {
-    let crates = ["client", "process", "seqsvr", "server", "test-support", "trials", "web", "xtask"];
+    let crates = ["client", "process", "seqsvr", "server", "table", "test-support", "trials", "web", "xtask"];
     let mut folders: Vec<_> = crates.map(|name| root().join(name)).into();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

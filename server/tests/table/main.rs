@@ -1,0 +1,9 @@
+//! Tables by their wire protocol: the real program, called by the official SDKs as their registries have them, and by hand for what no SDK
+//! sends.
+
+mod node;
+mod packages;
+mod python;
+mod raw;
+mod wire;
+mod world;

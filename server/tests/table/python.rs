@@ -1,0 +1,48 @@
+//! The SDK for Python: each script of `scripts/` is a test.
+
+use tokio::process::Command;
+
+use crate::packages::{PYTHON, scripts};
+use crate::world::{World, output};
+
+/// Runs a script, which fails where something is not as it should be.
+async fn run(script: &str) {
+    let packages = tokio::task::spawn_blocking(|| PYTHON.clone()).await.expect("installed");
+    let world = World::start().await;
+    let mut python = Command::new("python3");
+    python.arg(scripts().join(script)).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
+    python.envs(world.environment());
+    output(python).await;
+}
+
+macro_rules! scripts {
+    ($($test:ident: $script:literal),+ $(,)?) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $test() {
+            run($script).await;
+        })+
+
+        #[test]
+        fn every_script_is_run() {
+            let files = std::fs::read_dir(scripts()).expect("a folder").map(|file| file.expect("readable").file_name());
+            let mut found: Vec<_> = files.filter_map(|name| name.into_string().ok()).collect();
+            found.retain(|name| name.ends_with(".py") && name != "world.py");
+            found.sort();
+            let mut listed = vec![$($script),+];
+            listed.sort_unstable();
+            assert_eq!(found, listed);
+        }
+    };
+}
+
+scripts! {
+    tables_and_rows_are_made_read_changed_and_deleted: "quickstart.py",
+    keys_that_the_server_assigns_grow_and_are_told: "auto_increment.py",
+    each_row_of_a_batch_has_a_result_of_its_own: "batches.py",
+    twelve_thousand_rows_are_read_page_by_page: "paging.py",
+    every_filter_lets_through_what_it_says: "filters.py",
+    every_condition_is_held: "conditions.py",
+    versions_are_kept_and_expire: "versions.py",
+    whoever_signs_wrongly_is_refused: "signatures.py",
+    a_client_notices_answers_that_were_changed: "tampered.py",
+}
