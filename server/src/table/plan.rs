@@ -1,4 +1,7 @@
 //! What the jobs of a batch lead to, without I/O: each row is decided over what earlier jobs of the batch leave.
+//!
+//! Rows with a placeholder come after all others of the batch: their numbers are not known before the commit, so nobody who asks for a row
+//! by its number can mean one of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -178,7 +181,12 @@ impl Plan {
     pub(super) fn answer(self, jobs: Vec<Job>, outcomes: Vec<TableOutcome>) -> Vec<Job> {
         let mut outcomes = outcomes.into_iter();
         let outcome_of = |group: &Group| match group.is_changed() {
-            true => outcomes.next().unwrap_or(TableOutcome::Stale),
+            true => match outcomes.next().unwrap_or(TableOutcome::Stale) {
+                TableOutcome::Stored(numbers) => {
+                    TableOutcome::Stored(numbers.into_iter().skip(group.changed().count()).collect())
+                }
+                other => other,
+            },
             false => TableOutcome::Stored(Vec::new()),
         };
         let outcomes: Vec<TableOutcome> = self.groups.iter().map(outcome_of).collect();
@@ -238,17 +246,21 @@ impl Group {
     }
 
     fn is_changed(&self) -> bool {
-        !self.assigned.is_empty() || self.rows.values().any(|row| row.is_changed)
+        !self.assigned.is_empty() || self.changed().next().is_some()
     }
 
-    /// The assigned rows come first.
+    fn changed(&self) -> impl Iterator<Item = (&Vec<u8>, &Standing)> {
+        self.rows.iter().filter(|(_, row)| row.is_changed)
+    }
+
+    /// Rows with whole keys come first: one that is deleted and that the store then makes is there.
     fn write(&self) -> TableWrite {
         let assigned = self.assigned.iter().map(|(key, columns)| RowChange {
             key: key.clone(),
             expected: Expected::Anything,
             row: Some(columns.encode()),
         });
-        let whole = self.rows.iter().filter(|(_, row)| row.is_changed).map(|(key, row)| RowChange {
+        let whole = self.changed().map(|(key, row)| RowChange {
             key: RowKey::Whole(key.clone()),
             expected: row.expected,
             row: row.columns.as_ref().map(Columns::encode),
@@ -257,7 +269,7 @@ impl Group {
             table: self.table,
             partition_key: self.partition_key,
             first: self.first.clone(),
-            changes: assigned.chain(whole).collect(),
+            changes: whole.chain(assigned).collect(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The service as a client meets it: requests and answers as bytes.
 
 mod client;
+mod faulty;
+mod model;
+mod races;
 mod rows;
 mod tables;
 
