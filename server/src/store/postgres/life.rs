@@ -16,7 +16,7 @@ use tracing::{error, info, warn};
 
 use super::clock::{DbClock, NOW};
 use super::options::{connection, place};
-use super::{PgDb, PgOpenError, Replication};
+use super::{PgDb, PgOpenError, Replication, tables};
 use crate::domain::{HistoryId, MessageId};
 use crate::log_limit::LogLimit;
 use crate::store::StoreError;
@@ -254,6 +254,7 @@ impl PgDb {
         }
         if by_hand || origin == Origin::Other {
             let heads = move_heads(&mut tx, by_hand).await?;
+            tables::skip_numbers(&mut tx, SKIPPED_IDS).await?;
             sqlx::query("UPDATE meta SET value = $2 WHERE key = $1")
                 .bind(HISTORY)
                 .bind(&wanted)

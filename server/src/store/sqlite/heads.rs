@@ -9,7 +9,7 @@ use serde_json::json;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::bulk::{Binding, Bulk};
-use super::{Db, OpenError, SqliteOptions, flush, meta};
+use super::{Db, OpenError, SqliteOptions, flush, meta, tables};
 use crate::domain::{MessageId, Uid};
 use crate::store::StoreError;
 
@@ -46,7 +46,7 @@ fn bind<'q>(query: Binding<'q>, head: &HeadRow) -> Binding<'q> {
 }
 
 /// Lets the ids of every inbox go on `by` further on, also of those without a row so far, after files were restored: the lost rows
-/// may have been the first. Says how many inboxes there are. Nobody serves the database meanwhile.
+/// may have been the first. So do the numbers of tables. Says how many inboxes there are. Nobody serves the database meanwhile.
 ///
 /// # Errors
 /// When an import was not finished or the files cannot be read or written; done again, it skips as many again.
@@ -83,6 +83,7 @@ async fn skip(db: &Db, by: u64) -> Result<u64, StoreError> {
     .bind(MessageId::MAX.get().cast_signed())
     .execute(&mut *tx)
     .await?;
+    tables::skip_numbers(&mut tx, by).await?;
     tx.commit().await?;
     Ok(moved.rows_affected())
 }

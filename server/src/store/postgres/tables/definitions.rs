@@ -9,11 +9,14 @@ use crate::domain::Timestamp;
 use crate::store::StoreError;
 use crate::store::postgres::PgDb;
 use crate::store::postgres::layout::Layout;
-use crate::store::tables::{TableId, TableMade, TableRecord};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord};
 
 /// The migration that a program must know once there is a table: others would leave its rows out of exports, and give its numbers twice
 /// after a restore.
 const MIGRATION: i64 = 41;
+
+/// After which number new counters begin; absent: from 1. `commit_rows` reads it.
+const FLOOR: &str = "table_floor";
 
 /// For so long the name of a deleted table's rows is kept, in milliseconds: a commit that began before has ended long since.
 const KEPT: i64 = 600_000;
@@ -207,4 +210,28 @@ async fn remove(db: &PgDb, table: i64, kind: &Kind, limit: i64) -> Result<i64, S
             .await?;
     }
     Ok(count)
+}
+
+/// Lets the counters of all tables go on `by` further on, also those that there are none of so far.
+pub(in crate::store::postgres) async fn skip_numbers(
+    connection: &mut PgConnection,
+    by: u64,
+) -> Result<(), sqlx::Error> {
+    // Commits that are under way end first; none that begins later has read an older floor.
+    sqlx::raw_sql("LOCK TABLE table_counters IN EXCLUSIVE MODE").execute(&mut *connection).await?;
+    sqlx::query("UPDATE table_counters SET last_id = least(last_id + $1, $2)")
+        .bind(by.cast_signed())
+        .bind(LARGEST_ASSIGNED)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "INSERT INTO meta AS known (key, value) VALUES ($1, least($2, $3)::text)
+         ON CONFLICT (key) DO UPDATE SET value = least(known.value::bigint + $2, $3)::text",
+    )
+    .bind(FLOOR)
+    .bind(by.cast_signed())
+    .bind(LARGEST_ASSIGNED)
+    .execute(connection)
+    .await?;
+    Ok(())
 }

@@ -18,6 +18,7 @@ mod plan;
 mod read;
 mod revisions;
 
+pub(super) use definitions::skip_numbers;
 pub(super) use revisions::Revisions;
 
 #[async_trait]

@@ -10,7 +10,7 @@ use crate::domain::Timestamp;
 use crate::store::StoreError;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
-use crate::store::tables::{TableId, TableMade, TableRecord};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord};
 
 /// The tables that are not deleted. The committer and reads ask it, so that a deleted table is gone at once.
 #[derive(Default)]
@@ -181,4 +181,18 @@ pub(super) async fn forget_deleted(db: &Db, limit: usize) -> Result<u64, StoreEr
     }
     tx.commit().await?;
     Ok((limit - left).cast_unsigned())
+}
+
+/// Lets the counters of all tables go on `by` further on, also those that there are none of so far.
+pub(in crate::store::sqlite) async fn skip_numbers(
+    connection: &mut SqliteConnection,
+    by: u64,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE table_counters SET last_id = min(last_id + ?, ?)")
+        .bind(by.cast_signed())
+        .bind(LARGEST_ASSIGNED)
+        .execute(&mut *connection)
+        .await?;
+    let floor = meta::number(&mut *connection, meta::TABLE_FLOOR).await?;
+    meta::put(connection, meta::TABLE_FLOOR, (floor + by).min(LARGEST_ASSIGNED.cast_unsigned())).await
 }

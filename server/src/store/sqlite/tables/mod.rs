@@ -25,7 +25,7 @@ mod memtable;
 mod read;
 
 pub(super) use commit::TableCall;
-pub(super) use definitions::LiveTables;
+pub(super) use definitions::{LiveTables, skip_numbers};
 pub(super) use ledger::Counters;
 use memtable::NewRow;
 pub(super) use memtable::TableRows;

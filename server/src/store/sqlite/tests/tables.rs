@@ -316,3 +316,26 @@ async fn a_counter_at_its_end_refuses_and_silences_nobody() {
     assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"5")])).await, [9_007_199_254_740_991]);
     assert!(matches!(one(&store, two).await, TableOutcome::Rejected(_)));
 }
+
+/// What a backup does not know was lost: also the first numbers of a value, and a whole table.
+#[tokio::test]
+async fn after_a_restore_no_number_comes_that_a_lost_row_may_have_had() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(directory.path(), unflushed()).await;
+    let rows = table(&store, "rows").await;
+    stored(&store, write(rows, "ann", vec![append("ann", b"1"), append("ann", b"2")])).await;
+    let backup = copied(directory.path());
+    for value in ["ann", "bob"] {
+        stored(&store, write(rows, value, vec![append(value, b"lost")])).await;
+    }
+    let db = Db::open(&backup.path().join("tidemark.db")).await.expect("opened");
+    skip_ids(&db, &unflushed(), 10_000_000).await.expect("skipped");
+    skip_ids(&db, &unflushed(), 5).await.expect("again");
+    db.close().await.expect("closed");
+    drop(db);
+    let store = open(backup.path(), unflushed()).await;
+    assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"3")])).await, [10_000_008]);
+    assert_eq!(stored(&store, write(rows, "bob", vec![append("bob", b"4")])).await, [10_000_006]);
+    let other = table(&store, "other").await;
+    assert_eq!(stored(&store, write(other, "ann", vec![append("ann", b"5")])).await, [10_000_006]);
+}

@@ -344,3 +344,23 @@ async fn after_a_lost_answer_it_is_known_what_is_there() {
     let there = all(&other, rows).await.len() as i64;
     assert_eq!(stored(&other, write(rows, "ann", vec![append("ann", b"3")])).await, [there + 1]);
 }
+
+#[tokio::test]
+async fn in_another_life_no_number_comes_that_a_lost_row_may_have_had() {
+    let url = durable_database().await;
+    let store = open(&url).await;
+    let rows = table(&store, "rows").await;
+    stored(&store, write(rows, "ann", vec![append("ann", b"1"), append("ann", b"2")])).await;
+    store.close().await;
+    // Once by hand, once because the database was restored from a backup.
+    let db = PgDb::open(&url, &PgOptions::default()).await.expect("opened");
+    db.begin_another_life(HistoryId(Uuid::from_u128(7))).await.expect("begun");
+    db.close().await;
+    run(&mut connection(&url).await, "UPDATE meta SET value = 'elsewhere/1' WHERE key = 'written_by'").await;
+    let db = PgDb::open(&url, &PgOptions::default()).await.expect("opened");
+    let store = PostgresStore::open(db, HistoryId(Uuid::from_u128(8)), true).await.expect("opened");
+    assert_eq!(stored(&store, write(rows, "ann", vec![append("ann", b"3")])).await, [20_000_003]);
+    assert_eq!(stored(&store, write(rows, "bob", vec![append("bob", b"4")])).await, [20_000_001]);
+    let other = table(&store, "other").await;
+    assert_eq!(stored(&store, write(other, "ann", vec![append("ann", b"5")])).await, [20_000_001]);
+}
