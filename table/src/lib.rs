@@ -4,6 +4,7 @@
 //! plain values and back; [`operations`] checks requests and makes answers; [`rows`] is what operations mean. Nothing here knows a
 //! database or a socket: the server calls it between reading a request and writing rows.
 
+pub mod client;
 pub mod definition;
 pub mod error;
 pub mod operations;

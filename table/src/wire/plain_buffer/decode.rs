@@ -15,12 +15,44 @@ use crate::wire::crc::Crc8;
 /// The row is cut off or malformed, a checksum is wrong, a name or a text is not UTF-8, a double is not finite, there are more than
 /// [`MAX_KEY_PARTS`] columns in the key or more than [`MAX_CELLS`] cells, or a second row follows.
 pub fn decode_row(bytes: &[u8]) -> Result<ReceivedRow, TableError> {
+    let mut input = begin(bytes)?;
+    let row = next_row(&mut input)?;
+    if input.skip_if(tag::KEY) {
+        return Err(TableError::invalid("The row is malformed: another row follows it."));
+    }
+    Ok(row)
+}
+
+/// Rows, as clients are answered; no bytes: none.
+///
+/// # Errors
+///
+/// As for [`decode_row`], but for the second row.
+pub fn decode_rows(bytes: &[u8]) -> Result<Vec<ReceivedRow>, TableError> {
+    let mut rows = Vec::new();
+    if bytes.is_empty() {
+        return Ok(rows);
+    }
+    let mut input = begin(bytes)?;
+    loop {
+        rows.push(next_row(&mut input)?);
+        if input.at == bytes.len() {
+            return Ok(rows);
+        }
+    }
+}
+
+fn begin(bytes: &[u8]) -> Result<Input<'_>, TableError> {
     let mut input = Input { bytes, at: 0 };
     if u32::from_le_bytes(input.take()?) != HEADER {
         return Err(TableError::invalid(
             "The row is malformed: it does not begin with the header of PlainBuffer.",
         ));
     }
+    Ok(input)
+}
+
+fn next_row(input: &mut Input<'_>) -> Result<ReceivedRow, TableError> {
     let mut checksum = Crc8::default();
     let mut key = Vec::new();
     if input.skip_if(tag::KEY) {
@@ -55,9 +87,6 @@ pub fn decode_row(bytes: &[u8]) -> Result<ReceivedRow, TableError> {
     input.expect(tag::ROW_CHECKSUM, "the checksum of the row")?;
     if input.byte()? != checksum {
         return Err(TableError::invalid("The checksum of the row is wrong."));
-    }
-    if input.skip_if(tag::KEY) {
-        return Err(TableError::invalid("The row is malformed: another row follows it."));
     }
     Ok(ReceivedRow { key, cells, delete })
 }
@@ -179,12 +208,8 @@ impl<'a> Input<'a> {
         let operation = if self.skip_if(tag::OPERATION) {
             let byte = self.byte()?;
             operation_byte = Some(byte);
-            Some(match byte {
-                1 => CellOperation::DeleteAll,
-                3 => CellOperation::DeleteOne,
-                4 => CellOperation::Increment,
-                _ => return Err(self.malformed(&format!("{byte} is not an operation of a cell"))),
-            })
+            let unknown = || self.malformed(&format!("{byte} is not an operation of a cell"));
+            Some(CellOperation::from_code(byte).ok_or_else(unknown)?)
         } else {
             None
         };

@@ -71,11 +71,7 @@ pub fn encode_sent(row: &ReceivedRow) -> Vec<u8> {
         if let Some(value) = &cell.value {
             crc = attribute_value(&mut out, crc, value);
         }
-        let operation = cell.operation.map(|operation| match operation {
-            CellOperation::DeleteAll => 1,
-            CellOperation::DeleteOne => 3,
-            CellOperation::Increment => 4,
-        });
+        let operation = cell.operation.map(CellOperation::code);
         if let Some(operation) = operation {
             out.extend([tag::OPERATION, operation]);
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Sections without cells, and parts that a cell does not have, are left out with their tags. [`decode_row`] and [`decode_key`] read what
-//! clients send, and [`encode_sent`] writes; [`encode_rows`] and [`encode_key`] write what they are answered.
+//! clients send, and [`encode_sent`] writes; [`encode_rows`] and [`encode_key`] write what they are answered, and [`decode_rows`] reads.
 
 mod decode;
 mod encode;
@@ -15,7 +15,7 @@ mod encode;
 mod tests;
 
 pub(super) use decode::bare_value;
-pub use decode::{decode_key, decode_row};
+pub use decode::{decode_key, decode_row, decode_rows};
 pub use encode::{encode_key, encode_rows, encode_sent};
 
 use crate::value::{KeyValue, Value};
@@ -102,4 +102,20 @@ pub enum CellOperation {
     DeleteOne,
     /// The value is added.
     Increment,
+}
+
+impl CellOperation {
+    /// As on the wire.
+    fn code(self) -> u8 {
+        match self {
+            CellOperation::DeleteAll => 1,
+            CellOperation::DeleteOne => 3,
+            CellOperation::Increment => 4,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<CellOperation> {
+        let all = [CellOperation::DeleteAll, CellOperation::DeleteOne, CellOperation::Increment];
+        all.into_iter().find(|operation| operation.code() == code)
+    }
 }

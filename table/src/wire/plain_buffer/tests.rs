@@ -84,6 +84,14 @@ fn every_operation_of_a_cell_is_read() {
     );
 }
 
+/// The vectors of other clients, byte for byte.
+#[test]
+fn what_clients_send_is_written_as_they_do() {
+    for sent in [PUT_WITH_PLACEHOLDER, PUT_ALL_TYPES, UPDATE, DELETE, KEY_TO_INF_MIN, KEY_TO_INF_MAX] {
+        assert_eq!(encode_sent(&decode_row(&hex(sent)).unwrap()), hex(sent));
+    }
+}
+
 #[test]
 fn the_marker_of_a_row_to_delete_is_read() {
     let row = decode_row(&hex(DELETE)).unwrap();
@@ -250,7 +258,11 @@ proptest! {
         let key: Vec<_> = row.key.iter().map(|(name, value)| (name.clone(), KeyPart::Value(value.clone()))).collect();
         let cells: Vec<_> =
             row.cells.iter().map(|cell| put(&cell.name, cell.value.clone(), Some(cell.timestamp))).collect();
-        prop_assert_eq!(received, ReceivedRow { key: key.clone(), cells, delete: false });
+        prop_assert_eq!(&received, &ReceivedRow { key: key.clone(), cells, delete: false });
+        prop_assert_eq!(&decode_row(&encode_sent(&received)).unwrap(), &received);
+        let two = decode_rows(&encode_rows([&row, &row])).unwrap();
+        prop_assert_eq!(two, [received.clone(), received]);
+        prop_assert_eq!(decode_rows(&[]).unwrap(), []);
         prop_assert_eq!(decode_key(&encode_key(&row.key)).unwrap(), key);
     }
 
