@@ -8,7 +8,7 @@ use tidemark_table::{TableDefinition, TableError};
 use tokio::time::Instant;
 
 use super::error::{unread, unreadable};
-use super::{Caller, Options};
+use super::{Caller, Options, inbox};
 use crate::domain::Timestamp;
 use crate::store::tables::{TableId, TableRecord, TableStore};
 
@@ -32,18 +32,13 @@ impl Table {
     }
 }
 
-/// What an operation is about.
-#[derive(Clone, Debug)]
-pub(super) enum Target {
-    /// A table that somebody made.
-    Stored(Arc<Table>),
-}
-
 /// See the module.
 pub(super) struct Catalog {
     store: Arc<dyn TableStore>,
     options: Options,
     remembered: Mutex<Remembered>,
+    /// The inboxes of the chat.
+    inbox: Arc<Table>,
 }
 
 #[derive(Default)]
@@ -56,18 +51,21 @@ struct Remembered {
 
 impl Catalog {
     pub(super) fn new(store: Arc<dyn TableStore>, options: Options) -> Catalog {
-        Catalog { store, options, remembered: Mutex::default() }
+        Catalog { store, options, remembered: Mutex::default(), inbox: Arc::new(inbox::table()) }
     }
 
     /// The one place where an operation finds what it is about.
-    pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<Target, TableError> {
+    pub(super) async fn find(&self, caller: &Caller, name: &str) -> Result<Arc<Table>, TableError> {
+        if name == inbox::NAME && caller.inbox.is_some() {
+            return Ok(Arc::clone(&self.inbox));
+        }
         let key = (caller.instance.clone(), name.to_owned());
         let (read, forgotten) = {
             let remembered = self.remembered();
             if let Some((read, table)) = remembered.tables.get(&key)
                 && read.elapsed() < self.options.remember_table
             {
-                return Ok(Target::Stored(Arc::clone(table)));
+                return Ok(Arc::clone(table));
             }
             (Instant::now(), remembered.forgotten)
         };
@@ -79,7 +77,7 @@ impl Catalog {
         if remembered.forgotten == forgotten {
             remembered.tables.insert(key, (read, Arc::clone(&table)));
         }
-        Ok(Target::Stored(table))
+        Ok(table)
     }
 
     /// The table as it is now.

@@ -4,6 +4,7 @@
 //! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
 //! what writes them, through the writers: `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
 //! part. `sweeper` removes what is past its TTL.
+//! `inbox` shows the chat's inboxes as a table beside the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::store::tables::TableStore;
 
 mod catalog;
 mod error;
+mod inbox;
 mod job;
 mod lanes;
 mod plan;
@@ -32,6 +34,8 @@ mod tables;
 mod tests;
 mod writer;
 mod writes;
+
+pub use inbox::{Posts, WithInboxes};
 
 use catalog::Catalog;
 use lanes::Lanes;
@@ -113,6 +117,8 @@ pub struct TableService {
     catalog: Arc<Catalog>,
     rates: Arc<Rates>,
     lanes: Lanes,
+    /// What is put into inboxes; `None`: nothing can be.
+    posts: Option<Posts>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
@@ -126,7 +132,12 @@ impl TableService {
         let sweeper = sweeper::Sweeper::new(Arc::clone(&store), clock.clone(), lanes.clone(), options);
         tasks.spawn(closing.clone().run_until_cancelled_owned(sweeper.run()));
         let rates = Arc::new(Rates::new(options.table_operations));
-        TableService { store, clock, options, catalog, rates, lanes, closing, tasks }
+        TableService { store, clock, options, catalog, rates, lanes, posts: None, closing, tasks }
+    }
+
+    /// The same service, which also puts rows into inboxes. Its store is a [`WithInboxes`].
+    pub fn with_posts(self, posts: Posts) -> TableService {
+        TableService { posts: Some(posts), ..self }
     }
 
     /// Carries out an operation and returns the bytes of its answer. What a write asks for is done although the future is dropped, once it

@@ -8,7 +8,7 @@ use tidemark_table::rows::select::Selected;
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::{PrimaryKey, Row, TableError};
 
-use super::catalog::{Table, Target};
+use super::catalog::Table;
 use super::error::{unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::{Direction, PartitionKey};
@@ -32,7 +32,7 @@ struct Page {
 impl TableService {
     pub(super) async fn get_range(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let (name, request) = range::decode(body)?;
-        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let table = self.catalog.find(caller, &name).await?;
         let range = request.checked(&table.definition)?;
         let (page, next) = self.page(&table, &range).await?;
         Ok(range::answer(Consumed::reading(page.bytes), &page.rows, next.as_ref()))

@@ -11,7 +11,7 @@ use tidemark_table::rows::select::{Selected, Selection};
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::{ErrorCode, PrimaryKey, Row, TableError};
 
-use super::catalog::{Table, Target};
+use super::catalog::Table;
 use super::error::{internal, unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::PartitionKey;
@@ -20,7 +20,7 @@ use crate::store::tables::TableId;
 impl TableService {
     pub(super) async fn get_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let (name, request) = read::decode(body)?;
-        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let table = self.catalog.find(caller, &name).await?;
         let (key, selection) = request.checked(&table.definition)?;
         let found = self.store.rows(&[place(table.id, &key)]).await.map_err(|error| unread(&error))?;
         let row = found.into_iter().next().ok_or_else(internal)?.map(|row| row.row);
@@ -34,7 +34,7 @@ impl TableService {
         let (mut places, mut reads) = (Vec::new(), Vec::new());
         for request in batch::decode_reads(body)? {
             let rows = match self.catalog.find(caller, &request.table).await {
-                Ok(Target::Stored(table)) => {
+                Ok(table) => {
                     let mut rows = Vec::with_capacity(request.count());
                     let selection = Arc::new(request.selection.clone());
                     for (at, key) in request.keys(&table.definition).into_iter().enumerate() {

@@ -9,7 +9,6 @@ use tidemark_table::operations::tables;
 use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::key::{INF_MAX, INF_MIN, after, decode};
 
-use super::catalog::Target;
 use super::error::{unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::Direction;
@@ -22,7 +21,7 @@ impl TableService {
         body: &[u8],
     ) -> Result<Vec<u8>, TableError> {
         let (name, request) = tables::decode_split(body)?;
-        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let table = self.catalog.find(caller, &name).await?;
         let mut scan = TableScan {
             table: table.id,
             partition_key: None,

@@ -5,21 +5,19 @@ use std::sync::Arc;
 use tidemark_table::operations::{no_table, tables};
 use tidemark_table::{ErrorCode, TableDefinition, TableError};
 
-use super::catalog::{Table, Target};
+use super::catalog::Table;
 use super::error::{busy, internal, unread};
-use super::{Caller, TableService};
+use super::{Caller, TableService, inbox};
 use crate::store::StoreError;
 use crate::store::tables::TableMade;
 
-/// The name under which callers find the inboxes of the chat.
-pub(super) const INBOX: &str = "inbox";
 /// How often a change of a table is tried that others overtake.
 const MOST_TRIES: usize = 4;
 
 impl TableService {
     pub(super) async fn create_table(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let definition = tables::decode_create(body)?;
-        if definition.name == INBOX {
+        if definition.name == inbox::NAME {
             return Err(TableError::invalid(
                 "Invalid table name: 'inbox'. The chat's inboxes have this name.",
             ));
@@ -43,18 +41,23 @@ impl TableService {
 
     pub(super) async fn list_tables(&self, caller: &Caller) -> Result<Vec<u8>, TableError> {
         let tables = self.store.tables(&caller.instance).await.map_err(|error| unread(&error))?;
-        Ok(tables::answer_list(tables.into_iter().map(|table| table.name).collect()))
+        let mut names: Vec<String> = tables.into_iter().map(|table| table.name).collect();
+        if caller.inbox.is_some() {
+            names.insert(names.partition_point(|name| name.as_str() < inbox::NAME), inbox::NAME.to_owned());
+        }
+        Ok(tables::answer_list(names))
     }
 
     pub(super) async fn describe_table(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let name = tables::decode_describe(body)?;
         self.catalog.forget(&caller.instance, &name);
-        let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+        let table = self.catalog.find(caller, &name).await?;
         Ok(tables::answer_describe(&table.definition, table.created_at.0))
     }
 
     pub(super) async fn update_table(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let (name, change) = tables::decode_update(body)?;
+        not_the_inbox(caller, &name)?;
         for _ in 0..MOST_TRIES {
             let Table { id, definition, stored: from, created_at } =
                 (*self.catalog.load(caller, &name).await?).clone();
@@ -74,6 +77,7 @@ impl TableService {
 
     pub(super) async fn delete_table(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let name = tables::decode_delete(body)?;
+        not_the_inbox(caller, &name)?;
         let id = self.catalog.load(caller, &name).await?.id;
         let store = Arc::clone(&self.store);
         let is_deleted = self.finish(async move { store.delete_table(id).await }).await?;
@@ -92,6 +96,15 @@ impl TableService {
         let changed = self.tasks.spawn(change).await.map_err(|_| internal())?;
         changed.map_err(|error| unread(&error))
     }
+}
+
+fn not_the_inbox(caller: &Caller, name: &str) -> Result<(), TableError> {
+    if name == inbox::NAME && caller.inbox.is_some() {
+        let message =
+            "Unsupported operation: the table inbox belongs to the chat, and is neither changed nor deleted.";
+        return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
+    }
+    Ok(())
 }
 
 fn json(definition: &TableDefinition) -> Result<String, TableError> {

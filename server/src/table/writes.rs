@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tidemark_table::operations::batch::{self, RowAnswer, TableWrites};
 use tidemark_table::operations::write::{self, WriteKind};
+use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::rows::key::encode;
 use tidemark_table::rows::write::RowWrite;
 use tidemark_table::{ErrorCode, KeyValue, TableError};
 
-use super::catalog::{Table, Target};
+use super::catalog::Table;
 use super::error::internal;
+use super::inbox::is_inbox;
 use super::job::{Job, Work, refused};
 use super::{Caller, TableService};
 use crate::store::tables::TableId;
@@ -34,8 +37,12 @@ impl TableService {
         let (name, request) = write::decode(kind, body)?;
         let mut is_repeated = false;
         loop {
-            let Target::Stored(table) = self.catalog.find(caller, &name).await?;
+            let table = self.catalog.find(caller, &name).await?;
             let row = request.checked(&table.definition)?;
+            if is_inbox(&table) {
+                let RowAnswer { consumed, outcome } = self.post(caller, &row).await;
+                return Ok(write::answer(consumed, outcome?.as_ref()));
+            }
             let first = row.key.first().clone();
             let work = Work::Writes { rows: vec![row], is_atomic: false };
             let job = Job::new(&table, &first, work, body.len());
@@ -58,7 +65,10 @@ impl TableService {
         let mut parts = Parts::default();
         for (at, writes) in batch.tables.iter().enumerate() {
             answers.push(match self.catalog.find(caller, &writes.table).await {
-                Ok(Target::Stored(table)) => parts.add(at, &table, writes, batch.is_atomic)?,
+                Ok(table) if is_inbox(&table) => {
+                    self.post_all(caller, &table, writes, batch.is_atomic).await?
+                }
+                Ok(table) => parts.add(at, &table, writes, batch.is_atomic)?,
                 Err(error) if error.code == ErrorCode::ObjectNotExist => {
                     refused(writes.rows.len(), &error).into_iter().map(Some).collect()
                 }
@@ -85,6 +95,43 @@ impl TableService {
             |rows: Vec<Option<RowAnswer>>| rows.into_iter().collect::<Option<Vec<_>>>().ok_or_else(internal);
         let answers = answers.into_iter().map(rows).collect::<Result<Vec<_>, _>>()?;
         Ok(batch::answer_writes(batch.tables.into_iter().map(|table| table.table).zip(answers)))
+    }
+}
+
+impl TableService {
+    /// Puts a row into an inbox.
+    async fn post(&self, caller: &Caller, row: &RowWrite) -> RowAnswer {
+        match (&self.posts, caller.inbox) {
+            (Some(posts), Some(sender)) => posts.write(sender, row, self.clock.now()).await,
+            _ => RowAnswer { consumed: Consumed::default(), outcome: Err(internal()) },
+        }
+    }
+
+    /// Puts the rows of a batch into inboxes, those of one inbox in their order.
+    async fn post_all(
+        &self,
+        caller: &Caller,
+        table: &Table,
+        writes: &TableWrites,
+        is_atomic: bool,
+    ) -> Result<Vec<Option<RowAnswer>>, TableError> {
+        if is_atomic {
+            let message = "Unsupported operation: a batch for the table inbox is not atomic.";
+            return Err(TableError::new(ErrorCode::UnsupportedOperation, message));
+        }
+        let mut rows = Vec::with_capacity(writes.rows.len());
+        for row in &writes.rows {
+            match row.checked(&table.definition) {
+                Err(error) if error.code != ErrorCode::InvalidPK => return Err(error),
+                checked => rows.push(checked),
+            }
+        }
+        // Each enters its queue when it is polled first, which happens in order.
+        let answers = rows.iter().map(async |row| match row {
+            Ok(row) => Some(self.post(caller, row).await),
+            Err(error) => refused(1, error).pop(),
+        });
+        Ok(join_all(answers).await)
     }
 }
 

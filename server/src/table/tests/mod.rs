@@ -2,6 +2,7 @@
 
 mod client;
 mod faulty;
+mod inbox;
 mod model;
 mod races;
 mod rows;
