@@ -28,7 +28,7 @@ use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
-use crate::table::TableService;
+use crate::table::{Posts, TableService, WithInboxes};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod error;
@@ -214,7 +214,10 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let mut served_tables = None;
         if let Some(wanted) = &table_address {
             let (listener, address) = listen(wanted, "choose another in [table] listen").await?;
-            let service = TableService::start(tables, clock.clone(), crate::table::Options::default());
+            let both = Arc::new(WithInboxes::new(tables, Arc::clone(&messages)));
+            let posts = Posts::new(use_cases.messages.clone(), limits.text_characters);
+            let options = crate::table::Options::default();
+            let service = TableService::start(both, clock.clone(), options).with_posts(posts);
             let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.access_keys)));
             served_tables = Some(Tables { listener, service: service.clone(), keys });
             table_service = Some((service, address));
