@@ -1,5 +1,6 @@
 //! Reads of rows by their keys.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tidemark_table::operations::batch::{self, RowAnswer};
@@ -16,6 +17,11 @@ use super::error::{internal, unread, unreadable};
 use super::{Caller, TableService};
 use crate::domain::PartitionKey;
 use crate::store::tables::TableId;
+
+/// Bytes of rows that a BatchGetRow looks at; the one that exceeds them is still answered.
+const MAX_BATCH_BYTES: usize = 16 << 20;
+/// Rows that a BatchGetRow reads at once.
+const AT_ONCE: usize = 16;
 
 impl TableService {
     pub(super) async fn get_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
@@ -64,9 +70,18 @@ impl TableService {
             };
             answers.push((request.table, rows));
         }
-        let found = self.store.rows(&places).await.map_err(|error| unread(&error))?;
-        for (((request, at), table, key, selection), row) in reads.into_iter().zip(found) {
-            let row = row.map(|row| row.row);
+        let (mut left, mut found) = (MAX_BATCH_BYTES, VecDeque::new());
+        for (place, ((request, at), table, key, selection)) in reads.into_iter().enumerate() {
+            if left == 0 {
+                answers[request].1[at] = Some(refused(too_large()));
+                continue;
+            }
+            if found.is_empty() {
+                let some = &places[place..places.len().min(place + AT_ONCE)];
+                found.extend(self.store.rows(some).await.map_err(|error| unread(&error))?);
+            }
+            let row = found.pop_front().ok_or_else(internal)?.map(|row| row.row);
+            left = left.saturating_sub(row.as_ref().map_or(0, Vec::len));
             let shown = self.shown(&table, key, row.as_deref(), &selection);
             let answer =
                 shown.map(|(row, bytes)| RowAnswer { consumed: Consumed::reading(bytes), outcome: Ok(row) });
@@ -103,6 +118,12 @@ impl TableService {
 fn place(table: TableId, key: &PrimaryKey) -> (TableId, PartitionKey, Vec<u8>) {
     let first = key.first().map_or_else(Default::default, |(_, first)| partition_bytes(first));
     (table, PartitionKey::of_bytes(&first), encode(key.iter().map(|(_, value)| value)))
+}
+
+fn too_large() -> TableError {
+    TableError::invalid(format!(
+        "The total data size of BatchGetRow answer exceeds the limit, limit size: {MAX_BATCH_BYTES}. Ask for fewer rows."
+    ))
 }
 
 fn refused(error: TableError) -> RowAnswer {

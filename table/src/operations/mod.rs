@@ -9,6 +9,8 @@ pub mod check;
 pub mod range;
 pub mod read;
 pub mod tables;
+#[cfg(test)]
+mod tests;
 pub mod write;
 
 use prost::Message;

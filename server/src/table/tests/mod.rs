@@ -1,9 +1,11 @@
 //! The service as a client meets it: requests and answers as bytes.
 
+mod batch;
 mod client;
 mod faulty;
 mod inbox;
 mod model;
+mod postgres;
 mod races;
 mod rows;
 mod tables;

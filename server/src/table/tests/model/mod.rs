@@ -1,6 +1,7 @@
 //! Random operations through the service, as bytes, against a model of what tables mean.
 
 mod rules;
+mod stores;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,17 +12,12 @@ use prost::Message;
 use tidemark_table::wire::plain_buffer::{CellOperation, KeyPart, ReceivedCell};
 use tidemark_table::wire::proto;
 use tidemark_table::{ErrorCode, KeyValue, Value};
-use uuid::Uuid;
 
 use self::rules::{Change, Expect, Model, Refused, RowKey, Step, Test, Write};
 use super::World;
 use super::client::{
     Answered, Client, Key, condition, create_request, integer, key, range_request, returning, row, rows, sent,
 };
-use crate::domain::HistoryId;
-use crate::store::MessageStore;
-use crate::store::memory::MemoryTables;
-use crate::store::sqlite::{Db, SqliteOptions, SqliteStore};
 use crate::store::tables::TableStore;
 use crate::table::Options;
 
@@ -395,40 +391,5 @@ fn follow_batch(
     match expected {
         Some(code) => assert!(done.iter().all(|(_, answer)| *answer == Err(code)), "{done:?}"),
         None => done.into_iter().for_each(|(write, answer)| follow(model, write, answer, now, latest)),
-    }
-}
-
-fn block_on(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(test);
-}
-
-fn models() -> impl Strategy<Value = Model> {
-    let ttl = prop_oneof![Just(None), Just(Some(DAY))];
-    (any::<bool>(), 1..4_usize, ttl)
-        .prop_map(|(is_numbered, versions, ttl)| Model::new(is_numbered, versions, ttl))
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
-    #[test]
-    fn tables_in_memory_are_as_the_model_says(model in models(), events in events()) {
-        block_on(live(Arc::new(MemoryTables::new()), "test", model, events));
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-    #[test]
-    fn tables_on_sqlite_are_as_the_model_says(model in models(), events in events()) {
-        block_on(async {
-            let directory = tempfile::tempdir().expect("a directory");
-            let db = Db::open(&directory.path().join("tidemark.db")).await.expect("a database");
-            let history = HistoryId(Uuid::from_u128(1));
-            let store = SqliteStore::open(db, SqliteOptions::default(), history).await.expect("a store");
-            let store = Arc::new(store);
-            live(Arc::clone(&store) as Arc<_>, "test", model, events).await;
-            MessageStore::close(&*store).await;
-        });
     }
 }

@@ -1,0 +1,128 @@
+//! Tables: names, keys, options.
+
+use super::*;
+
+#[test]
+fn names_of_tables_are_checked_by_every_operation() {
+    for name in ["", "1a", "a-b", "é", &"a".repeat(256)] {
+        let expected = invalid(&format!("Invalid table name: '{name}'."));
+        let table_name = name.to_owned();
+        let mut created = create(vec![column("a", STRING)]);
+        created.table_meta.as_mut().expect("a meta").table_name = table_name.clone();
+        assert_eq!(wrong(made(&created)), expected);
+        let request = proto::PutRowRequest { table_name: table_name.clone(), ..put(key(number(1)), one()) };
+        assert_eq!(wrong(written(write::WriteKind::Put, &request, false)), expected);
+        let request = proto::GetRowRequest { table_name: table_name.clone(), ..get(key(number(1))) };
+        assert_eq!(wrong(read_row(&request)), expected);
+        let range =
+            proto::GetRangeRequest { table_name: table_name.clone(), ..range(true, Vec::new(), Vec::new()) };
+        assert_eq!(wrong(read_range(&range)), expected);
+        let named = proto::DescribeTableRequest { table_name }.encode_to_vec();
+        assert_eq!(wrong(tables::decode_describe(&named)), expected);
+        assert_eq!(wrong(tables::decode_delete(&named)), expected);
+        assert_eq!(wrong(tables::decode_split(&named)), expected);
+    }
+    assert!(check::table_name(&"_a1".repeat(85)).is_ok());
+}
+
+#[test]
+fn keys_of_tables_have_one_to_four_columns_each_with_a_name_of_its_own() {
+    let count = invalid("The number of primary key columns must be in range: [1, 4].");
+    assert_eq!(wrong(made(&create(Vec::new()))), count);
+    let five = (0..5).map(|at| column(&format!("PK{at}"), STRING)).collect();
+    assert_eq!(wrong(made(&create(five))), count);
+    let twice = create(vec![column("PK0", STRING), column("PK0", INTEGER)]);
+    assert_eq!(wrong(made(&twice)), invalid("Duplicated primary key name: 'PK0'."));
+    let named = create(vec![column("#a", STRING)]);
+    assert_eq!(wrong(made(&named)), invalid("Invalid column name: '#a'."));
+}
+
+#[test]
+fn one_integer_that_is_not_the_first_may_be_auto_increment() {
+    let first = create(vec![assigned("a", INTEGER), column("b", INTEGER)]);
+    assert_eq!(wrong(made(&first)), invalid("First primary key can't be auto increment, table: t."));
+    let text = create(vec![column("a", STRING), assigned("b", STRING)]);
+    assert_eq!(wrong(made(&text)), invalid("AUTO_INCREMENT primary key must be integer."));
+    let two = create(vec![column("a", STRING), assigned("b", INTEGER), assigned("c", INTEGER)]);
+    assert_eq!(wrong(made(&two)), invalid("AUTO_INCREMENT primary key count must <= 1."));
+    let good = made(&create(vec![column("a", STRING), assigned("b", INTEGER)])).expect("made");
+    assert_eq!(good.auto_increment(), Some(1));
+}
+
+#[test]
+fn options_of_tables_have_ranges() {
+    let with = |options: proto::Options| {
+        let request = create(vec![column("a", STRING)]);
+        made(&proto::CreateTableRequest { table_options: Some(options), ..request })
+            .map(|table| table.options)
+    };
+    let all = proto::Options {
+        time_to_live: Some(86_400),
+        max_versions: Some(3),
+        deviation: Some(3_153_600_000),
+        allow_update: Some(false),
+        ..proto::Options::default()
+    };
+    let options = TableOptions {
+        time_to_live: 86_400,
+        max_versions: 3,
+        deviation_seconds: 3_153_600_000,
+        allow_update: false,
+    };
+    assert_eq!(with(all), Ok(options));
+    assert_eq!(with(proto::Options::default()), Ok(TableOptions::default()));
+    for (options, text) in [
+        (
+            proto::Options { time_to_live: Some(86_399), ..all },
+            "The time to live must be -1, or at least 86400 seconds; it is 86399.",
+        ),
+        (
+            proto::Options { max_versions: Some(0), ..all },
+            "The max versions must be greater than 0, they are 0.",
+        ),
+        (
+            proto::Options { deviation: Some(0), ..all },
+            "The deviation of a cell's version must be at least 1 second, it is 0.",
+        ),
+    ] {
+        assert_eq!(wrong(with(options)), invalid(text));
+    }
+}
+
+#[test]
+fn what_tables_do_not_have_is_refused_and_not_ignored() {
+    let good = || create(vec![column("a", STRING)]);
+    let stream = proto::StreamSpecification { enable: Some(true), ..proto::StreamSpecification::default() };
+    let encryption =
+        proto::EncryptionSpecification { enable: Some(true), ..proto::EncryptionSpecification::default() };
+    let range = proto::PartitionRange { begin: vec![1], end: vec![2] };
+    let full = proto::Options { update_full_row: Some(true), ..proto::Options::default() };
+    for request in [
+        proto::CreateTableRequest { stream_specification: Some(stream.clone()), ..good() },
+        proto::CreateTableRequest { encryption_specification: Some(encryption), ..good() },
+        proto::CreateTableRequest { indexes: vec![proto::Index::default()], ..good() },
+        proto::CreateTableRequest { enable_local_transactions: Some(true), ..good() },
+        proto::CreateTableRequest { partitions: vec![range], ..good() },
+        proto::CreateTableRequest { table_options: Some(full), ..good() },
+    ] {
+        assert_eq!(wrong(made(&request)).0, ErrorCode::UnsupportedOperation, "{request:?}");
+    }
+    let off = proto::StreamSpecification { enable: Some(false), ..stream.clone() };
+    assert!(made(&proto::CreateTableRequest { stream_specification: Some(off), ..good() }).is_ok());
+    let update = |request: proto::UpdateTableRequest| {
+        let request = proto::UpdateTableRequest { table_name: "t".to_owned(), ..request };
+        wrong(tables::decode_update(&request.encode_to_vec()))
+    };
+    let streamed = proto::UpdateTableRequest { stream_specification: Some(stream), ..Default::default() };
+    assert_eq!(update(streamed).0, ErrorCode::UnsupportedOperation);
+    let full = proto::UpdateTableRequest { table_options: Some(full), ..Default::default() };
+    assert!(update(full).1.contains("contain updateFullRow"));
+    assert_eq!(update(Default::default()).0, ErrorCode::ParameterInvalid);
+}
+
+#[test]
+fn an_operation_that_is_not_carried_out_is_refused_by_its_name() {
+    let refused = (ErrorCode::UnsupportedOperation, "Unsupported operation: SQLQuery.".to_owned());
+    assert_eq!(wrong(Operation::named("SQLQuery")), refused);
+    assert_eq!(Operation::named("PutRow"), Ok(Operation::PutRow));
+}
