@@ -67,7 +67,6 @@ enum Command {
     #[command(subcommand)]
     User(user::User),
     /// Look after tables and their access keys
-    #[command(subcommand)]
     Table(table::Table),
 }
 

@@ -40,7 +40,16 @@ impl Flags {
 const PREFIX: &str = "TIDEMARK_";
 
 /// The variables that stand for flags.
-const FLAGS: [&str; 4] = ["CONFIG", "DATA_DIR", "DATABASE_URL", "LISTEN"];
+const FLAGS: [&str; 8] = [
+    "CONFIG",
+    "DATA_DIR",
+    "DATABASE_URL",
+    "LISTEN",
+    "TABLE_ACCESS_KEY_ID",
+    "TABLE_ACCESS_KEY_SECRET",
+    "TABLE_ENDPOINT",
+    "TABLE_INSTANCE",
+];
 
 impl Config {
     /// Reads the file that `flags` name, lays `environment` and `flags` over it, and checks the result.

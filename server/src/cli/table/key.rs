@@ -1,13 +1,13 @@
-//! `tidemark table …`: access keys of tables. They can be made and revoked while servers run.
+//! `tidemark table key …`: access keys of tables. They can be made and revoked while servers run.
 
 use std::io::Write as _;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::ExitError;
 use crate::app::{NewAccessKey, create_access_key};
 use crate::boot::{BootError, Storage};
+use crate::cli::ExitError;
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
 use crate::store::{AccessKey, AccessKeys};
@@ -15,21 +15,13 @@ use crate::store::{AccessKey, AccessKeys};
 /// Keys read at a time.
 const PAGE: usize = 1_000;
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   tidemark table key create --instance shop               a key that reads and writes the tables of `shop`
   tidemark table key create --instance shop --read-only   one that only reads
   tidemark table key create --instance bots --inbox 10001 one that also writes into inboxes, as the user 10001
   tidemark table key list
   tidemark table key revoke TIDE0123456789abcdefghij";
-
-/// What to do about tables.
-#[derive(Debug, Subcommand)]
-pub(super) enum Table {
-    /// Make, list and revoke access keys; also while the server serves
-    #[command(subcommand, after_help = EXAMPLES)]
-    Key(Key),
-}
 
 /// What to do to access keys.
 #[derive(Debug, Subcommand)]
@@ -66,8 +58,7 @@ pub(super) struct Create {
     json: bool,
 }
 
-pub(super) async fn run(what: Table, config: &Config) -> Result<(), ExitError> {
-    let Table::Key(what) = what;
+pub(super) async fn run(what: Key, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_for_access_keys(config).await?;
     let done = carry_out(what, &storage).await;
     storage.close().await.map_err(BootError::from)?;
