@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tidemark::boot;
 use tidemark::domain::{
-    Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, Timestamp,
-    Uid,
+    Body, ClientId, Clock, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId,
+    Timestamp, Uid,
 };
 use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore, Replication};
 use tidemark::store::{Accept, MessageStore, Outcome, Recipient, Row, Write};
@@ -46,6 +47,15 @@ async fn servers_wake_each_other_and_whoever_was_removed_sends_nothing() {
         one.post(&ann, &format!("/api/v1/groups/{group}/members"), json!({"uid": bob.uid})).await.ok(204);
     }
     assert_eq!(texts(&one.rows(&ann).await), ["hello", "hi", "hi", "hi"]);
+}
+
+#[tokio::test]
+async fn tables_of_other_programs_are_refused_at_the_start() {
+    let app = TestApp::start().await;
+    let mut config = app.config.clone();
+    config.table.listen = "127.0.0.1:0".into();
+    let refused = boot::start(&config, Clock::system()).await.err().expect("refused").to_string();
+    assert!(refused.contains("[table]") && refused.contains("distributed"), "{refused}");
 }
 
 /// A server that dies between the acceptance and the delivery: another one delivers, and wakes the device.

@@ -6,9 +6,8 @@ use crate::packages::{PYTHON, scripts};
 use crate::world::{World, output};
 
 /// Runs a script, which fails where something is not as it should be.
-async fn run(script: &str) {
+async fn run(script: &str, world: World) {
     let packages = tokio::task::spawn_blocking(|| PYTHON.clone()).await.expect("installed");
-    let world = World::start().await;
     let mut python = Command::new("python3");
     python.arg(scripts().join(script)).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
     python.envs(world.environment());
@@ -17,10 +16,19 @@ async fn run(script: &str) {
 
 macro_rules! scripts {
     ($($test:ident: $script:literal),+ $(,)?) => {
-        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $test() {
-            run($script).await;
-        })+
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::run($script, super::World::start().await).await;
+            })+
+        }
+
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::run($script, super::World::start_on_postgres().await).await;
+            })+
+        }
 
         #[test]
         fn every_script_is_run() {
@@ -45,4 +53,5 @@ scripts! {
     versions_are_kept_and_expire: "versions.py",
     whoever_signs_wrongly_is_refused: "signatures.py",
     a_client_notices_answers_that_were_changed: "tampered.py",
+    what_is_wrong_or_too_large_is_refused_in_the_words_of_the_service: "limits.py",
 }

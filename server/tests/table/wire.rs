@@ -255,10 +255,18 @@ async fn what_is_answered_is_counted() {
     }
 }
 
-/// Some clients repeat a put whose connection broke: a row that is stored without an answer would be there twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_answers_everything_that_it_stores() {
-    let world = World::start().await;
+    drain(World::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_answers_everything_that_it_stores_on_postgres() {
+    drain(World::start_on_postgres().await).await;
+}
+
+/// Some clients repeat a put whose connection broke: a row that is stored without an answer would be there twice.
+async fn drain(world: World) {
     world.make_table("drained").await;
     let stopped = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..16)

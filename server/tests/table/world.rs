@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 use tidemark_test_support::ports::free_port;
+use tidemark_test_support::servers::postgres::durable_database;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -22,20 +23,26 @@ pub(crate) struct World {
     /// `127.0.0.1:PORT`, where tables are served.
     pub(crate) tables: String,
     pub(crate) key: Key,
+    place: Place,
+}
+
+/// A database, and the settings of its server.
+pub(crate) struct Place {
     data: TempDir,
+    settings: Vec<(&'static str, String)>,
 }
 
 /// What a server leaves behind.
 pub(crate) struct Stopped {
     key: Key,
-    data: TempDir,
+    place: Place,
 }
 
 impl Stopped {
     /// A server over the same data.
     pub(crate) async fn start_again(self) -> World {
-        let (server, tables) = serve(self.data.path(), &[]).await;
-        World { server, tables, key: self.key, data: self.data }
+        let (server, tables) = self.place.serve().await;
+        World { server, tables, key: self.key, place: self.place }
     }
 }
 
@@ -47,35 +54,40 @@ pub(crate) struct Key {
 }
 
 impl World {
+    /// Over SQLite.
     pub(crate) async fn start() -> World {
         World::start_with(&[]).await
     }
 
-    /// The same with these settings, named as in the environment.
-    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> World {
-        let data = tempfile::tempdir().expect("a folder");
-        let (server, tables) = serve(data.path(), settings).await;
-        let key = make_key(data.path(), &["--instance", "testing"]).await;
-        World { server, tables, key, data }
+    /// Over PostgreSQL.
+    pub(crate) async fn start_on_postgres() -> World {
+        World::start_with(&[("TIDEMARK_DATABASE_URL", &durable_database().await)]).await
+    }
+
+    /// With these settings, named as in the environment.
+    pub(crate) async fn start_with(settings: &[(&'static str, &str)]) -> World {
+        let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let place = Place { data: tempfile::tempdir().expect("a folder"), settings };
+        let (server, tables) = place.serve().await;
+        let key = place.make_key(&["--instance", "testing"]).await;
+        World { server, tables, key, place }
     }
 
     /// Asks the server to stop, and waits until it has.
     pub(crate) async fn stop(self) -> Stopped {
         let ended = self.server.stop().await.expect("it ended");
         assert!(ended.success(), "{ended}");
-        Stopped { key: self.key, data: self.data }
+        Stopped { key: self.key, place: self.place }
     }
 
     /// Revokes a key.
     pub(crate) async fn revoke(&self, key: &Key) {
-        let mut command = Command::new(PROGRAM);
-        command.args(["table", "key", "revoke", &key.id, "--data-dir"]).arg(self.data.path());
-        output(command).await;
+        output(self.place.command(&["table", "key", "revoke", &key.id])).await;
     }
 
     /// Another key.
     pub(crate) async fn make_key(&self, arguments: &[&str]) -> Key {
-        make_key(self.data.path(), arguments).await
+        self.place.make_key(arguments).await
     }
 
     /// What a program of another language finds in its environment.
@@ -89,21 +101,30 @@ impl World {
     }
 }
 
-/// A server and where it serves tables.
-async fn serve(data: &Path, settings: &[(&str, &str)]) -> (Server, String) {
-    let tables = format!("127.0.0.1:{}", free_port());
-    let mut settings: Vec<_> = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    settings.push(("TIDEMARK_TABLE__LISTEN", tables.clone()));
-    let server = Server::start_with(&settings, 0, Path::new(PROGRAM), data).await.expect("started");
-    (server, tables)
-}
+impl Place {
+    /// A server and where it serves tables.
+    async fn serve(&self) -> (Server, String) {
+        let tables = format!("127.0.0.1:{}", free_port());
+        let mut settings = self.settings.clone();
+        settings.push(("TIDEMARK_TABLE__LISTEN", tables.clone()));
+        let server = Server::start_with(&settings, 0, Path::new(PROGRAM), self.data.path()).await;
+        (server.expect("started"), tables)
+    }
 
-async fn make_key(data: &Path, arguments: &[&str]) -> Key {
-    let mut command = Command::new(PROGRAM);
-    command.args(["table", "key", "create", "--json"]).args(arguments).arg("--data-dir").arg(data);
-    let made: Value = serde_json::from_str(&output(command).await).expect("JSON");
-    let text = |name: &str| made[name].as_str().expect(name).to_owned();
-    Key { id: text("access_key_id"), secret: text("access_key_secret"), instance: text("instance") }
+    /// The program with these arguments, over this database.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).arg("--data-dir").arg(self.data.path());
+        command.envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    async fn make_key(&self, arguments: &[&str]) -> Key {
+        let command = self.command(&[&["table", "key", "create", "--json"], arguments].concat());
+        let made: Value = serde_json::from_str(&output(command).await).expect("JSON");
+        let text = |name: &str| made[name].as_str().expect(name).to_owned();
+        Key { id: text("access_key_id"), secret: text("access_key_secret"), instance: text("instance") }
+    }
 }
 
 /// Runs a program that must succeed, and returns what it printed.
