@@ -38,8 +38,8 @@ CREATE TABLE table_counters (
     PRIMARY KEY (partition_key, table_id, first)
 ) WITH (fillfactor = 50);  -- room for the next version of a row on its page
 
--- Counters of deleted tables are found by this.
-CREATE INDEX table_counters_by_table ON table_counters (table_id);
+-- The counters of one table: to remove them, and to walk over them.
+CREATE INDEX table_counters_by_table ON table_counters (table_id, first);
 
 -- Each server takes numbers from it, and makes revisions of them.
 CREATE SEQUENCE table_revisions;

@@ -4,8 +4,12 @@
 //! inbox. SQLite and PostgreSQL implement them; `transfer` turns records into lines of a file and back. Sessions are no
 //! records, since nobody stays logged in across an import; read markers are none, since they follow from the rest.
 
-use async_trait::async_trait;
+use std::fmt;
 
+use async_trait::async_trait;
+use sha2::{Digest as _, Sha256};
+
+use super::tables::{TableId, TableRecord};
 use super::{Account, IdempotencyRecord, Pending, StoreError};
 use crate::domain::{
     ClientId, Entry, Group, GroupId, HistoryId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid,
@@ -26,18 +30,56 @@ pub enum Section {
     Sent,
     /// By acceptance.
     Pending,
+    /// Definitions of tables, by number.
+    Tables,
+    /// By table, then encoded first key column.
+    Counters,
+    /// By table, then key.
+    TableRows,
 }
 
 impl Section {
     /// All of them, in order.
-    pub const ALL: [Section; 6] = [
+    pub const ALL: [Section; SECTIONS] = [
         Section::Accounts,
         Section::Groups,
         Section::EndedEpochs,
         Section::Rows,
         Section::Sent,
         Section::Pending,
+        Section::Tables,
+        Section::Counters,
+        Section::TableRows,
     ];
+}
+
+/// How many kinds of records there are.
+pub const SECTIONS: usize = 9;
+
+/// The latest number that was assigned under one value of a table's first key column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterRecord {
+    /// Of which table.
+    pub table: TableId,
+    /// The first 4 hex digits of md5 of the value.
+    pub partition_key: PartitionKey,
+    /// The encoded first key column.
+    pub first: Vec<u8>,
+    /// The number.
+    pub last_id: i64,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRowRecord {
+    /// Of which table.
+    pub table: TableId,
+    /// The first 4 hex digits of md5 of the first key column's value.
+    pub partition_key: PartitionKey,
+    /// Its encoded key.
+    pub key: Vec<u8>,
+    /// Its columns.
+    pub row: Vec<u8>,
 }
 
 /// One thing that an installation remembers.
@@ -56,10 +98,16 @@ pub enum Record {
     Sent(Uid, ClientId, IdempotencyRecord),
     /// An acceptance with copies owed (I5), and the membership epoch that its content ends.
     Pending(Pending, Option<(Uid, MembershipEpoch)>),
+    /// A table that is not deleted, and after which number its new counters begin.
+    Table(TableRecord, i64),
+    /// A counter of a table.
+    Counter(CounterRecord),
+    /// A row of a table.
+    TableRow(TableRowRecord),
 }
 
 /// Where a record stands in its section; records of one section compare as the section is ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// Of an account.
     Account(Uid),
@@ -73,6 +121,12 @@ pub enum Key {
     Sent(PartitionKey, Uid, ClientId),
     /// Of an acceptance.
     Pending(u64),
+    /// Of a table.
+    Table(TableId),
+    /// Of a counter.
+    Counter(TableId, Vec<u8>),
+    /// Of a row of a table.
+    TableRow(TableId, Vec<u8>),
 }
 
 impl Record {
@@ -87,13 +141,16 @@ impl Record {
             }
             Record::Sent(sender, client_id, _) => Key::Sent(sender.partition_key(), *sender, *client_id),
             Record::Pending(pending, _) => Key::Pending(pending.acceptance.0),
+            Record::Table(table, _) => Key::Table(table.id),
+            Record::Counter(counter) => Key::Counter(counter.table, counter.first.clone()),
+            Record::TableRow(row) => Key::TableRow(row.table, row.key.clone()),
         }
     }
 }
 
 impl Key {
     /// The section that it is a key of.
-    pub fn section(self) -> Section {
+    pub fn section(&self) -> Section {
         match self {
             Key::Account(_) => Section::Accounts,
             Key::Group(_) => Section::Groups,
@@ -101,6 +158,9 @@ impl Key {
             Key::Row(..) => Section::Rows,
             Key::Sent(..) => Section::Sent,
             Key::Pending(_) => Section::Pending,
+            Key::Table(_) => Section::Tables,
+            Key::Counter(..) => Section::Counters,
+            Key::TableRow(..) => Section::TableRows,
         }
     }
 }
@@ -113,7 +173,28 @@ pub struct About {
     /// Grows with all that is accepted, and is no less than the number of any acceptance: tells two moments of one history apart.
     pub accepted: u64,
     /// Records of each section, as [`Section::ALL`] orders them.
-    pub totals: [u64; 6],
+    pub totals: [u64; SECTIONS],
+    /// Another one after every change of a table or its rows, which may be as many as before; 0 where there is no table.
+    pub tables: u64,
+}
+
+impl About {
+    /// What stands for these tables, whose rows and counters have come to `state`.
+    pub fn tables_at(tables: &[TableRecord], state: impl fmt::Display) -> u64 {
+        if tables.is_empty() {
+            return 0;
+        }
+        let mut hash = Sha256::new();
+        hash.update(format!("{state}\n"));
+        for table in tables {
+            hash.update(format!(
+                "{}\n{}\n{}\n{}\n",
+                table.id.0, table.instance, table.name, table.definition
+            ));
+        }
+        // Within what every JSON reader keeps exact.
+        hash.finalize()[..6].iter().fold(1, |all, byte| (all << 8 | u64::from(*byte)) & ((1 << 53) - 1))
+    }
 }
 
 /// One moment of an installation: all that was committed before it was taken, whole, and nothing else.

@@ -11,6 +11,7 @@ use super::line::{Header, Line, Totals};
 use super::reader::Reader;
 use crate::domain::{Conversation, GroupId, MessageId, Uid};
 use crate::store::archive::{Key, Record};
+use crate::store::tables::TableId;
 
 /// An archive that was read to its end and found good.
 #[derive(Debug)]
@@ -86,6 +87,9 @@ struct Rules {
     /// In lower case, as they are compared.
     names: HashSet<String>,
     groups: HashSet<GroupId>,
+    tables: HashSet<TableId>,
+    /// By instance.
+    table_names: HashSet<(String, String)>,
     largest: BTreeMap<u32, (Uid, MessageId)>,
 }
 
@@ -99,6 +103,8 @@ impl Rules {
             accounts: HashSet::new(),
             names: HashSet::new(),
             groups: HashSet::new(),
+            tables: HashSet::new(),
+            table_names: HashSet::new(),
             largest: BTreeMap::new(),
         }
     }
@@ -126,8 +132,8 @@ impl Rules {
 
     fn record(&mut self, record: &Record, (largest, accepted): (u64, u64)) -> Result<(), String> {
         let key = record.key();
-        if let Some(last) = self.last
-            && (last.section(), last) >= (key.section(), key)
+        if let Some(last) = &self.last
+            && (last.section(), last) >= (key.section(), &key)
         {
             return Err("is out of order, or there twice".to_owned());
         }
@@ -180,7 +186,19 @@ impl Rules {
                 self.knows_conversation(pending.content.target)?;
                 pending.owed.iter().try_for_each(|to| self.knows(to.uid))
             }
+            Record::Table(table, _) => {
+                self.tables.insert(table.id);
+                let is_new = self.table_names.insert((table.instance.clone(), table.name.clone()));
+                is_new.then_some(()).ok_or_else(|| format!("the table {:?} is there twice", table.name))
+            }
+            Record::Counter(counter) => self.knows_table(counter.table),
+            Record::TableRow(row) => self.knows_table(row.table),
         }
+    }
+
+    fn knows_table(&self, table: TableId) -> Result<(), String> {
+        let known = self.tables.contains(&table);
+        known.then_some(()).ok_or_else(|| format!("there is no table {} in this file", table.0))
     }
 
     /// The inbox of `uid` has come to `id`.

@@ -52,16 +52,16 @@ pub async fn export(
             None => return Ok(about.totals.iter().sum()),
         },
     };
-    let from = writer.last.map_or(Section::Accounts, Key::section);
+    let from = writer.last.as_ref().map_or(Section::Accounts, Key::section);
     for section in Section::ALL.into_iter().filter(|section| *section >= from) {
-        let mut after = writer.last.filter(|key| key.section() == section);
+        let mut after = writer.last.clone().filter(|key| key.section() == section);
         loop {
-            let page = snapshot.page(section, after, PAGE).await?;
+            let page = snapshot.page(section, after.clone(), PAGE).await?;
             if page.is_empty() {
                 break;
             }
+            after = page.last().map(Record::key);
             for record in page {
-                after = Some(record.key());
                 writer.put(record)?;
             }
             progress.set_position(writer.totals.all());

@@ -10,10 +10,12 @@ use super::error::TransferError;
 use super::line::Line;
 use super::reader::Reader;
 use crate::domain::HistoryId;
-use crate::store::archive::Restore;
+use crate::store::archive::{Record, Restore};
 
 /// Records of a transaction.
 const CHUNK: usize = 5_000;
+/// Bytes of rows of tables in a transaction, each of which may have megabytes; a chunk with so many is stored.
+const CHUNK_BYTES: usize = 16 << 20;
 
 /// Begins to fill the installation from the archive that `checked` is about, or finds that this was begun. What else belongs to a new
 /// life of the data is done after it and before [`import`], which may be called without it.
@@ -52,11 +54,15 @@ pub async fn import(
     let mut reader = Reader::open(path)?;
     let mut seen = 0;
     let mut chunk = Vec::with_capacity(CHUNK);
+    let mut bytes = 0;
     loop {
         match reader.next()? {
             Some(Line::Record(record)) => {
                 seen += 1;
                 if seen > stored {
+                    if let Record::TableRow(row) = &*record {
+                        bytes += row.key.len() + row.row.len();
+                    }
                     chunk.push(*record);
                 }
             }
@@ -65,7 +71,8 @@ pub async fn import(
             Some(Line::Footer(_)) => return Err(reader.fault("the file was changed meanwhile".to_owned())),
             None => return Err(reader.cut_off()),
         }
-        if chunk.len() == CHUNK {
+        if chunk.len() == CHUNK || bytes >= CHUNK_BYTES {
+            bytes = 0;
             restore.write(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK))).await?;
             progress.set_position(seen);
         }

@@ -8,12 +8,15 @@ use uuid::Uuid;
 use super::record;
 use crate::domain::{HistoryId, Timestamp};
 use crate::store::StoreError;
-use crate::store::archive::{About, Record};
+use crate::store::archive::{About, Record, SECTIONS};
 
 /// The name of the format, in the header.
 const FORMAT: &str = "tidemark-export";
-/// What is written. Version 1 is read as well: there a membership epoch was called `generation`, and an ended one `stay`.
-const VERSION: u32 = 2;
+/// The newest version, which is written where there are tables. Version 1 is read as well: there a membership epoch was called `generation`,
+/// and an ended one `stay`.
+const VERSION: u32 = 3;
+/// What is written where there are none, so that earlier programs read it, too.
+const WITHOUT_TABLES: u32 = 2;
 
 /// A line of an archive.
 #[derive(Debug)]
@@ -36,6 +39,9 @@ pub(super) struct Header {
     /// Grows with all that is accepted; tells apart two moments of one history.
     pub(super) accepted: u64,
     pub(super) totals: Totals,
+    /// Another one after every change of a table.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    tables: u64,
 }
 
 /// The last line.
@@ -60,6 +66,16 @@ pub(super) struct Totals {
     row: u64,
     sent: u64,
     pending: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    table: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    counter: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    table_row: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Deserialize)]
@@ -74,21 +90,27 @@ impl Header {
         Header {
             tag: "header".into(),
             format: FORMAT.into(),
-            version: VERSION,
+            version: version(about),
             history: about.history.0,
             exported_at: exported_at.to_rfc3339(),
             accepted: about.accepted,
             totals: Totals::of(about.totals),
+            tables: about.tables,
         }
     }
 
     /// Whether it is of the same moment of the same history, in the form that is written now.
     pub(super) fn is_of(&self, about: &About) -> bool {
-        self.version == VERSION
+        self.version == version(about)
+            && self.tables == about.tables
             && HistoryId(self.history) == about.history
             && self.accepted == about.accepted
             && self.totals == Totals::of(about.totals)
     }
+}
+
+fn version(about: &About) -> u32 {
+    if about.tables == 0 { WITHOUT_TABLES } else { VERSION }
 }
 
 impl Footer {
@@ -99,8 +121,9 @@ impl Footer {
 
 impl Totals {
     /// Totals in the order of `Section::ALL`.
-    pub(super) fn of([account, group, ended_epoch, row, sent, pending]: [u64; 6]) -> Totals {
-        Totals { account, group, ended_epoch, row, sent, pending }
+    pub(super) fn of(totals: [u64; SECTIONS]) -> Totals {
+        let [account, group, ended_epoch, row, sent, pending, table, counter, table_row] = totals;
+        Totals { account, group, ended_epoch, row, sent, pending, table, counter, table_row }
     }
 
     /// Counts one more record.
@@ -112,6 +135,9 @@ impl Totals {
             Record::Row(..) => &mut self.row,
             Record::Sent(..) => &mut self.sent,
             Record::Pending(..) => &mut self.pending,
+            Record::Table(..) => &mut self.table,
+            Record::Counter(..) => &mut self.counter,
+            Record::TableRow(..) => &mut self.table_row,
         } += 1;
     }
 
@@ -122,8 +148,10 @@ impl Totals {
 
     /// Records of all types; saturates, since a file may claim anything.
     pub(super) fn all(&self) -> u64 {
+        let of_tables = [self.table, self.counter, self.table_row];
         [self.account, self.group, self.ended_epoch, self.row, self.sent, self.pending]
             .into_iter()
+            .chain(of_tables)
             .fold(0, u64::saturating_add)
     }
 }
@@ -176,12 +204,15 @@ mod tests {
     use super::*;
 
     /// A line of each type.
-    const LINES: [&str; 6] = [
+    const LINES: [&str; 9] = [
         r#"{"type":"account","uid":7,"name":"Ann","password_hash":"x","disabled":false,"created_at":"2026-01-01T00:00:00Z"}"#,
         r#"{"type":"group","gid":3,"name":"walkers","version":2,"members":[{"uid":7,"epoch":1,"active":true}]}"#,
         r#"{"type":"ended_epoch","gid":3,"uid":7,"epoch":1}"#,
         r#"{"type":"row","receiver":7,"message_id":1,"kind":"message","conversation":"u:8","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","body":{"text":"hi"},"sent_at":"2026-01-01T00:00:00Z"}"#,
         r#"{"type":"sent","sender":8,"client_id":"11111111-1111-4111-8111-111111111111","message_id":1,"sent_at":"2026-01-01T00:00:00Z","digest":"00112233445566778899aabbccddeeff"}"#,
+        r#"{"type":"table","table":4,"instance":"shop","name":"orders","definition":{"a":1},"created_at":"2026-01-01T00:00:00Z","begins_after":7}"#,
+        r#"{"type":"counter","table":4,"partition_key":"0a1b","first":"IGFubgAB","last_id":12}"#,
+        r#"{"type":"table_row","table":4,"partition_key":"0a1b","key":"IGFubgAB","row":""}"#,
         r#"{"type":"footer","totals":{"account":1,"group":1,"ended_epoch":1,"row":1,"sent":1,"pending":0},"sha256":"00"}"#,
     ];
 
@@ -232,16 +263,26 @@ mod tests {
 
     #[test]
     fn another_format_is_refused_by_its_name() {
-        let about = About { history: HistoryId(Uuid::nil()), accepted: 3, totals: [1, 2, 3, 4, 5, 6] };
+        let about = About {
+            history: HistoryId(Uuid::nil()),
+            accepted: 3,
+            totals: [1, 2, 3, 4, 5, 6, 0, 0, 0],
+            tables: 0,
+        };
         let header = Line::Header(Header::new(&about, Timestamp(0))).write().expect("plain");
         let Ok(Line::Header(read)) = Line::read(header.trim_end()) else { panic!("{header}") };
         assert!(read.is_of(&about));
         assert_eq!((read.totals.rows(), read.totals.all()), (4, 21));
-        let later = header.replace("\"version\":2", "\"version\":3");
+        let with_tables = About { totals: [0, 0, 0, 0, 0, 0, 1, 2, 3], tables: 9, ..about.clone() };
+        let newest = Line::Header(Header::new(&with_tables, Timestamp(0))).write().expect("plain");
+        assert!(newest.contains("\"version\":3") && !header.contains("table"), "{newest}{header}");
+        let Ok(Line::Header(read)) = Line::read(newest.trim_end()) else { panic!("{newest}") };
+        assert!(read.is_of(&with_tables) && !read.is_of(&About { tables: 8, ..with_tables.clone() }));
+        let later = header.replace("\"version\":2", "\"version\":4");
         let reported = Line::read(later.trim_end()).expect_err("unknown version");
         assert_eq!(
             reported,
-            "this is tidemark-export version 3; this server reads tidemark-export versions 1 to 2"
+            "this is tidemark-export version 4; this server reads tidemark-export versions 1 to 3"
         );
     }
 

@@ -15,6 +15,7 @@ mod one_user;
 mod reader;
 mod record;
 mod restored;
+mod table_record;
 
 pub use check::{Checked, check};
 pub use compare::{Look, latest_ids, overtake_rows};

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::line::parse;
+use super::table_record::{self, CounterLine, TableLine, TableRowLine};
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, Kind, Member, MembershipEpoch,
     MessageId, Timestamp, Uid,
@@ -131,6 +132,9 @@ pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
         "row" => parse::<RowLine>(text)?.read(),
         "sent" => parse::<SentLine>(text)?.read(),
         "pending" => parse::<PendingLine>(text)?.read(),
+        "table" => parse::<TableLine>(text)?.read(),
+        "counter" => parse::<CounterLine>(text)?.read(),
+        "table_row" => parse::<TableRowLine>(text)?.read(),
         other => Err(format!("`{other}` is no type of record")),
     }
 }
@@ -179,6 +183,7 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             sent_at: sent.sent_at.to_rfc3339(),
             digest: hex(&sent.digest.0),
         }),
+        Record::Table(..) | Record::Counter(_) | Record::TableRow(_) => table_record::write(record),
         Record::Pending(pending, ends) => serde_json::to_string(&PendingLine {
             tag: "pending".into(),
             acceptance: pending.acceptance.0,
@@ -292,7 +297,7 @@ fn conversation(text: &str) -> Result<Conversation, String> {
     text.parse().map_err(|error| format!("`{text}`: {error}"))
 }
 
-fn time(text: &str) -> Result<Timestamp, String> {
+pub(super) fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::from_rfc3339(text).ok_or_else(|| format!("`{text}` is no time; expected RFC 3339"))
 }
 

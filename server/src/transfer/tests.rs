@@ -21,6 +21,8 @@ use crate::store::sqlite::{
 };
 use crate::store::{CommitError, Directory, MessageStore, NewAccount, Write};
 
+mod tables;
+
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// With rows in the journal alone.

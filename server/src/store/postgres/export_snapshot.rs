@@ -13,7 +13,7 @@ use super::layout::{self, Layout};
 use super::life::{HISTORY, IMPORT, UNFINISHED};
 use super::lookup::{self, ENTRY, message_id, rows_at_most, uid};
 use super::options::{connection, place};
-use super::{PgOpenError, PgOptions, db, schema};
+use super::{PgOpenError, PgOptions, db, schema, tables};
 use crate::domain::{
     ClientId, Digest, Group, GroupId, HistoryId, Member, MembershipEpoch, MessageId, Timestamp, Uid,
 };
@@ -185,8 +185,10 @@ impl ExportSnapshot for PgExportSnapshot {
         .await?;
         let accepted = accepted.cast_unsigned();
         let (accounts, groups, ended_epochs, rows, sent, pending) = counts;
-        let totals = [accounts, groups, ended_epochs, rows, sent, pending].map(i64::cast_unsigned);
-        Ok(About { history: self.history, accepted, totals })
+        let (tables, of_tables) = tables::archive::about(&mut self.connection).await?;
+        let [table, counter, table_row] = of_tables;
+        let totals = [accounts, groups, ended_epochs, rows, sent, pending, table, counter, table_row];
+        Ok(About { history: self.history, accepted, totals: totals.map(i64::cast_unsigned), tables })
     }
 
     async fn page(
@@ -203,6 +205,9 @@ impl ExportSnapshot for PgExportSnapshot {
             Section::Rows => self.rows(after, rows).await,
             Section::Sent => self.sent(after, rows).await,
             Section::Pending => self.pending(after, limit).await,
+            Section::Tables => tables::archive::tables(&mut self.connection, after, rows).await,
+            Section::Counters => tables::archive::counters(&mut self.connection, after, rows).await,
+            Section::TableRows => tables::archive::rows(&mut self.connection, after, rows).await,
         }
     }
 }

@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::life::{HISTORY, IMPORT, IMPORTED};
 use super::meta::put;
+use super::tables::archive;
 use super::{PgDb, bulk, life};
 use crate::domain::HistoryId;
 use crate::store::StoreError;
@@ -36,8 +37,9 @@ impl Restore for PgRestore {
         let mut connection = self.db.reader().await?;
         let mut tx = connection.begin().await.map_err(StoreError::from)?;
         // Of two imports that begin at a time one waits for the other.
-        let lock =
-            sqlx::raw_sql("LOCK TABLE accounts, groups, entries, sent, meta IN SHARE ROW EXCLUSIVE MODE");
+        let lock = sqlx::raw_sql(
+            "LOCK TABLE accounts, groups, entries, sent, tables, meta IN SHARE ROW EXCLUSIVE MODE",
+        );
         lock.execute(&mut *tx).await.map_err(StoreError::from)?;
         let imported = match fact(&mut tx, IMPORT).await? {
             Some(known) if known != source => return Err(RestoreError::OtherSource),
@@ -58,6 +60,7 @@ impl Restore for PgRestore {
         let count = chunk.len() as u64;
         let (mut accounts, mut groups, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut sent, mut pending) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tables, mut counters, mut table_rows) = (Vec::new(), Vec::new(), Vec::new());
         for record in chunk {
             match record {
                 Record::Account(account, created_at, latest) => accounts.push((account, created_at, latest)),
@@ -66,6 +69,9 @@ impl Restore for PgRestore {
                 Record::Row(entry) => rows.push(entry),
                 Record::Sent(sender, client_id, record) => sent.push((sender, client_id, record)),
                 Record::Pending(acceptance, ends) => pending.push((acceptance, ends)),
+                Record::Table(table, begins_after) => tables.push((table, begins_after)),
+                Record::Counter(counter) => counters.push(counter),
+                Record::TableRow(row) => table_rows.push(row),
             }
         }
         let mut connection = self.db.reader().await?;
@@ -79,6 +85,11 @@ impl Restore for PgRestore {
         for (acceptance, ends) in &pending {
             bulk::pending(&mut tx, acceptance, *ends).await?;
         }
+        for (table, begins_after) in &tables {
+            archive::import(&mut tx, table, *begins_after).await?;
+        }
+        archive::import_counters(&mut tx, &counters).await?;
+        archive::import_rows(&mut tx, &table_rows).await?;
         let before = imported(&mut tx).await?;
         put(&mut tx, IMPORTED, &(before + count).to_string()).await?;
         Ok(tx.commit().await.map_err(StoreError::from)?)
@@ -98,7 +109,7 @@ impl Restore for PgRestore {
 async fn is_empty(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let used: bool = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM accounts) OR EXISTS (SELECT FROM entries)
-             OR EXISTS (SELECT FROM groups) OR EXISTS (SELECT FROM sent)",
+             OR EXISTS (SELECT FROM groups) OR EXISTS (SELECT FROM sent) OR EXISTS (SELECT FROM tables)",
     )
     .fetch_one(connection)
     .await?;

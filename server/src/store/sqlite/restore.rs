@@ -15,9 +15,9 @@ use super::heads::{self, HeadRow};
 use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
-use super::{SqliteOptions, identity, meta};
+use super::{SqliteOptions, identity, meta, tables};
 use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid};
-use crate::store::archive::{Record, Restore, RestoreError};
+use crate::store::archive::{CounterRecord, Record, Restore, RestoreError, TableRowRecord};
 use crate::store::{Account, StoreError};
 
 /// A [`Restore`] on SQLite.
@@ -35,7 +35,7 @@ impl SqliteRestore {
     async fn is_empty(&self, connection: &mut SqliteConnection) -> Result<bool, StoreError> {
         let used: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM accounts) OR EXISTS (SELECT 1 FROM entries)
-                 OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent)",
+                 OR EXISTS (SELECT 1 FROM groups) OR EXISTS (SELECT 1 FROM sent) OR EXISTS (SELECT 1 FROM tables)",
         )
         .fetch_one(&mut *connection)
         .await?;
@@ -69,6 +69,7 @@ impl Restore for SqliteRestore {
         let count = chunk.len() as u64;
         let mut tx = self.db.write().await?;
         let memtable = Memtable::default();
+        let (mut rows, mut counters) = (Vec::new(), Vec::new());
         for record in chunk {
             match record {
                 Record::Account(account, created_at, latest_id) => {
@@ -94,9 +95,20 @@ impl Restore for SqliteRestore {
                     write_open(&mut tx, pending.acceptance, &open).await?;
                     meta::put(&mut tx, meta::ACCEPTED, pending.acceptance.0).await?;
                 }
+                Record::Table(table, begins_after) => {
+                    tables::definitions::import(&mut tx, &table, begins_after).await?;
+                }
+                Record::Counter(CounterRecord { table, partition_key, first, last_id }) => {
+                    counters.push(((table, first.into()), partition_key, last_id));
+                }
+                Record::TableRow(TableRowRecord { table, partition_key, key, row }) => {
+                    rows.push((table, key.into(), partition_key, row.into()));
+                }
             }
         }
         flush::write_all(&mut tx, memtable).await?;
+        tables::flush::write_counters(&mut tx, &counters).await?;
+        tables::flush::write_rows(&mut tx, &rows).await?;
         let before = meta::number(&mut *tx, meta::IMPORTED).await?;
         meta::put(&mut tx, meta::IMPORTED, before + count).await?;
         Ok(tx.commit().await?)

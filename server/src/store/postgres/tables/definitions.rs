@@ -13,10 +13,10 @@ use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord};
 
 /// The migration that a program must know once there is a table: others would leave its rows out of exports, and give its numbers twice
 /// after a restore.
-const MIGRATION: i64 = 41;
+pub(super) const MIGRATION: i64 = 41;
 
 /// After which number new counters begin; absent: from 1. `commit_rows` reads it.
-const FLOOR: &str = "table_floor";
+pub(super) const FLOOR: &str = "table_floor";
 
 /// For so long the name of a deleted table's rows is kept, in milliseconds: a commit that began before has ended long since.
 const KEPT: i64 = 600_000;

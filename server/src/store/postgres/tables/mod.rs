@@ -12,6 +12,7 @@ use crate::store::tables::{
 };
 use crate::store::{CommitError, StoreError};
 
+pub(super) mod archive;
 mod commit;
 mod definitions;
 mod plan;

@@ -25,7 +25,7 @@ pub(super) const ROWS: &str = "SELECT wanted.place, found.revision, found.row
      WHERE EXISTS (SELECT FROM tables WHERE id = wanted.of_table AND deleted_at IS NULL)";
 
 /// The two columns of a key.
-fn split(key: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(key: &[u8]) -> (&[u8], &[u8]) {
     key.split_at(key.len().min(INDEXED))
 }
 

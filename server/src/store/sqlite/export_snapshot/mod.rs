@@ -4,7 +4,7 @@
 //! start. The tables come first: what a flush under way has put there is in the journal that is read afterwards, unless
 //! a flush ended in between and the journal was trimmed; then it begins again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +18,17 @@ use super::journal::{Journal, record};
 use super::ledger::{Known, Ledger};
 use super::memtable::Memtable;
 use super::replay::stored_open;
+use super::tables::definitions;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
 use crate::domain::{Entry, HistoryId, MessageId, Uid};
-use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
+use crate::store::archive::{
+    About, CounterRecord, ExportSnapshot, Key, Record, SECTIONS, Section, TableRowRecord,
+};
+use crate::store::tables::{TableId, TableRecord};
 use crate::store::{AcceptanceId, Pending, StoreError};
 
 mod sections;
+mod table_sections;
 
 /// A flush ends every few seconds at most, and the two readings are milliseconds apart.
 const ATTEMPTS: usize = 100;
@@ -35,8 +40,12 @@ pub struct SqliteExportSnapshot {
     newer: HashMap<Section, BTreeMap<Key, Record>>,
     /// The latest ids of inboxes that have rows there, and of those that the next flush sets aside.
     latest_ids: HashMap<Uid, MessageId>,
+    /// Rows of tables that are deleted there.
+    deleted: BTreeSet<Key>,
     history: HistoryId,
     accepted: AcceptanceId,
+    /// The last batch of the journal.
+    batch: u64,
 }
 
 impl SqliteExportSnapshot {
@@ -64,11 +73,15 @@ impl SqliteExportSnapshot {
 #[async_trait]
 impl ExportSnapshot for SqliteExportSnapshot {
     async fn about(&mut self) -> Result<About, StoreError> {
-        let mut totals = [0; 6];
+        let mut totals = [0; SECTIONS];
         for (total, section) in totals.iter_mut().zip(Section::ALL) {
             *total = self.count(section).await?;
         }
-        Ok(About { history: self.history, accepted: self.accepted.0, totals })
+        let tables = About::tables_at(
+            &definitions::tables_after(&mut self.main, TableId(0), usize::MAX).await?,
+            self.batch,
+        );
+        Ok(About { history: self.history, accepted: self.accepted.0, totals, tables })
     }
 
     async fn page(
@@ -77,16 +90,24 @@ impl ExportSnapshot for SqliteExportSnapshot {
         after: Option<Key>,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        let stored = self.stored(section, after, limit).await?;
-        // Beyond the last row of a full page the tables may hold more, which would have to come first.
-        let through = stored.last().filter(|_| stored.len() == limit).map(Record::key);
-        let mut page: BTreeMap<Key, Record> =
-            stored.into_iter().map(|record| (record.key(), record)).collect();
-        let bounds = (after.map_or(Unbounded, Excluded), through.map_or(Unbounded, Included));
-        let newer = self.newer.get(&section).into_iter().flat_map(|newer| newer.range(bounds));
-        // What is in both is the same but for groups, where the newer one counts.
-        page.extend(newer.map(|(key, record)| (*key, record.clone())));
-        Ok(page.into_values().take(limit).collect())
+        let mut after = after;
+        loop {
+            let (stored, is_full) = self.stored(section, after.clone(), limit).await?;
+            // Beyond the last row of a full page the tables may hold more, which would have to come first.
+            let through = stored.last().filter(|_| is_full).map(Record::key);
+            let stored = stored.into_iter().map(|record| (record.key(), record));
+            let mut page: BTreeMap<Key, Record> =
+                stored.filter(|(key, _)| !self.deleted.contains(key)).collect();
+            let bounds = (after.map_or(Unbounded, Excluded), through.clone().map_or(Unbounded, Included));
+            let newer = self.newer.get(&section).into_iter().flat_map(|newer| newer.range(bounds.clone()));
+            // What is in both is the same but for groups, counters and rows of tables, where the newer one counts.
+            page.extend(newer.map(|(key, record)| (key.clone(), record.clone())));
+            // All of a page may be deleted, and more behind it.
+            match through {
+                Some(through) if page.is_empty() => after = Some(through),
+                _ => return Ok(page.into_values().take(limit).collect()),
+            }
+        }
     }
 }
 
@@ -131,7 +152,9 @@ impl Tables {
         let accepted = AcceptanceId(meta::number(&mut self.connection, meta::ACCEPTED).await?);
         let mut ledger = Ledger::new(accepted, stored_open(&mut self.connection).await?);
         let memtable = Memtable::default();
-        let records: Vec<JournalRecord> = batches?.into_iter().flatten().collect();
+        let batches = batches?;
+        let batch = self.flushed + batches.len() as u64;
+        let records: Vec<JournalRecord> = batches.into_iter().flatten().collect();
         memtable.apply_rows(&records);
         for record in records {
             let JournalRecord::Message(record) = record else { continue };
@@ -140,10 +163,12 @@ impl Tables {
             }
             memtable.apply(ledger.apply(&record).map_err(StoreError::corrupt)?);
         }
-        let newer = newer(&memtable, &ledger);
+        let mut newer = newer(&memtable, &ledger);
+        let tables = definitions::tables_after(&mut self.connection, TableId(0), usize::MAX).await?;
+        let deleted = newer_rows(&memtable, &tables, &mut newer);
         let latest_ids = latest_ids(&memtable);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
-        let mut taken = SqliteExportSnapshot { main, newer, latest_ids, history, accepted };
+        let mut taken = SqliteExportSnapshot { main, newer, latest_ids, deleted, history, accepted, batch };
         taken.leave_out_refused().await?;
         Ok(Some(taken))
     }
@@ -211,6 +236,35 @@ fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key,
         newer.entry(key.section()).or_default().insert(key, record);
     }
     newer
+}
+
+/// What was replayed of these tables, as records. Tells which of their rows are deleted.
+fn newer_rows(
+    memtable: &Memtable,
+    tables: &[TableRecord],
+    newer: &mut HashMap<Section, BTreeMap<Key, Record>>,
+) -> BTreeSet<Key> {
+    let mut deleted = BTreeSet::new();
+    let state = memtable.tables.read();
+    for table in tables.iter().map(|table| table.id) {
+        for (key, (partition_key, row)) in state.tables.get(&table).into_iter().flatten() {
+            let (key, name) = (key.to_vec(), Key::TableRow(table, key.to_vec()));
+            let Some(row) = row else {
+                deleted.insert(name);
+                continue;
+            };
+            let row = TableRowRecord { table, partition_key: *partition_key, key, row: row.to_vec() };
+            newer.entry(Section::TableRows).or_default().insert(name, Record::TableRow(row));
+        }
+    }
+    for ((table, first), (partition_key, last_id)) in &state.counters {
+        if tables.iter().any(|known| known.id == *table) {
+            let (table, first, partition_key, last_id) = (*table, first.to_vec(), *partition_key, *last_id);
+            let counter = Record::Counter(CounterRecord { table, partition_key, first, last_id });
+            newer.entry(Section::Counters).or_default().insert(counter.key(), counter);
+        }
+    }
+    deleted
 }
 
 #[cfg(test)]

@@ -7,15 +7,31 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::SqliteExportSnapshot;
+use super::table_sections::{COUNTERS, COUNTERS_IN_BOTH, TABLE_ROWS, TABLE_ROWS_IN_BOTH};
 use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, MessageId, PartitionKey, Timestamp, Uid};
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
+use crate::store::sqlite::tables::hex;
 use crate::store::{Account, IdempotencyRecord, StoreError};
 
 impl SqliteExportSnapshot {
-    /// The records of `section` that are in the tables.
+    /// The records of `section` that are in the tables, and whether there may be more.
     pub(super) async fn stored(
+        &mut self,
+        section: Section,
+        after: Option<Key>,
+        limit: usize,
+    ) -> Result<(Vec<Record>, bool), StoreError> {
+        if section == Section::TableRows {
+            return self.stored_table_rows(after, limit).await;
+        }
+        let stored = self.stored_small(section, after, limit).await?;
+        let is_full = stored.len() == limit;
+        Ok((stored, is_full))
+    }
+
+    async fn stored_small(
         &mut self,
         section: Section,
         after: Option<Key>,
@@ -82,6 +98,11 @@ impl SqliteExportSnapshot {
             }
             // The ledger knows them all.
             (Section::Pending, _) => Ok(Vec::new()),
+            (Section::Tables, after) => self.stored_tables(after, limit).await,
+            (Section::Counters, after) => self.stored_counters(after, limit).await,
+            (Section::TableRows, after) => {
+                Ok(self.stored_table_rows(after, usize::try_from(limit).unwrap_or(usize::MAX)).await?.0)
+            }
         }
     }
 
@@ -114,7 +135,7 @@ impl SqliteExportSnapshot {
     pub(super) async fn leave_out_refused(&mut self) -> Result<(), StoreError> {
         let Some(newer) = self.newer.get_mut(&Section::Rows) else { return Ok(()) };
         let copy = |(key, record): (&Key, &Record)| match record {
-            Record::Row(entry) => Some((*key, entry.receiver, entry.content.key()?, entry.message_id)),
+            Record::Row(entry) => Some((key.clone(), entry.receiver, entry.content.key()?, entry.message_id)),
             _ => None,
         };
         let copies: Vec<_> = newer.iter().filter_map(copy).collect();
@@ -139,13 +160,19 @@ impl SqliteExportSnapshot {
     /// How many records of `section` there are in both parts together.
     pub(super) async fn count(&mut self, section: Section) -> Result<u64, StoreError> {
         let newer: Vec<Key> =
-            self.newer.get(&section).into_iter().flat_map(BTreeMap::keys).copied().collect();
+            self.newer.get(&section).into_iter().flat_map(BTreeMap::keys).cloned().collect();
         let (count, both) = match section {
             Section::Pending => return Ok(newer.len() as u64),
             Section::Accounts => {
                 let count = sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(&mut self.main);
                 return Ok(count.await.map(i64::cast_unsigned)?);
             }
+            Section::Tables => {
+                let count = sqlx::query_scalar("SELECT count(*) FROM tables WHERE deleted IS NULL");
+                return Ok(count.fetch_one(&mut self.main).await.map(i64::cast_unsigned)?);
+            }
+            Section::Counters => (COUNTERS, COUNTERS_IN_BOTH),
+            Section::TableRows => (TABLE_ROWS, TABLE_ROWS_IN_BOTH),
             Section::Groups => (
                 "SELECT count(*) FROM groups",
                 "SELECT count(*) FROM json_each(?) JOIN groups ON gid = value ->> 0",
@@ -173,11 +200,14 @@ impl SqliteExportSnapshot {
                 sqlx::query_scalar(both).bind(json!(keys).to_string()).fetch_one(&mut self.main).await?;
             total += some.len() as i64 - both;
         }
+        if section == Section::TableRows {
+            total -= self.deleted_in_tables().await?;
+        }
         Ok(total.cast_unsigned())
     }
 }
 
-fn as_json(key: &Key) -> serde_json::Value {
+pub(super) fn as_json(key: &Key) -> serde_json::Value {
     let partition = |key: &PartitionKey| key.as_str().to_owned();
     match key {
         Key::Account(uid) => json!([uid.0]),
@@ -186,6 +216,8 @@ fn as_json(key: &Key) -> serde_json::Value {
         Key::Row(key, uid, id) => json!([partition(key), uid.0, id]),
         Key::Sent(key, uid, name) => json!([partition(key), uid.0, name.0.simple().to_string()]),
         Key::Pending(acceptance) => json!([acceptance]),
+        Key::Table(table) => json!([table.0]),
+        Key::Counter(table, bytes) | Key::TableRow(table, bytes) => json!([table.0, hex(bytes)]),
     }
 }
 

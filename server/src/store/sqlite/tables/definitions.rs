@@ -113,7 +113,7 @@ pub(super) async fn tables(
 }
 
 /// Those with larger numbers than `after`.
-pub(super) async fn tables_after(
+pub(in crate::store::sqlite) async fn tables_after(
     connection: &mut SqliteConnection,
     after: TableId,
     limit: usize,
@@ -195,4 +195,25 @@ pub(in crate::store::sqlite) async fn skip_numbers(
         .await?;
     let floor = meta::number(&mut *connection, meta::TABLE_FLOOR).await?;
     meta::put(connection, meta::TABLE_FLOOR, (floor + by).min(LARGEST_ASSIGNED.cast_unsigned())).await
+}
+
+/// Makes a table as an archive has it. `begins_after`: after which number its new counters begin.
+pub(in crate::store::sqlite) async fn import(
+    connection: &mut SqliteConnection,
+    table: &TableRecord,
+    begins_after: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("INSERT INTO tables (id, instance, name, definition, created_at) VALUES (?, ?, ?, ?, ?)")
+        .bind(table.id.0.cast_signed())
+        .bind(&table.instance)
+        .bind(&table.name)
+        .bind(&table.definition)
+        .bind(table.created_at.0)
+        .execute(&mut *connection)
+        .await?;
+    let floor = meta::number(&mut *connection, meta::TABLE_FLOOR).await?;
+    if begins_after.cast_unsigned() > floor {
+        meta::put(connection, meta::TABLE_FLOOR, begins_after).await?;
+    }
+    Ok(())
 }

@@ -18,7 +18,7 @@ use crate::store::tables::{
 use crate::store::{CommitError, StoreError};
 
 mod commit;
-mod definitions;
+pub(super) mod definitions;
 pub(super) mod flush;
 mod ledger;
 mod memtable;
@@ -140,7 +140,7 @@ impl TableStore for SqliteStore {
 }
 
 /// For statements that take lists of keys as JSON.
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
