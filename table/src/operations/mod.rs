@@ -1,6 +1,6 @@
 //! Requests as they come off the wire into checked, plain ones, and plain answers into bytes.
 //!
-//! [`tables`] has what makes and changes tables; [`write`] and [`read`] have rows; [`batch`] has many of them. A request is decoded first,
+//! [`tables`] has what makes and changes tables; [`mod@write`] and [`read`] have rows; [`batch`] has many of them. A request is decoded first,
 //! which tells its tables; with their definitions it is then checked against them. Everything in a request came from a stranger.
 
 pub mod batch;

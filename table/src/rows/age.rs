@@ -25,17 +25,11 @@ pub fn live(mut columns: Columns, options: &TableOptions, now: i64) -> Option<Co
 
 /// Leaves the newest `most` versions of each column.
 pub fn keep_versions(cells: &mut Vec<Cell>, most: usize) {
-    let mut count = 0;
-    let mut is_kept = Vec::with_capacity(cells.len());
-    for (at, cell) in cells.iter().enumerate() {
-        let is_same = at.checked_sub(1).is_some_and(|before| cells[before].name == cell.name);
-        count = if is_same { count + 1 } else { 1 };
-        is_kept.push(count <= most);
-    }
-    if is_kept.contains(&false) {
-        let mut is_kept = is_kept.into_iter();
-        cells.retain(|_| is_kept.next().unwrap_or(true));
-    }
+    let mut count = 1;
+    cells.dedup_by(|cell, before| {
+        count = if cell.name == before.name { count + 1 } else { 1 };
+        count > most
+    });
 }
 
 #[cfg(test)]

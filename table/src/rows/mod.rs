@@ -1,6 +1,6 @@
 //! What operations mean for rows: plain functions over plain values, with the time as an argument.
 //!
-//! [`key`] and [`stored`] are how keys and rows lie in a database; [`age`] is what of a row is still there; [`write`] decides what a write
+//! [`key`] and [`stored`] are how keys and rows lie in a database; [`age`] is what of a row is still there; [`mod@write`] decides what a write
 //! makes of a row, and [`select`] what a read shows of it, through a [`filter`] or without; [`capacity`] counts units.
 
 pub mod age;
