@@ -1,6 +1,7 @@
 //! Tables by their wire protocol: the real program, called by the official SDKs as their registries have them, and by hand for what no SDK
 //! sends.
 
+mod docs;
 mod inbox;
 mod node;
 mod packages;

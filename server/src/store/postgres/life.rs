@@ -189,7 +189,7 @@ impl Found {
 
 impl PgDb {
     /// Whether the rows may have been continued from an older state, and nobody has seen to that yet. Who is told so skips numbers of
-    /// users, groups and invitations, and says so to [`begin_life`](Self::begin_life).
+    /// users, groups and invitations, and says so to `begin_life`.
     ///
     /// # Errors
     /// When the database does not answer.
