@@ -7,11 +7,40 @@ use crate::world::{World, output};
 
 /// Runs a script, which fails where something is not as it should be.
 async fn run(script: &str, world: World) {
+    run_with(script, &world, &[]).await;
+}
+
+/// The same with more in its environment.
+async fn run_with(script: &str, world: &World, more: &[(&str, String)]) {
     let packages = tokio::task::spawn_blocking(|| PYTHON.clone()).await.expect("installed");
     let mut python = Command::new("python3");
     python.arg(scripts().join(script)).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
-    python.envs(world.environment());
+    python.envs(world.environment()).envs(more.iter().map(|(name, value)| (name, value)));
     output(python).await;
+}
+
+/// A program writes into the inbox of somebody, as somebody else.
+async fn run_in_the_inbox(mut world: World) {
+    let (sender, _) = world.sign_up("program").await;
+    let (receiver, token) = world.sign_up("reader").await;
+    world.key = world.make_key(&["--instance", "testing", "--inbox", &sender.to_string()]).await;
+    let more = [
+        ("chat", world.server.address().to_owned()),
+        ("sender", sender.to_string()),
+        ("receiver", receiver.to_string()),
+        ("token", token),
+    ];
+    run_with("inbox.py", &world, &more).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_writes_into_inboxes() {
+    run_in_the_inbox(World::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_writes_into_inboxes_on_postgres() {
+    run_in_the_inbox(World::start_on_postgres().await).await;
 }
 
 macro_rules! scripts {
@@ -36,7 +65,7 @@ macro_rules! scripts {
             let mut found: Vec<_> = files.filter_map(|name| name.into_string().ok()).collect();
             found.retain(|name| name.ends_with(".py") && name != "world.py");
             found.sort();
-            let mut listed = vec![$($script),+];
+            let mut listed = vec!["inbox.py", $($script),+];
             listed.sort_unstable();
             assert_eq!(found, listed);
         }

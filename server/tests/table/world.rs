@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidemark_test_support::ports::free_port;
 use tidemark_test_support::servers::postgres::durable_database;
@@ -88,6 +88,15 @@ impl World {
     /// Another key.
     pub(crate) async fn make_key(&self, arguments: &[&str]) -> Key {
         self.place.make_key(arguments).await
+    }
+
+    /// Somebody new in the chat: the uid and a token.
+    pub(crate) async fn sign_up(&self, name: &str) -> (u64, String) {
+        let body = json!({"name": name, "password": "correct horse"});
+        let request =
+            reqwest::Client::new().post(format!("{}/api/v1/accounts", self.server.address())).json(&body);
+        let made: Value = request.send().await.expect("an answer").json().await.expect("JSON");
+        (made["uid"].as_u64().expect("a uid"), made["token"].as_str().expect("a token").to_owned())
     }
 
     /// What a program of another language finds in its environment.
