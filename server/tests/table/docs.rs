@@ -51,9 +51,9 @@ async fn the_guide_does_what_it_says() {
     assert!(printed.contains("total") && printed.contains('3'), "{printed}");
 
     let program = Path::new(PROGRAM).parent().expect("a folder");
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let script = format!("PATH=\"{}:$PATH\"\n{}", program.display(), blocks("sh")[0]);
     let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", &blocks("sh")[0]]).env("PATH", path).envs(here);
+    shell.args(["-e", "-c", &script]).envs(here);
     let printed = output(shell).await;
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines[0], "orders");

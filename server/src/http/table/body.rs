@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, header};
+use axum::body::{Body, HttpBody as _};
 use futures_util::StreamExt as _;
 use tidemark_table::wire::compress::decompress;
 use tidemark_table::wire::sign::content_md5;
@@ -17,14 +16,15 @@ use crate::config::TableSection;
 /// How long a body may still take after the server was told to stop.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// How many bytes a body has, as its head says, and how many it has when it was decompressed.
+/// How many bytes a body has, as its head says, and how many more when it was decompressed.
 ///
 /// # Errors
 ///
 /// Either is more than `most`: nothing is read.
-pub(super) fn claimed(headers: &HeaderMap, head: &Head, most: usize) -> Result<usize, TableError> {
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let length: usize = length.unwrap_or(most);
+pub(super) fn claimed(body: &Body, head: &Head, most: usize) -> Result<usize, TableError> {
+    // In pieces, it may have as many as there may be.
+    let length =
+        body.size_hint().exact().map_or(most, |length| usize::try_from(length).unwrap_or(usize::MAX));
     let decompressed = head.decompressed.unwrap_or(0);
     if length > most || decompressed > most {
         return Err(too_large(most));

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use tidemark_table::{ErrorCode, TableError};
@@ -138,7 +139,7 @@ async fn exchange(State(state): State<TableState>, request: Request) -> Response
     let (head, done) = match head::check(state, &received).await {
         Err(refused) => (None, Err(refused)),
         Ok(head) => {
-            let done = state.operate(&head, body, &parts.headers).await;
+            let done = state.operate(&head, body).await;
             (Some(head), done)
         }
     };
@@ -162,13 +163,8 @@ impl Parts {
     }
 
     /// Reads the body and does what it asks; the answer's message, and what is charged for it.
-    async fn operate(
-        &self,
-        head: &Head,
-        body: axum::body::Body,
-        headers: &axum::http::HeaderMap,
-    ) -> Result<(Vec<u8>, Charge), TableError> {
-        let mut charge = self.charge(body::claimed(headers, head, self.settings.body_bytes)?).await?;
+    async fn operate(&self, head: &Head, body: Body) -> Result<(Vec<u8>, Charge), TableError> {
+        let mut charge = self.charge(body::claimed(&body, head, self.settings.body_bytes)?).await?;
         let body = body::read(body, head, &self.settings, &self.stopping).await?;
         let key = &head.key;
         let caller = Caller {
