@@ -39,11 +39,8 @@ async fn each_right_that_is_missing_is_named_and_those_of_the_page_are_enough() 
     for (grant, lacks) in [
         ("", "lacks USAGE on SEQUENCE acceptances"),
         ("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO chat", "lacks SELECT on TABLE _sqlx_migrations"),
-        ("GRANT SELECT ON ALL TABLES IN SCHEMA public TO chat", "lacks DELETE on TABLE account_names"),
-        (
-            "GRANT UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO chat",
-            "lacks INSERT on TABLE account_names",
-        ),
+        ("GRANT SELECT ON ALL TABLES IN SCHEMA public TO chat", "lacks DELETE on TABLE access_keys"),
+        ("GRANT UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO chat", "lacks INSERT on TABLE access_keys"),
     ] {
         if !grant.is_empty() {
             as_owner(&url, grant).await;

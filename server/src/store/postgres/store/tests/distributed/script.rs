@@ -114,3 +114,30 @@ async fn a_server_of_the_other_layout_does_not_write() {
     let export = PgExportSnapshot::take(&url, &options()).await.err().expect("refused");
     assert!(matches!(&export, PgOpenError::Distributed { .. }), "{export}");
 }
+
+/// The script of that time did not know tables of other programs; their migration distributes them.
+#[tokio::test]
+async fn what_was_distributed_before_there_were_tables_distributes_them_as_well() {
+    let url = durable_database().await;
+    let older: Vec<_> = migrations::POSTGRES.iter().filter(|known| known.version < 40).cloned().collect();
+    let older = Box::leak(Box::new(sqlx::migrate::Migrator::with_migrations(older)));
+    PgDb::open_knowing(&url, &options(), older).await.expect("opened").close().await;
+    let mut owner = connection(&url).await;
+    run(&mut owner, CITUS).await;
+    let of_then =
+        DISTRIBUTE.lines().filter(|line| !line.starts_with("SELECT create_distributed_table('table_"));
+    let of_then: Vec<&str> = of_then.collect();
+    let of_then = of_then.join("\n").replace("to_regclass('table_rows')", "to_regclass('changes')");
+    until("the tables are distributed", async || {
+        let done = owner.execute(sqlx::AssertSqlSafe(of_then.clone())).await.is_ok();
+        run(&mut owner, "ROLLBACK").await;
+        done
+    })
+    .await;
+    let store = server(&url).await;
+    let placed = "SELECT name::text FROM distributed_tables WHERE name::text LIKE 'table%' ORDER BY 1";
+    let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
+    assert_eq!(placed, ["table_counters", "table_rows"]);
+    run(&mut owner, PARTITIONS).await;
+    crate::store::conformance::tables::run(&store, true).await;
+}
