@@ -22,8 +22,9 @@ use crate::log_limit::LogLimit;
 use crate::store::tables::{TableId, TableOutcome, TableStore, TableWrite};
 use crate::store::{CommitError, StoreError};
 
-/// How often a batch is decided before those of its jobs are refused whose grounds keep changing.
-const MOST_TRIES: usize = 8;
+/// How often a batch is decided before those of its jobs are refused whose grounds keep changing. Each time another process has stored
+/// something, so that one of them goes on; it is many, since the same one may be first again and again.
+pub(super) const MOST_TRIES: usize = 64;
 
 /// What a lane is, apart from the writer that works it.
 pub(super) struct Lane {

@@ -158,6 +158,30 @@ async fn a_batch_whose_names_or_limits_are_wrong_is_refused_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_row_may_not_become_is_refused_for_that_row_alone() {
+    let world = World::new();
+    let client = world.client();
+    client.create("t", false).await;
+    client.put("t", key("x", integer(1)), vec![put("n", Value::Boolean(true))]).await.expect("put");
+    let old = ReceivedCell { timestamp: Some(1), ..number("n", 1) };
+    let rows = vec![
+        write(proto::WriteType::Update, key("x", integer(1)), vec![add("n", 1)]),
+        write(PUT, key("x", integer(1)), vec![old]),
+        write(PUT, key("x", integer(2)), Vec::new()),
+    ];
+    let answers = done(&client, vec![of("t", rows)], false).await.concat();
+    assert_eq!(answers[0], "OTSParameterInvalid: Column 'n' is not an integer and cannot be incremented.");
+    assert!(
+        answers[1].starts_with("OTSParameterInvalid: The timestamp of column: 'n' must be in range: ["),
+        "{}",
+        answers[1]
+    );
+    assert_eq!(answers[2], "ok");
+    let cells = client.get("t", key("x", integer(1))).await.expect("a row");
+    assert_eq!(cells[0].1, Value::Boolean(true));
+}
+
+#[tokio::test(start_paused = true)]
 async fn rows_are_read_together_each_with_its_answer() {
     let world = World::new();
     let client = world.client();

@@ -15,6 +15,7 @@ use super::faulty::FaultyTables;
 use crate::store::faulty::Fault;
 use crate::store::memory::MemoryTables;
 use crate::table::Options;
+use crate::table::writer::MOST_TRIES;
 
 fn faulty(options: Options) -> (World, Arc<FaultyTables>) {
     let store = Arc::new(FaultyTables::new(Arc::new(MemoryTables::new())));
@@ -94,6 +95,37 @@ async fn a_stalled_commit_holds_back_what_comes_after_it_and_then_all_goes_as_on
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stalled_commit_does_not_hold_up_what_belongs_to_other_writers() {
+    let (world, store) = faulty(Options::default());
+    let client = world.client();
+    client.create("t", true).await;
+    store.script([Fault::Stall]);
+    let stalled = tokio::spawn({
+        let client = client.clone();
+        async move { client.append("t", "x").await }
+    });
+    store.until_stalled(1).await;
+    let groups: Vec<String> = (0..16).map(|group| format!("y{group}")).collect();
+    let appends: Vec<_> = groups
+        .iter()
+        .map(|group| {
+            let (client, group) = (client.clone(), group.clone());
+            tokio::spawn(async move { client.append("t", &group).await })
+        })
+        .collect();
+    // Those of the stalled writer wait; the first ones of the others are answered.
+    while !appends.iter().any(tokio::task::JoinHandle::is_finished) {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stalled.is_finished());
+    store.release();
+    assert_eq!(stalled.await.expect("no panic"), Ok(1));
+    for append in appends {
+        assert_eq!(append.await.expect("no panic"), Ok(1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_refused_is_not_stored_and_what_is_unknown_may_be() {
     let (world, store) = faulty(Options::default());
     let client = world.client();
@@ -147,7 +179,7 @@ async fn what_another_process_has_changed_is_decided_again() {
     tokio::join!(count(client.clone()), count(other));
     let cells = client.get("t", key("x", integer(1))).await.expect("a row");
     assert_eq!(cells[0].1, Value::Integer(101));
-    store.script([Fault::Stale; 8]);
+    store.script([Fault::Stale; MOST_TRIES]);
     assert_eq!(client.refusal("UpdateRow", &increment).await.0, ErrorCode::ServerBusy);
 }
 
