@@ -3,6 +3,7 @@
 
 mod docs;
 mod inbox;
+mod kills;
 mod node;
 mod packages;
 mod python;

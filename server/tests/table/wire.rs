@@ -20,7 +20,7 @@ const LOWEST: &str = "75000000010304010000006705060000000301000000610ace03040200
 const HIGHEST: &str =
     "75000000010304010000006705060000000301000000610ace030402000000696405010000000a0a6809fc";
 
-fn hex(text: &str) -> Vec<u8> {
+pub(crate) fn hex(text: &str) -> Vec<u8> {
     let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
     pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex")).collect()
 }
@@ -29,7 +29,7 @@ fn list(key: &Key) -> Request {
     Request::new(key, "ListTable", Vec::new())
 }
 
-fn put(table: &str) -> proto::PutRowRequest {
+pub(crate) fn put(table: &str) -> proto::PutRowRequest {
     proto::PutRowRequest {
         table_name: table.to_owned(),
         row: Some(hex(PLACEHOLDER)),
@@ -39,7 +39,7 @@ fn put(table: &str) -> proto::PutRowRequest {
     }
 }
 
-fn range(table: &str) -> proto::GetRangeRequest {
+pub(crate) fn range(table: &str) -> proto::GetRangeRequest {
     proto::GetRangeRequest {
         table_name: table.to_owned(),
         direction: Some(0),
@@ -51,7 +51,7 @@ fn range(table: &str) -> proto::GetRangeRequest {
 }
 
 /// The number that a row was given.
-fn assigned(row: &[u8]) -> i64 {
+pub(crate) fn assigned(row: &[u8]) -> i64 {
     match decode_row(row).expect("a row").key.as_slice() {
         [_, (_, KeyPart::Value(KeyValue::Integer(id)))] => *id,
         other => panic!("{other:?}"),

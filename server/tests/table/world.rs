@@ -80,6 +80,12 @@ impl World {
         Stopped { key: self.key, place: self.place }
     }
 
+    /// Ends the server as a power cut would end the process.
+    pub(crate) async fn kill(self) -> Stopped {
+        self.server.kill().await.expect("killed");
+        Stopped { key: self.key, place: self.place }
+    }
+
     /// Revokes a key.
     pub(crate) async fn revoke(&self, key: &Key) {
         output(self.place.command(&["table", "key", "revoke", &key.id])).await;
