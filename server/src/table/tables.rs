@@ -6,7 +6,7 @@ use tidemark_table::operations::{no_table, tables};
 use tidemark_table::{ErrorCode, TableDefinition, TableError};
 
 use super::catalog::Table;
-use super::error::{busy, internal, unread};
+use super::error::{busy, internal, timeout, unread};
 use super::{Caller, TableService, inbox};
 use crate::store::StoreError;
 use crate::store::tables::TableMade;
@@ -94,7 +94,8 @@ impl TableService {
             return Err(busy());
         }
         let changed = self.tasks.spawn(change).await.map_err(|_| internal())?;
-        changed.map_err(|error| unread(&error))
+        // What a store that does not answer was asked to do may be done.
+        changed.map_err(|error| if error.is_retryable() { timeout() } else { unread(&error) })
     }
 }
 

@@ -13,7 +13,7 @@ use tidemark_table::{ErrorCode, KeyValue, TableError};
 
 use super::catalog::Table;
 use super::error::internal;
-use super::inbox::is_inbox;
+use super::inbox::{self, is_inbox};
 use super::job::{Job, Work, refused};
 use super::{Caller, TableService};
 use crate::store::tables::TableId;
@@ -61,6 +61,13 @@ impl TableService {
 
     pub(super) async fn batch_write_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {
         let batch = batch::decode_writes(body)?;
+        if let ([_, _, ..], true) = (
+            &batch.tables[..],
+            caller.inbox.is_some() && batch.tables.iter().any(|it| it.table == inbox::NAME),
+        ) {
+            // Rows of inboxes go another way: what refuses the others could not take them back.
+            return Err(TableError::invalid("A batch for the table inbox has rows of no other table."));
+        }
         let mut answers: Vec<Vec<Option<RowAnswer>>> = Vec::with_capacity(batch.tables.len());
         let mut parts = Parts::default();
         for (at, writes) in batch.tables.iter().enumerate() {

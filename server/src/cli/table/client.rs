@@ -57,7 +57,7 @@ impl Server {
         let host = endpoint.strip_prefix("http://").map(|rest| rest.trim_end_matches('/').to_owned());
         let Some(host) = host.filter(|host| !host.is_empty() && !host.contains('/')) else {
             return Err(ExitError::usage(format!(
-                "--endpoint {endpoint}: an address is http://HOST:PORT, with nothing behind the port"
+                "--endpoint {endpoint}: an address is http://HOST:PORT, with nothing behind the port; this command knows no TLS"
             )));
         };
         let address = if host.contains(':') { host.clone() } else { format!("{host}:80") };
@@ -89,8 +89,12 @@ impl Client {
             ExitError::usage("--instance, --access-key-id and --access-key-secret hold letters and digits")
         })?;
         let endpoint = &self.endpoint;
+        let then = match operation {
+            "PutRow" => "the row may have been put: look with `tidemark table range` before you put it again",
+            _ => "try again",
+        };
         let failed = |why: &dyn std::fmt::Display| {
-            ExitError::failed(format!("{endpoint} did not answer ({why}); try again"))
+            ExitError::failed(format!("{endpoint} did not answer ({why}); {then}"))
         };
         let (status, headers, body) = timeout(PATIENCE, answer(&mut self.requests, request))
             .await

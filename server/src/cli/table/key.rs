@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   tidemark table key create --instance shop               a key that reads and writes the tables of `shop`
   tidemark table key create --instance shop --read-only   one that only reads
-  tidemark table key create --instance bots --inbox 10001 one that also writes into inboxes, as the user 10001
+  tidemark table key create --instance bots --inbox 10001 one that also reads all inboxes, and writes into them as the user 10001
   tidemark table key list
   tidemark table key revoke TIDE0123456789abcdefghij";
 
@@ -44,7 +44,7 @@ pub(super) enum Key {
 /// The key to make.
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// The instance whose tables it opens: 3 to 16 letters, digits and hyphens; instances need not be made
+    /// The instance whose tables it opens: 3 to 16 letters, digits and hyphens, a letter first; instances need not be made
     #[arg(long, value_name = "NAME")]
     instance: String,
     /// It may only read

@@ -115,6 +115,11 @@ impl Posts {
         let refused = |why: &dyn std::fmt::Display| TableError::invalid(format!("Invalid body: {why}."));
         if kind == Kind::Message.as_str() {
             let text = text_of(body);
+            if text.is_none() && serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(body).is_ok() {
+                return Err(refused(
+                    &"of a message it is {\"text\": …} and nothing else, or the text itself",
+                ));
+            }
             let body = Body::text(text.as_deref().unwrap_or(body), self.most_characters);
             return Ok((Kind::Message, body.map_err(|error| refused(&error))?));
         }
@@ -170,7 +175,11 @@ fn target(text: &str, receiver: Uid, sender: Uid) -> Result<Conversation, TableE
 
 fn client_id_of(text: &str) -> Result<ClientId, TableError> {
     let id = Uuid::parse_str(text).map(ClientId);
-    id.map_err(|_| TableError::invalid("Invalid client_id: it is a UUID, a new one for each row."))
+    id.map_err(|_| {
+        TableError::invalid(
+            "Invalid client_id: it is a UUID, another one for each row that is meant to be new.",
+        )
+    })
 }
 
 /// Why the queues did not take a row, in the way of tables.

@@ -197,6 +197,7 @@ async fn what_cannot_be_put_is_refused_by_name() {
     for (columns, told) in [
         (&[][..], "needs the column body"),
         (&[("body", "")], "Invalid body: the text is empty"),
+        (&[("body", r#"{"text":"hi","x":1}"#)], "Invalid body: of a message it is"),
         (&[("body", "hi"), ("kind", "receipt")], "Invalid kind: 'receipt'"),
         (&[("body", "hi"), ("kind", "app.x")], "Invalid body: the body is not JSON"),
         (&[("body", "hi"), ("sender", "10002")], "Invalid column name: 'sender'"),
@@ -260,6 +261,14 @@ async fn a_batch_is_put_in_its_order_and_one_wrong_row_takes_no_other_with_it() 
         table_name: "inbox".to_owned(),
         rows: vec![row_of(ANN, "one"), row_of(Uid(9), "nobody's"), row_of(ANN, "two"), row_of(BOB, "three")],
     };
+    let other =
+        proto::TableInBatchWrite { table_name: "orders".to_owned(), rows: vec![row_of(ANN, "not said")] };
+    let mixed = proto::BatchWriteRowRequest {
+        tables: vec![table.clone(), other],
+        ..proto::BatchWriteRowRequest::default()
+    };
+    let refused = inboxes.client.refusal("BatchWriteRow", &mixed).await;
+    assert_eq!(refused.0, ErrorCode::ParameterInvalid, "{}", refused.1);
     let batch = proto::BatchWriteRowRequest { tables: vec![table], ..proto::BatchWriteRowRequest::default() };
     let answer: proto::BatchWriteRowResponse =
         inboxes.client.call("BatchWriteRow", &batch).await.expect("answered");
