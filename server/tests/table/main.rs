@@ -8,5 +8,6 @@ mod node;
 mod packages;
 mod python;
 mod raw;
+mod rust;
 mod wire;
 mod world;
