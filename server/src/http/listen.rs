@@ -12,7 +12,7 @@ use super::concurrency::{ConcurrencyLimiter, Permit};
 use super::proxy;
 use crate::config::Cidr;
 
-/// What a browser or program is told without a permit.
+/// The answer to a browser or a program that gets no permit.
 pub(super) const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
     connection: close\r\nretry-after: 5\r\ncontent-length: 161\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
@@ -27,7 +27,7 @@ pub(super) struct LimitedListener {
     pub(super) patience: Duration,
     /// How long the other end may leave unread what is sent to it.
     pub(super) writing: Duration,
-    /// What a caller without a permit is told before the connection is closed.
+    /// The answer to a caller that gets no permit. The connection is closed after it.
     pub(super) full: Cow<'static, [u8]>,
 }
 

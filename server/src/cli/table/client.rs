@@ -70,7 +70,7 @@ impl Server {
         let stream = stream.map_err(|_| unreachable(&"no answer"))?.map_err(|why| unreachable(&why))?;
         let (requests, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|why| unreachable(&why))?;
-        // What goes wrong with it is told by the request that it carries.
+        // A failure of the connection fails the request on it, which reports it.
         tokio::spawn(connection);
         let credentials = Credentials { instance, access_key_id, access_key_secret };
         Ok(Client { credentials, endpoint, host, requests })

@@ -105,7 +105,7 @@ fn response(
     response
 }
 
-/// What a connection is told that is one too many, before it is closed.
+/// The answer when too many connections are open. The connection is closed after it.
 pub(super) fn full() -> Vec<u8> {
     let body = encode_error(&busy());
     let head = format!(

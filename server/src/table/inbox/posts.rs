@@ -150,7 +150,7 @@ fn receiver(write: &RowWrite) -> Result<Uid, TableError> {
         return Err(internal());
     };
     let Ok(uid) = u32::try_from(*number).map(Uid) else {
-        return Err(TableError::invalid(format!("There is no user {number}.")));
+        return Err(TableError::invalid(format!("No user has the number {number}; receiver is a uid.")));
     };
     let expected = uid.partition_key();
     if partition != expected.as_str() {
