@@ -4,16 +4,47 @@
 use std::path::Path;
 use std::time::Duration;
 
-#[cfg(feature = "postgres")]
 use sqlx::Connection as _;
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
+use tokio::time::{Instant, sleep};
 
-/// A SQLite file that keeps what it confirmed through a power cut, made if there is none. `wait`: for another writer.
-pub(super) fn sqlite(path: &Path, wait: Duration) -> SqliteConnectOptions {
+/// Between two tries to open a file that others open at the same moment.
+const RETRY: Duration = Duration::from_millis(5);
+/// SQLite's code for "another connection holds the lock".
+const SQLITE_BUSY: &str = "5";
+
+/// A connection to a SQLite file that keeps what it confirmed through a power cut, with the tables of `schema`; the file is
+/// made if there is none. `wait`: for another writer.
+pub(super) async fn sqlite_connection(
+    path: &Path,
+    wait: Duration,
+    schema: &'static str,
+) -> Result<SqliteConnection, sqlx::Error> {
+    let options = sqlite(path, wait);
+    let deadline = Instant::now() + wait;
+    loop {
+        match SqliteConnection::connect_with(&options).await {
+            // SQLite refuses without waiting when two connections give a new file its write-ahead log at once.
+            Err(sqlx::Error::Database(error))
+                if error.code().as_deref() == Some(SQLITE_BUSY) && Instant::now() < deadline =>
+            {
+                sleep(RETRY).await;
+            }
+            connected => {
+                let mut connection = connected?;
+                sqlx::raw_sql(schema).execute(&mut connection).await?;
+                return Ok(connection);
+            }
+        }
+    }
+}
+
+fn sqlite(path: &Path, wait: Duration) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -22,16 +53,15 @@ pub(super) fn sqlite(path: &Path, wait: Duration) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
 }
 
-/// The same, open, with the tables of `schema`.
+/// The same, as a pool of one connection.
 pub(super) async fn sqlite_pool(
     path: &Path,
     wait: Duration,
     schema: &'static str,
 ) -> Result<SqlitePool, sqlx::Error> {
     let pools = SqlitePoolOptions::new().max_connections(1).acquire_timeout(wait);
-    let pool = pools.connect_with(sqlite(path, wait)).await?;
-    sqlx::raw_sql(schema).execute(&pool).await?;
-    Ok(pool)
+    sqlite_connection(path, wait, schema).await?.close().await?;
+    pools.connect_with(sqlite(path, wait)).await
 }
 
 /// The PostgreSQL at `url`, which is connected to when it is first used; the tables of `schema` are made then. `wait`: for a
@@ -57,4 +87,32 @@ pub(super) async fn create(connection: &mut PgConnection, schema: &'static str) 
     sqlx::query("SELECT pg_advisory_xact_lock(7316200)").execute(&mut *transaction).await?;
     sqlx::raw_sql(schema).execute(&mut *transaction).await?;
     transaction.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    /// SQLite answers "locked" without waiting to one of two that turn a new file into one with a write-ahead log.
+    #[test]
+    fn a_new_file_is_opened_by_many_at_once() {
+        const OPENERS: usize = 8;
+        const ROUNDS: usize = 200;
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..ROUNDS {
+            let path = &folder.path().join(format!("{round}.db"));
+            let start = &std::sync::Barrier::new(OPENERS);
+            std::thread::scope(|scope| {
+                for _ in 0..OPENERS {
+                    scope.spawn(move || {
+                        let runtime =
+                            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                        start.wait();
+                        let schema = "CREATE TABLE IF NOT EXISTS kept (n INTEGER)";
+                        runtime.block_on(super::sqlite_pool(path, Duration::from_secs(30), schema)).unwrap();
+                    });
+                }
+            });
+        }
+    }
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::sql::repository;
 use super::{Extension, Repository, RepositoryError, Row, Values, check_forward};
 use crate::range::Range;
-use crate::sql::sqlite;
+use crate::sql::sqlite_connection;
 use crate::tag::Tag;
 
 /// How long to wait for another process that is writing.
@@ -42,7 +42,9 @@ impl SqliteRepository {
         let mut slot = self.connection.lock().await;
         let connection = match slot.take() {
             Some(connection) => connection,
-            None => connect(&self.path).await.map_err(|error| self.unavailable(error))?,
+            None => sqlite_connection(&self.path, BUSY_TIMEOUT, SCHEMA)
+                .await
+                .map_err(|error| self.unavailable(error))?,
         };
         Ok(Held { slot, connection })
     }
@@ -66,12 +68,6 @@ impl Held<'_> {
     fn keep(mut self) {
         *self.slot = Some(self.connection);
     }
-}
-
-async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
-    let mut connection = SqliteConnection::connect_with(&sqlite(path, BUSY_TIMEOUT)).await?;
-    sqlx::raw_sql(SCHEMA).execute(&mut connection).await?;
-    Ok(connection)
 }
 
 repository!(
