@@ -55,6 +55,7 @@ static SOURCES: &[(&str, &[u8])] = files![
     "socket.js",
     "store.js",
     "sync.js",
+    "tables.css",
     "tabs.js",
     "theme.js",
 ];

@@ -8,10 +8,15 @@
 mod assets;
 mod docs;
 mod filters;
+mod tables;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
 pub use docs::{Answer, Call, Docs, Field, Guide, Refusal, Tag, Type, docs, guide};
+pub use tables::{
+    CellLine, KeyColumn, KeyField, Reader, RowLine, RowPage, Rows, Shown, TableAbout, TableList, TablePage,
+    TablesFailure, TablesSignIn, row_page, table_list, table_page, tables_failure, tables_sign_in,
+};
 pub use views::{
     Failure, Invite, NewInvite, Shell, SignIn, failure, invite, new_invite, not_found, shell, sign_in,
 };

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
+use super::cookies::SESSION;
 use super::error::Problem;
 use super::limits::ClientNetwork;
 use super::listen::Peer;
@@ -54,7 +55,7 @@ pub(super) async fn session(
 
 /// The token that a request shows: in its own header, else in a browser's cookie.
 fn token(headers: &HeaderMap) -> Option<&str> {
-    let Some(line) = headers.get(header::AUTHORIZATION) else { return origin::session_cookie(headers) };
+    let Some(line) = headers.get(header::AUTHORIZATION) else { return SESSION.of(headers) };
     let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

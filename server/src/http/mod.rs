@@ -23,6 +23,7 @@ mod api;
 mod budget;
 mod codes;
 mod concurrency;
+mod cookies;
 mod error;
 mod extract;
 mod heads;
@@ -40,6 +41,7 @@ mod refusals;
 mod serve;
 mod state;
 mod table;
+mod table_pages;
 mod wire;
 mod ws;
 
@@ -53,6 +55,7 @@ use error::Problem;
 use listen::{FULL, LimitedListener};
 use openapi::Docs;
 use state::{AppState, HttpState, Settings, Sockets};
+use table_pages::BrowsedTables;
 
 /// An address, the method that it takes, and who answers.
 struct Route {
@@ -114,6 +117,12 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("get",    "/groups/{gid}/invite",         get(invite_pages::ask)),
         route("post",   "/groups/{gid}/invite",         post(invite_pages::make)),
         route("get",    "/login",                       get(pages::sign_in)),
+        route("get",    "/tables",                      get(table_pages::list)),
+        route("get",    "/tables/sign-in",              get(table_pages::card)),
+        route("post",   "/tables/sign-in",              post(table_pages::sign_in)),
+        route("post",   "/tables/sign-out",             post(table_pages::sign_out)),
+        route("get",    "/tables/{table}",              get(table_pages::table)),
+        route("get",    "/tables/{table}/row",          get(table_pages::row)),
         route("get",    "/docs",                        get(openapi::page)),
         route("get",    "/docs/websocket",              get(openapi::websocket)),
         route("get",    "/static/{*path}",              get(pages::asset)),
@@ -174,6 +183,10 @@ impl Server {
         let limiter =
             ConcurrencyLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
+        let browsed = tables.as_ref().map(|Tables { service, keys, .. }| BrowsedTables {
+            service: service.clone(),
+            keys: Arc::clone(keys),
+        });
         let tables = tables.map(|tables| {
             let (metrics, new_request_id) = (Arc::clone(&metrics), Arc::clone(&new_request_id));
             let (listener, router) =
@@ -202,6 +215,7 @@ impl Server {
             clock,
             readiness,
             docs: Arc::new(Docs::new(&config.limits)),
+            tables: browsed,
         });
         let trusted = config.server.trusted_proxies.clone();
         // A socket is closed with a word after three heartbeats of silence; this is for whom no word reaches.

@@ -1,19 +1,13 @@
-//! Which page a request comes from, and the session's cookie: what keeps other sites out.
+//! Which page a request comes from: what keeps other sites out.
 //!
 //! Every changing request and every `/ws` passes [`check`]. A foreign `Origin` is refused whatever else the
 //! request carries; a missing one passes only where no cookie is sent, since browsers send both.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::cookies::{SESSION, TABLES};
 use super::error::Problem;
 use super::proxy::Caller;
-
-/// The cookie that holds a browser's token.
-const COOKIE: &str = "tidemark_session";
-
-/// Its name under HTTPS: browsers take it from this host alone, never from a neighbour under the same domain. Who logged in under
-/// an earlier version has the other one.
-const HOST_COOKIE: &str = "__Host-tidemark_session";
 
 /// Where a request that passed comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +23,7 @@ pub(super) fn check(headers: &HeaderMap, caller: Caller, public: Option<&str>) -
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let (first, second) = (origins.next(), origins.next());
     match (first, second) {
-        (None, _) if session_cookie(headers).is_none() => Ok(Source::NoPage),
+        (None, _) if SESSION.of(headers).is_none() && TABLES.of(headers).is_none() => Ok(Source::NoPage),
         (Some(origin), None) if is_own(origin, headers, caller, public) => Ok(Source::OwnPage),
         _ => {
             let detail = "the request does not come from this server's own page; send its Origin, or use a token \
@@ -48,30 +42,6 @@ fn is_own(origin: &HeaderValue, headers: &HeaderMap, caller: Caller, public: Opt
     let scheme = if caller.https { "https://" } else { "http://" };
     let named = origin.strip_prefix(scheme);
     matches!((named, host), (Some(named), Some(host)) if named.eq_ignore_ascii_case(host))
-}
-
-/// The token in the session's cookie.
-pub(super) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    let named = |wanted: &str| {
-        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-        lines
-            .flat_map(|line| line.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='))
-            .find_map(|(name, value)| (name == wanted).then_some(value))
-    };
-    named(HOST_COOKIE).or_else(|| named(COOKIE))
-}
-
-/// The header that gives a browser its token: out of reach of scripts, and of other sites.
-pub(super) fn set_cookie(token: &str, lifetime_seconds: u64, secure: bool) -> HeaderValue {
-    let (name, secure) = if secure { (HOST_COOKIE, "; Secure") } else { (COOKIE, "") };
-    let line = format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age={lifetime_seconds}{secure}");
-    HeaderValue::from_str(&line).expect("tokens are hexadecimal")
-}
-
-/// The headers that take it back, under whichever name it was given.
-pub(super) fn clear_cookie(secure: bool) -> impl Iterator<Item = HeaderValue> {
-    [false, true].into_iter().filter(move |name| secure || !name).map(|name| set_cookie("", 0, name))
 }
 
 #[cfg(test)]
@@ -97,7 +67,9 @@ mod tests {
     fn a_missing_origin_passes_only_without_a_cookie() {
         assert_eq!(verdict(&[("host", "a")], None), Some(Source::NoPage));
         assert_eq!(verdict(&[("host", "a"), ("cookie", "theme=dark")], None), Some(Source::NoPage));
-        assert_eq!(verdict(&[("host", "a"), ("cookie", "tidemark_session=x")], None), None);
+        for cookie in ["tidemark_session=x", "__Host-tidemark_tables=x"] {
+            assert_eq!(verdict(&[("host", "a"), ("cookie", cookie)], None), None);
+        }
     }
 
     #[test]
@@ -119,21 +91,5 @@ mod tests {
         let https = Caller { https: true, proxied: true, ..DIRECT };
         let page = headers(&[("host", "chat"), ("origin", "https://chat")]);
         assert_eq!(check(&page, https, None).ok(), Some(Source::OwnPage));
-    }
-
-    #[test]
-    fn the_cookie_is_found_among_others() {
-        let several = headers(&[("cookie", "a=b; tidemark_session=abc"), ("cookie", "c=d")]);
-        assert_eq!(session_cookie(&several), Some("abc"));
-        assert_eq!(session_cookie(&headers(&[("cookie", "xtidemark_session=abc")])), None);
-        let both = headers(&[("cookie", "tidemark_session=old; __Host-tidemark_session=new")]);
-        assert_eq!(session_cookie(&both), Some("new"));
-        let line = set_cookie("abc", 60, true);
-        let line = line.to_str().expect("text");
-        for part in
-            ["__Host-tidemark_session=abc", "HttpOnly", "SameSite=Lax", "Secure", "Path=/", "Max-Age=60"]
-        {
-            assert!(line.contains(part), "{line}");
-        }
     }
 }

@@ -12,6 +12,7 @@ use super::concurrency::ConcurrencyLimiter;
 use super::limits::Rates;
 use super::openapi::Docs;
 use super::table::Tables;
+use super::table_pages::BrowsedTables;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
 use crate::config::{Config, LimitsSection, ServerSection};
 use crate::domain::Clock;
@@ -126,6 +127,8 @@ pub(super) struct AppState {
     pub(super) clock: Clock,
     pub(super) readiness: Readiness,
     pub(super) docs: Arc<Docs>,
+    /// What the pages of tables ask, if tables are served.
+    pub(super) tables: Option<BrowsedTables>,
 }
 
 macro_rules! parts {

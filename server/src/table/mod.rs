@@ -4,7 +4,7 @@
 //! Inside: `catalog` knows the tables; `tables` has what makes and changes them, `reads`, `range` and `split` what reads rows, `writes`
 //! what writes them, through the writers: `writer` is the loop (read, decide, commit, answer) over jobs from `lanes`, `plan` its pure
 //! part. `sweeper` removes what is past its TTL.
-//! `inbox` shows the chat's inboxes as a table beside the others.
+//! `inbox` shows the chat's inboxes as a table beside the others. `browse` has the reads that pages make.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::{Clock, Uid};
 use crate::store::tables::TableStore;
 
+mod browse;
 mod catalog;
 mod error;
 mod inbox;
@@ -35,7 +36,9 @@ mod tests;
 mod writer;
 mod writes;
 
+pub use browse::Described;
 pub use inbox::{Posts, WithInboxes};
+pub use range::Found;
 
 use catalog::Catalog;
 use lanes::Lanes;

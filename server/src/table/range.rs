@@ -17,6 +17,17 @@ use crate::store::tables::{StoredRow, TableScan};
 /// The most rows of one scan where a filter may leave few of them.
 const MOST_AT_ONCE: usize = 1_000;
 
+/// What was found in a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its rows, in the range's direction.
+    pub rows: Vec<Row>,
+    /// The key of the first one that was not looked at; `None`: the whole range was.
+    pub next: Option<PrimaryKey>,
+    /// What looking cost.
+    pub consumed: Consumed,
+}
+
 /// A page as it fills.
 #[derive(Default)]
 struct Page {
@@ -34,8 +45,14 @@ impl TableService {
         let (name, request) = range::decode(body)?;
         let table = self.catalog.find(caller, &name).await?;
         let range = request.checked(&table.definition)?;
-        let (page, next) = self.page(&table, &range).await?;
-        Ok(range::answer(Consumed::reading(page.bytes), &page.rows, next.as_ref()))
+        let Found { rows, next, consumed } = self.read_range(&table, &range).await?;
+        Ok(range::answer(consumed, &rows, next.as_ref()))
+    }
+
+    /// The rows of a range, as many as one answer has.
+    pub(super) async fn read_range(&self, table: &Table, range: &Range) -> Result<Found, TableError> {
+        let (page, next) = self.page(table, range).await?;
+        Ok(Found { rows: page.rows, next, consumed: Consumed::reading(page.bytes) })
     }
 
     /// The rows of a range, and the key of the first one that was not looked at.

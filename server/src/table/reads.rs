@@ -28,10 +28,21 @@ impl TableService {
         let (name, request) = read::decode(body)?;
         let table = self.catalog.find(caller, &name).await?;
         let (key, selection) = request.checked(&table.definition)?;
+        let (row, consumed) = self.read_row(&table, key, &selection).await?;
+        Ok(read::answer(consumed, row.as_ref()))
+    }
+
+    /// What is shown of the row with this key, and what looking cost.
+    pub(super) async fn read_row(
+        &self,
+        table: &Table,
+        key: PrimaryKey,
+        selection: &Selection,
+    ) -> Result<(Option<Row>, Consumed), TableError> {
         let found = self.store.rows(&[place(table.id, &key)]).await.map_err(|error| unread(&error))?;
         let row = found.into_iter().next().ok_or_else(internal)?.map(|row| row.row);
-        let (row, bytes) = self.shown(&table, key, row.as_deref(), &selection)?;
-        Ok(read::answer(Consumed::reading(bytes), row.as_ref()))
+        let (row, bytes) = self.shown(table, key, row.as_deref(), selection)?;
+        Ok((row, Consumed::reading(bytes)))
     }
 
     pub(super) async fn batch_get_row(&self, caller: &Caller, body: &[u8]) -> Result<Vec<u8>, TableError> {

@@ -225,3 +225,17 @@ async fn unknown_calls_and_methods_are_refused_as_problems() {
     let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
     assert_eq!(document["openapi"], "3.1.0");
 }
+
+#[tokio::test]
+async fn where_no_tables_are_served_their_pages_say_how_to_switch_them_on() {
+    let app = TestApp::start().await;
+    for path in ["/tables", "/tables/sign-in", "/tables/orders", "/tables/orders/row?k1=a"] {
+        let answer = app.send_unjudged(app.request(Method::GET, path)).await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.text.contains("<code>TIDEMARK_TABLE__ENABLED=true</code>"), "{}", answer.text);
+    }
+    let form = "access_key_id=a&access_key_secret=b";
+    let sign_in = app.request(Method::POST, "/tables/sign-in").body(form);
+    let sign_in = sign_in.header("content-type", "application/x-www-form-urlencoded");
+    assert_eq!(app.send_unjudged(sign_in).await.status, 404);
+}

@@ -6,6 +6,7 @@ mod inbox;
 mod kills;
 mod node;
 mod packages;
+mod pages;
 mod python;
 mod raw;
 mod rust;

@@ -10,7 +10,7 @@ use crate::{ErrorCode, KeyColumnDefinition, KeyType, KeyValue, PrimaryKey, Table
 /// The most bytes of a name.
 const MAX_NAME: usize = 255;
 /// The most bytes of a key column's value.
-const MAX_KEY_VALUE: usize = 1_024;
+pub const MAX_KEY_VALUE: usize = 1_024;
 
 /// The name of a table: letters, digits and underscores, no digit first.
 pub fn table_name(name: &str) -> Result<(), TableError> {

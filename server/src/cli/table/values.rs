@@ -1,6 +1,7 @@
 //! Values as people write and read them: words of the command line in, JSON out.
 
 use serde_json::{Map, Value as Json, json};
+use tidemark_table::hex::{hex, unhex};
 use tidemark_table::wire::plain_buffer::{KeyPart, ReceivedCell, ReceivedRow};
 use tidemark_table::wire::proto::{KeyColumn, KeyColumnOption, KeyColumnType};
 use tidemark_table::{KeyValue, Value};
@@ -80,19 +81,6 @@ fn value_shown(value: &Value) -> Json {
         Value::String(text) => json!(text),
         Value::Blob(bytes) => json!({ "hex": hex(bytes) }),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    digits.chunks(2).map(byte).collect()
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use utoipa::ToSchema;
 
 use super::json;
 use crate::app::{AccountError, Accounts, Busy, SignedIn};
+use crate::http::cookies::{SESSION, is_secure};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
-use crate::http::origin::{self, Source};
+use crate::http::origin::Source;
 use crate::http::proxy::Caller;
 use crate::http::state::{HttpState, Settings};
 
@@ -106,14 +107,10 @@ fn welcome(signed_in: &SignedIn, source: Source, caller: Caller, settings: &Sett
     let SignedIn { uid, name, token, lifetime_seconds } = signed_in;
     let mut response = json(StatusCode::CREATED, &Account { uid: uid.0, name, token: token.as_str() });
     if source == Source::OwnPage {
-        let cookie = origin::set_cookie(token.as_str(), *lifetime_seconds, is_secure(caller, settings));
+        let cookie = SESSION.set(token.as_str(), *lifetime_seconds, is_secure(caller, settings));
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
-}
-
-fn is_secure(caller: Caller, settings: &Settings) -> bool {
-    settings.https_alone() || (settings.public_origin.is_none() && caller.https)
 }
 
 /// End this session.
@@ -152,7 +149,7 @@ pub(in crate::http) async fn log_out_everywhere(
 
 fn goodbye(caller: Caller, settings: &Settings) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    for cookie in origin::clear_cookie(is_secure(caller, settings)) {
+    for cookie in SESSION.clear(is_secure(caller, settings)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response

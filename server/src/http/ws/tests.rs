@@ -203,6 +203,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         rates: Arc::new(Rates::new(&config.limits)),
         budget: Budget::new(1 << 20, 1 << 20),
         docs: Arc::new(Docs::new(&config.limits)),
+        tables: None,
         password_places: ConcurrencyLimiter::new(10, 10),
         metrics: Arc::new(Metrics::new(Vec::new())),
         sockets: Sockets {
