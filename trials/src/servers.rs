@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_client::Http;
+use tidemark_test_support::ports::free_port;
 use tidemark_test_support::servers::postgres;
 
 use crate::server::Server;
@@ -23,6 +24,8 @@ pub struct Servers {
 struct Member {
     folder: PathBuf,
     port: u16,
+    /// The port of its tables, if it serves any.
+    tables: Option<u16>,
     process: Option<Server>,
 }
 
@@ -51,15 +54,37 @@ impl Servers {
         count: usize,
         settings: Vec<(&'static str, String)>,
     ) -> Result<Servers> {
-        let url = database.new_database().await;
-        let mut servers = Servers { members: Vec::new(), database, url, binary: binary.to_owned(), settings };
+        let mut servers = Servers::none(database, binary, settings).await;
         for at in 0..count {
-            let folder = folder.join(name(at));
-            std::fs::create_dir_all(&folder)?;
-            servers.members.push(Member { folder, port: 0, process: None });
-            servers.run(at).await?;
+            servers.add(at, folder, None).await?;
         }
         Ok(servers)
+    }
+
+    /// As [`Servers::start`], with tables, each server on a port of its own.
+    pub async fn start_with_tables(binary: &Path, folder: &Path, count: usize) -> Result<Servers> {
+        let database = tokio::task::spawn_blocking(|| postgres::Server::start_with("-c fsync=on")).await?;
+        let mut servers = Servers::none(database, binary, Vec::new()).await;
+        for at in 0..count {
+            servers.add(at, folder, Some(free_port())).await?;
+        }
+        Ok(servers)
+    }
+
+    async fn none(
+        database: postgres::Server,
+        binary: &Path,
+        settings: Vec<(&'static str, String)>,
+    ) -> Servers {
+        let url = database.new_database().await;
+        Servers { members: Vec::new(), database, url, binary: binary.to_owned(), settings }
+    }
+
+    async fn add(&mut self, at: usize, folder: &Path, tables: Option<u16>) -> Result<()> {
+        let folder = folder.join(name(at));
+        std::fs::create_dir_all(&folder)?;
+        self.members.push(Member { folder, port: 0, tables, process: None });
+        self.run(at).await
     }
 
     /// How many there are.
@@ -90,12 +115,18 @@ impl Servers {
         Ok(Http::any_of(&addresses.iter().map(String::as_str).collect::<Vec<_>>())?)
     }
 
+    /// The ports at which tables are served.
+    pub fn tables(&self) -> impl Iterator<Item = u16> + '_ {
+        self.members.iter().filter_map(|member| member.tables)
+    }
+
     /// Starts a server, on the port that it had before.
     pub async fn run(&mut self, at: usize) -> Result<()> {
         let mut settings = self.settings.clone();
         settings.push(("TIDEMARK_STORAGE__DATABASE_URL", self.url.clone()));
         settings.push(("TIDEMARK_SERVER__MACHINE_ID", at.to_string()));
         let member = &mut self.members[at];
+        settings.extend(member.tables.map(|port| ("TIDEMARK_TABLE__LISTEN", format!("127.0.0.1:{port}"))));
         let server = Server::start_with(&settings, member.port, &self.binary, &member.folder).await?;
         member.port = server.port()?;
         member.process = Some(server);

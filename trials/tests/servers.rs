@@ -1,12 +1,12 @@
 //! Several chat servers over one PostgreSQL, broken on purpose: nothing acknowledged is lost, nothing comes twice.
 //!
-//! A short form of `cargo xtask chaos servers`; the long form runs for minutes under a seed of its own.
+//! Short forms of `cargo xtask chaos servers` and `tables-servers`; the long forms run for minutes under a seed of its own.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use tidemark_trials::chaos::{RollingRun, ServersRun};
+use tidemark_trials::chaos::{Database, RollingRun, ServersRun, TablesRun};
 
 /// The program that the workspace's build leaves beside its tests.
 fn binary() -> PathBuf {
@@ -23,6 +23,16 @@ async fn every_promise_holds_over_several_servers_whatever_ends() {
     let seed = 20_261_123;
     let folder = tempfile::tempdir().expect("a folder");
     let run = ServersRun { seed, length: Duration::from_secs(20), bar: ProgressBar::hidden() };
+    let summary = run.run(&binary(), folder.path()).await;
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    assert!(summary.faults >= 3 && summary.acknowledged > 50, "too little happened: {summary}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_keep_every_row_and_its_number_over_several_servers_whatever_ends() {
+    let (seed, folder) = (20_261_124, tempfile::tempdir().expect("a folder"));
+    let length = Duration::from_secs(20);
+    let run = TablesRun { database: Database::Postgres, seed, length, bar: ProgressBar::hidden() };
     let summary = run.run(&binary(), folder.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     assert!(summary.faults >= 3 && summary.acknowledged > 50, "too little happened: {summary}");

@@ -23,7 +23,7 @@ struct Arguments {
 
 fn names() -> String {
     let lines: Vec<String> =
-        chaos::NAMES.iter().map(|(name, _, about)| format!("  {name:<12} {about}")).collect();
+        chaos::NAMES.iter().map(|(name, _, about)| format!("  {name:<14} {about}")).collect();
     format!("Faults:\n{}", lines.join("\n"))
 }
 

@@ -15,6 +15,7 @@ mod rolling;
 mod servers;
 #[cfg(feature = "simulation")]
 mod simulation;
+mod tables;
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use rolling::{RollingRun, RollingSummary};
 pub use servers::ServersRun;
 #[cfg(feature = "simulation")]
 pub use simulation::{SimulationRun, SimulationSummary};
+pub use tables::{AccessKey, Database, Ledger, TableLoad, TablesRun, TablesSummary};
 
 use crate::cluster::{Keeper, has_etcd};
 use crate::{Failure, Result};
@@ -50,6 +52,8 @@ pub enum Run {
     Chat(Fault),
     /// Several chat servers over one PostgreSQL.
     Servers,
+    /// Tables, on this database.
+    Tables(Database),
     /// The sequence cluster over these stores.
     Cluster(Keeper),
     /// The sequence cluster in virtual time.
@@ -72,6 +76,16 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         "servers",
         Run::Servers,
         "three servers over one PostgreSQL: SIGKILL, SIGTERM, SIGSTOP, a database that crashes and cuts connections",
+    ),
+    (
+        "tables",
+        Run::Tables(Database::Sqlite),
+        "programs put rows with assigned numbers and read on from the last one: SIGKILL and SIGTERM of the server",
+    ),
+    (
+        "tables-servers",
+        Run::Tables(Database::Postgres),
+        "the same with three servers over one PostgreSQL, broken as by `servers`",
     ),
     (
         "cluster",
@@ -113,7 +127,7 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     for (name, run, _) in choose(&plan.names)? {
         let missing = match *run {
             Run::Cluster(Keeper::Etcd) if !has_etcd() => Some("etcd is missing; apt-get install etcd-server"),
-            Run::Servers if !postgres::is_installed() => {
+            Run::Servers | Run::Tables(Database::Postgres) if !postgres::is_installed() => {
                 Some("PostgreSQL is missing; apt-get install postgresql")
             }
             _ => None,
@@ -137,6 +151,10 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             }
             Run::Servers => {
                 let run = ServersRun { seed, length, bar: bar.clone() };
+                run.run(binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            Run::Tables(database) => {
+                let run = TablesRun { database, seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
             Run::Cluster(keeper) => {

@@ -17,7 +17,8 @@ use super::person::Person;
 use crate::servers::Servers;
 use crate::{Result, users};
 
-const SERVERS: usize = 3;
+/// How many there are.
+pub(super) const SERVERS: usize = 3;
 /// The longest that a server stands still: longer than a transaction may be idle, shorter than a client waits for a heartbeat.
 const LONGEST_STAND: Duration = Duration::from_secs(6);
 
@@ -34,7 +35,7 @@ pub struct ServersRun {
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+pub(super) enum Fault {
     /// A server is killed and comes back.
     Kill(usize),
     /// A server is asked to stop and comes back.
@@ -45,6 +46,20 @@ enum Fault {
     Crash,
     /// The database cuts every connection.
     Cut,
+}
+
+impl Fault {
+    /// One of them, to one of the servers.
+    pub(super) fn draw(random: &mut StdRng) -> Fault {
+        let at = random.random_range(0..SERVERS);
+        match random.random_range(0..10) {
+            0..4 => Fault::Kill(at),
+            4 => Fault::Stop(at),
+            5..8 => Fault::Stand(at, LONGEST_STAND.mul_f64(random.random_range(0.1..1.0))),
+            8 => Fault::Crash,
+            _ => Fault::Cut,
+        }
+    }
 }
 
 impl ServersRun {
@@ -86,14 +101,7 @@ impl ServersRun {
         let mut faults = 0;
         while began.elapsed() < self.length {
             sleep(Duration::from_millis(random.random_range(100..2_000))).await;
-            let at = random.random_range(0..SERVERS);
-            let fault = match random.random_range(0..10) {
-                0..4 => Fault::Kill(at),
-                4 => Fault::Stop(at),
-                5..8 => Fault::Stand(at, LONGEST_STAND.mul_f64(random.random_range(0.1..1.0))),
-                8 => Fault::Crash,
-                _ => Fault::Cut,
-            };
+            let fault = Fault::draw(random);
             self.bar.set_message(format!("{fault:?}; {} acknowledged", count.load(Ordering::Relaxed)));
             carry_out(fault, servers, random.random_range(0..1_500)).await?;
             faults += 1;
@@ -103,8 +111,8 @@ impl ServersRun {
     }
 }
 
-/// `away`: how long what ended stays away, in milliseconds.
-async fn carry_out(fault: Fault, servers: &mut Servers, away: u64) -> Result<()> {
+/// Carries it out. `away`: how long what ended stays away, in milliseconds.
+pub(super) async fn carry_out(fault: Fault, servers: &mut Servers, away: u64) -> Result<()> {
     let away = Duration::from_millis(away);
     match fault {
         Fault::Kill(at) => {
