@@ -17,6 +17,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+#[path = "power_cut/tables.rs"]
+mod tables;
+
 const PEOPLE: usize = 6;
 const SENDERS: usize = 24;
 const PASSWORD: &str = "correct horse battery";
@@ -62,13 +65,18 @@ impl Disk {
     }
 
     async fn serve_on_it(&self) -> Server {
+        self.serve_with(&[]).await
+    }
+
+    /// The same with these settings, named as in the environment.
+    async fn serve_with(&self, settings: &[(&'static str, PathBuf)]) -> Server {
         let shim = [
             ("LD_PRELOAD", self.shim.clone()),
             ("POWER_CUT_ROOT", self.path("data")),
             ("POWER_CUT_SHADOW", self.path("shadow")),
             ("POWER_CUT_LIE", self.path("lie")),
         ];
-        Server::start(&self.path("data"), &shim).await
+        Server::start(&self.path("data"), &[&shim[..], settings].concat()).await
     }
 
     async fn serve_what_is_left(&self) -> Server {
@@ -107,6 +115,8 @@ impl Server {
             panic!("it ended before it listened: {:?}", process.wait().await);
         };
         let address = timeout(PATIENCE, listening).await.expect("it listens in time");
+        // It says more, and somebody has to read it.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Server { process, http: Http::new(&address).expect("an address") }
     }
 
