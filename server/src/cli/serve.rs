@@ -1,5 +1,6 @@
 //! `tidemark serve`: until a signal, then down in good order.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use super::ExitError;
@@ -49,9 +50,11 @@ pub(super) async fn run(config: &Config) -> Result<(), ExitError> {
             "the system allows too few open files: fewer connections are served; raise `ulimit -n` or LimitNOFILE="
         );
     }
-    println!("listening on http://{}", running.address());
+    // Nobody may read it any more; the server serves on.
+    let mut out = std::io::stdout();
+    _ = writeln!(out, "listening on http://{}", running.address());
     if let Some(address) = running.table_address() {
-        println!("table listening on http://{address}");
+        _ = writeln!(out, "table listening on http://{address}");
     }
     let must_end = tokio::select! {
         () = signals.next() => None,
