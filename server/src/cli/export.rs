@@ -9,14 +9,14 @@ use super::{ExitError, progress};
 use crate::boot;
 use crate::config::Config;
 use crate::domain::Clock;
-use crate::transfer::{self, Begin};
+use crate::transfer::{self, Begin, Exported};
 
 /// Where to.
 #[derive(Debug, Args)]
 pub(super) struct Export {
     /// A new file; only its owner may read it, since it holds every message and the passwords' hashes
     file: PathBuf,
-    /// Go on with a file whose export was interrupted, while nothing has changed since
+    /// Finish a file whose export was interrupted; where something has changed since, it is written anew
     #[arg(long)]
     resume: bool,
 }
@@ -27,6 +27,11 @@ pub(super) async fn run(what: Export, config: &Config) -> Result<(), ExitError> 
     let bar: ProgressBar = progress::bar();
     let done = transfer::export(&mut *snapshot, &what.file, begin, Clock::system().now(), &bar).await;
     bar.finish_and_clear();
-    println!("{} records in {}", done.map_err(ExitError::failed)?, what.file.display());
+    let Exported { records, is_begun_anew } = done.map_err(ExitError::failed)?;
+    let anew = match is_begun_anew {
+        true => "; nothing of the interrupted export was kept, since the installation has changed",
+        false => "",
+    };
+    println!("{records} records in {}{anew}", what.file.display());
     Ok(())
 }

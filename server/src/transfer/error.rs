@@ -19,17 +19,17 @@ pub enum TransferError {
         source: std::io::Error,
     },
     /// The file to be written is there already.
-    #[error("{} exists already; choose another name, or go on with it by --resume", path.display())]
+    #[error("{} exists already; choose another name, or finish it with --resume", path.display())]
     Exists {
         /// The archive.
         path: PathBuf,
     },
-    /// An export cannot go on where another one stopped.
-    #[error("{}: {why}; delete it and export again", path.display())]
+    /// A file is no interrupted export that may be finished.
+    #[error("{}: {why}; export into another file", path.display())]
     CannotResume {
         /// The archive.
         path: PathBuf,
-        /// What has changed.
+        /// What it is instead.
         why: String,
     },
     /// A line is not what it should be. Nothing was imported.

@@ -1,4 +1,4 @@
-//! Writes one moment of an installation into an archive, or goes on where that was interrupted.
+//! Writes one moment of an installation into an archive, or finishes one that was interrupted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
@@ -23,33 +23,47 @@ const PAGE: usize = 1_000;
 pub enum Begin {
     /// Refuse it: the file is new.
     New,
-    /// Go on after its last complete line.
+    /// Finish it: after its last complete line while the installation is as it was, else from its beginning.
     Resume,
 }
 
-/// Writes everything that `snapshot` holds into the file at `path` and says how many records that are. When it
-/// returns, the file is durable.
+/// What an export came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Records in the file.
+    pub records: u64,
+    /// Whether nothing of an interrupted export was kept, since the installation has changed.
+    pub is_begun_anew: bool,
+}
+
+/// Writes everything that `snapshot` holds into the file at `path`. When it returns, the file is durable. Whatever was interrupted and changed
+/// in between, it holds what `snapshot` does and nothing else.
 ///
 /// The file holds password hashes, so only its owner may read it. It is written with blocking calls: the command
 /// that calls this has nothing else to do.
 ///
 /// # Errors
-/// When storage or the file fails; [`TransferError::CannotResume`] when the installation has changed since.
+/// When storage or the file fails; [`TransferError::CannotResume`] where there is no interrupted export of this history.
 pub async fn export(
     snapshot: &mut dyn ExportSnapshot,
     path: &Path,
     begin: Begin,
     now: Timestamp,
     progress: &ProgressBar,
-) -> Result<u64, TransferError> {
+) -> Result<Exported, TransferError> {
     let about = snapshot.about().await?;
     progress.set_message("exporting");
     progress.set_length(about.totals.iter().sum());
-    let mut writer = match begin {
-        Begin::New => Writer::create(path, &Header::new(&about, now))?,
-        Begin::Resume => match Writer::resume(path, &about)? {
-            Some(writer) => writer,
-            None => return Ok(about.totals.iter().sum()),
+    let header = Header::new(&about, now);
+    let (mut writer, is_begun_anew) = match begin {
+        Begin::New => (Writer::create(path, &header)?, false),
+        Begin::Resume => match Found::in_file(path, &about)? {
+            Found::Whole => {
+                return Ok(Exported { records: about.totals.iter().sum(), is_begun_anew: false });
+            }
+            Found::Part(part) => (Writer::resume(path, *part)?, false),
+            Found::Nothing => (Writer::begin_anew(path, &header)?, false),
+            Found::Outdated => (Writer::begin_anew(path, &header)?, true),
         },
     };
     let from = writer.last.as_ref().map_or(Section::Accounts, Key::section);
@@ -74,7 +88,64 @@ pub async fn export(
         return Err(crate::store::StoreError::corrupt(why).into());
     }
     writer.finish()?;
-    Ok(records)
+    Ok(Exported { records, is_begun_anew })
+}
+
+/// What an interrupted export left.
+enum Found {
+    /// All of it.
+    Whole,
+    /// A part of what is there now.
+    Part(Box<Part>),
+    /// A part of what was there once.
+    Outdated,
+    /// No byte.
+    Nothing,
+}
+
+/// Complete lines of an archive.
+struct Part {
+    length: u64,
+    hash: Sha256,
+    totals: Totals,
+    last: Option<Key>,
+}
+
+impl Found {
+    fn in_file(path: &Path, about: &About) -> Result<Found, TransferError> {
+        let refuse = |why: String| TransferError::CannotResume { path: path.to_owned(), why };
+        let mut reader = Reader::open(path)?;
+        let header = match reader.next()? {
+            Some(Line::Header(header)) => header,
+            None if reader.is_empty()? => return Ok(Found::Nothing),
+            _ => return Err(refuse("it is no interrupted export: its header is missing".to_owned())),
+        };
+        if header.history != about.history.0 {
+            return Err(refuse("it is an export of another installation, or of another history".to_owned()));
+        }
+        let (mut totals, mut last) = (Totals::default(), None);
+        while let Some(line) = reader.next()? {
+            match line {
+                Line::Record(record) => {
+                    totals.count(&record);
+                    last = Some(record.key());
+                }
+                Line::Footer(_) if header.is_of(about) => return Ok(Found::Whole),
+                Line::Footer(_) => {
+                    let at = &header.exported_at;
+                    return Err(refuse(format!(
+                        "it is complete, and shows the installation as it was at {at}"
+                    )));
+                }
+                Line::Header(_) => return Err(refuse("it has two headers".to_owned())),
+            }
+        }
+        if !header.is_of(about) {
+            return Ok(Found::Outdated);
+        }
+        let length = reader.offset();
+        Ok(Found::Part(Box::new(Part { length, hash: reader.into_hash(), totals, last })))
+    }
 }
 
 /// An archive while it is written.
@@ -99,32 +170,26 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Goes on after the last complete line; `None` when the archive is complete.
-    fn resume(path: &Path, about: &About) -> Result<Option<Writer>, TransferError> {
-        let refuse = |why: &str| TransferError::CannotResume { path: path.to_owned(), why: why.to_owned() };
-        let mut reader = Reader::open(path)?;
-        match reader.next()? {
-            Some(Line::Header(header)) if header.is_of(about) => {}
-            Some(Line::Header(_)) => return Err(refuse("the installation has changed since it was begun")),
-            _ => return Err(refuse("it has no header")),
-        }
-        let (mut totals, mut last) = (Totals::default(), None);
-        while let Some(line) = reader.next()? {
-            match line {
-                Line::Record(record) => {
-                    totals.count(&record);
-                    last = Some(record.key());
-                }
-                Line::Footer(_) => return Ok(None),
-                Line::Header(_) => return Err(refuse("it has two headers")),
-            }
-        }
-        let offset = reader.offset();
+    /// Goes on after these lines.
+    fn resume(path: &Path, part: Part) -> Result<Writer, TransferError> {
+        let file = Writer::cut(path, part.length)?;
+        Ok(Writer::over(path, file, part.hash, part.totals, part.last))
+    }
+
+    /// Writes all of it again.
+    fn begin_anew(path: &Path, header: &Header) -> Result<Writer, TransferError> {
+        let mut writer = Writer::over(path, Writer::cut(path, 0)?, Sha256::new(), Totals::default(), None);
+        writer.line(&Line::Header(header.clone()))?;
+        Ok(writer)
+    }
+
+    /// Opens the file behind its first `length` bytes; the rest is gone.
+    fn cut(path: &Path, length: u64) -> Result<File, TransferError> {
         let fault = |source| TransferError::File { path: path.to_owned(), source };
         let mut file = OpenOptions::new().write(true).open(path).map_err(fault)?;
-        file.set_len(offset).map_err(fault)?;
-        file.seek(SeekFrom::Start(offset)).map_err(fault)?;
-        Ok(Some(Writer::over(path, file, reader.into_hash(), totals, last)))
+        file.set_len(length).map_err(fault)?;
+        file.seek(SeekFrom::Start(length)).map_err(fault)?;
+        Ok(file)
     }
 
     fn over(path: &Path, file: File, hash: Sha256, totals: Totals, last: Option<Key>) -> Writer {

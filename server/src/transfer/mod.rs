@@ -20,7 +20,7 @@ mod table_record;
 pub use check::{Checked, check};
 pub use compare::{Look, latest_ids, overtake_rows};
 pub use error::TransferError;
-pub use export::{Begin, export};
+pub use export::{Begin, Exported, export};
 pub use import::{begin, import};
 pub use one_user::{Appended, Installation, find_user, import_one};
 pub use restored::{AHEAD, MARGIN, MOST_AHEAD, raise_all};

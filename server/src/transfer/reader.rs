@@ -72,6 +72,12 @@ impl Reader {
         Ok(Some(line))
     }
 
+    /// Whether the file has no byte.
+    pub(super) fn is_empty(&self) -> Result<bool, TransferError> {
+        let fault = |source| TransferError::File { path: self.path.clone(), source };
+        Ok(self.lines.get_ref().metadata().map_err(fault)?.len() == 0)
+    }
+
     /// Bytes of the complete lines so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset

@@ -2,6 +2,7 @@
 //! sends.
 
 mod docs;
+mod export;
 mod inbox;
 mod kills;
 mod node;

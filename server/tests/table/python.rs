@@ -1,5 +1,7 @@
 //! The SDK for Python: each script of `scripts/` is a test.
 
+use std::path::Path;
+
 use tokio::process::Command;
 
 use crate::packages::{PYTHON, scripts};
@@ -12,11 +14,18 @@ async fn run(script: &str, world: World) {
 
 /// The same with more in its environment.
 async fn run_with(script: &str, world: &World, more: &[(&str, String)]) {
+    let mut python = python(&scripts().join(script), world).await;
+    python.envs(more.iter().map(|(name, value)| (name, value)));
+    output(python).await;
+}
+
+/// A script with the SDK, and the world in its environment.
+pub(crate) async fn python(script: &Path, world: &World) -> Command {
     let packages = tokio::task::spawn_blocking(|| PYTHON.clone()).await.expect("installed");
     let mut python = Command::new("python3");
-    python.arg(scripts().join(script)).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
-    python.envs(world.environment()).envs(more.iter().map(|(name, value)| (name, value)));
-    output(python).await;
+    python.arg(script).env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
+    python.envs(world.environment());
+    python
 }
 
 /// A program writes into the inbox of somebody, as somebody else.

@@ -66,11 +66,28 @@ impl World {
 
     /// With these settings, named as in the environment.
     pub(crate) async fn start_with(settings: &[(&'static str, &str)]) -> World {
+        World::over(tempfile::tempdir().expect("a folder"), settings).await
+    }
+
+    /// Over the data that is there.
+    pub(crate) async fn over(data: TempDir, settings: &[(&'static str, &str)]) -> World {
         let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let place = Place { data: tempfile::tempdir().expect("a folder"), settings };
+        let place = Place { data, settings };
         let (server, tables) = place.serve().await;
         let key = place.make_key(&["--instance", "testing"]).await;
         World { server, tables, key, place }
+    }
+
+    /// A server over what a file of an export has, in files of its own.
+    pub(crate) async fn of_export(file: &Path) -> World {
+        let place = Place { data: tempfile::tempdir().expect("a folder"), settings: Vec::new() };
+        output(place.command(&["import", file.to_str().expect("UTF-8")])).await;
+        World::over(place.data, &[]).await
+    }
+
+    /// The program with these arguments, over this database.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        self.place.command(arguments)
     }
 
     /// Asks the server to stop, and waits until it has.

@@ -124,7 +124,7 @@ async fn all_rows(world: &World, person: &crate::support::Person) -> Vec<Value> 
 }
 
 #[tokio::test]
-async fn an_interrupted_export_goes_on_while_nothing_has_changed() {
+async fn an_interrupted_export_goes_on_and_is_written_anew_when_something_has_changed() {
     let world = World::new().await;
     let file = world.export("whole.jsonl").await;
     let whole = std::fs::read(&file).expect("readable");
@@ -143,13 +143,42 @@ async fn an_interrupted_export_goes_on_while_nothing_has_changed() {
 
     let reported = refused(&world.home, &["export", text(&file)]).await;
     assert!(
-        reported.contains("exists already; choose another name, or go on with it by --resume"),
+        reported.contains("exists already; choose another name, or finish it with --resume"),
         "{reported}"
     );
     world.app.say(&world.people[0], &world.people[1], 999, "one more").await;
-    std::fs::write(&file, &whole[..lines[20]]).expect("written");
     let reported = refused(&world.home, &["export", text(&file), "--resume"]).await;
-    assert!(reported.contains("the installation has changed since it was begun; delete it"), "{reported}");
+    assert!(reported.contains("it is complete, and shows the installation as it was at 20"), "{reported}");
+    assert_eq!(std::fs::read(&file).expect("readable"), whole);
+    let now = std::fs::read_to_string(world.export("now.jsonl").await).expect("readable");
+    let records = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.contains("\"totals\":")).map(str::to_owned).collect()
+    };
+    for cut in [0, lines[20], lines[20] + 3] {
+        std::fs::write(&file, &whole[..cut]).expect("written");
+        let reported = done(&world.home, &["export", text(&file), "--resume"]).await;
+        assert_eq!(reported.contains("nothing of the interrupted export was kept"), cut > 0, "{reported}");
+        let written = std::fs::read_to_string(&file).expect("readable");
+        assert!(records(&written) == records(&now), "cut at {cut}");
+        assert!(transfer::check(&file, 100_000, &ProgressBar::hidden()).is_ok());
+    }
+    for (content, why) in [
+        (&b"a text\n"[..], "line 1: "),
+        (b"a text", "it is no interrupted export: its header is missing"),
+        (&[&whole[lines[0]..lines[1]]].concat()[..], "it is no interrupted export: its header is missing"),
+    ] {
+        std::fs::write(&file, content).expect("written");
+        let reported = refused(&world.home, &["export", text(&file), "--resume"]).await;
+        assert!(reported.contains(why), "{reported}");
+        assert_eq!(std::fs::read(&file).expect("readable"), content);
+    }
+    let other = String::from_utf8(whole[..lines[2]].to_vec()).expect("text");
+    let at = other.find("\"history\":\"").expect("a history") + 11;
+    let other = [&other[..at], "00000000-0000-0000-0000-000000000000", &other[at + 36..]].concat();
+    std::fs::write(&file, &other).expect("written");
+    let reported = refused(&world.home, &["export", text(&file), "--resume"]).await;
+    assert!(reported.contains("an export of another installation"), "{reported}");
+    assert_eq!(std::fs::read_to_string(&file).expect("readable"), other);
 }
 
 #[tokio::test]

@@ -21,11 +21,12 @@ pub(in crate::store::postgres) async fn about(
     connection: &mut PgConnection,
 ) -> Result<(u64, [i64; 3]), StoreError> {
     let tables = tables_after(connection, TableId(0), usize::MAX).await?;
-    // Each row that comes, changes or goes moves the first sum, each number that is given the other.
+    // Each row that comes, changes or goes moves the first sum, each number that is given the other. Revisions of several servers come in no
+    // order, so a larger one in place of another could make up for a smaller one elsewhere; their hashes do not.
     let (counters, rows, state): (i64, i64, String) = sqlx::query_as(
         "SELECT counters.count, rows.count, concat(counters.sum, ' ', rows.sum)
          FROM (SELECT count(*), sum(last_id) FROM table_counters WHERE table_id = ANY ($1)) AS counters,
-             (SELECT count(*), sum(revision) FROM table_rows WHERE table_id = ANY ($1)) AS rows",
+             (SELECT count(*), sum(hashint8extended(revision, 0)) FROM table_rows WHERE table_id = ANY ($1)) AS rows",
     )
     .bind(tables.iter().map(|table| table.id.0.cast_signed()).collect::<Vec<_>>())
     .fetch_one(connection)
