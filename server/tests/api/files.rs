@@ -9,7 +9,7 @@ use tidemark::boot;
 use tidemark::config::Config;
 use tidemark::domain::Clock;
 
-use crate::formats::lay_out;
+use crate::fixtures::{fixtures, lay_out};
 use crate::restored::copy;
 use crate::support::{TestApp, texts};
 use crate::transfer::{done, over, refused};
@@ -47,7 +47,7 @@ async fn starts_that_are_interrupted_again_and_again_harm_nothing() {
     let place = tempfile::tempdir().expect("a directory");
     let (marked, unmarked) = (place.path().join("marked"), place.path().join("unmarked"));
     stopped(&marked).await;
-    lay_out(UNMARKED, &unmarked);
+    lay_out(&fixtures().join(UNMARKED), &unmarked);
     for data in [marked, unmarked] {
         for _ in 0..2 {
             for name in ["ids.db", "sequence.db", "ids.db", "tidemark.journal.db", "sequence.db"] {
@@ -93,7 +93,7 @@ const UNMARKABLE: &str = "
 async fn a_file_that_an_earlier_version_had_is_missed() {
     let place = tempfile::tempdir().expect("a directory");
     let data = place.path().join("data");
-    lay_out(UNMARKED, &data);
+    lay_out(&fixtures().join(UNMARKED), &data);
     // Only of the journal it is certain that it was there.
     for name in &FILES[2..] {
         fs::remove_file(data.join(name)).expect("removed");
@@ -103,7 +103,7 @@ async fn a_file_that_an_earlier_version_had_is_missed() {
     assert!(no_start(&data).await.contains("ids.db is missing"), "now it is known which files there are");
 
     let data = place.path().join("without");
-    lay_out(UNMARKED, &data);
+    lay_out(&fixtures().join(UNMARKED), &data);
     fs::remove_file(data.join(FILES[1])).expect("removed");
     let reported = no_start(&data).await;
     assert!(

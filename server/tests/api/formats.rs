@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 use tidemark::config::MessageIdsSetting;
 
 use crate::answers::{Answers, OWN, id};
+use crate::fixtures::{fixtures, lay_out};
 use crate::support::TestApp;
 use crate::transfer::{done, over};
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/fixtures")
-}
 
 /// The folders of fixtures, oldest first.
 fn folders() -> Vec<PathBuf> {
@@ -20,21 +17,6 @@ fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
-}
-
-/// Makes the files of an installation from a folder of fixtures.
-pub(crate) fn lay_out(folder: &str, data: &Path) {
-    fs::create_dir(data).expect("made");
-    for entry in fs::read_dir(fixtures().join(folder)).expect("readable") {
-        let path = entry.expect("readable").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
-        if let Some(name) = name.strip_suffix(".sql") {
-            let database = rusqlite::Connection::open(data.join(format!("{name}.db"))).expect("made");
-            database.execute_batch(&fs::read_to_string(&path).expect("readable")).expect("filled");
-        } else if name == "invites.key" {
-            fs::copy(&path, data.join(name)).expect("copied");
-        }
-    }
 }
 
 /// The lines of an export between header and footer, in the words of version 2.
@@ -68,7 +50,7 @@ async fn an_installation_of_each_earlier_version_goes_on_unharmed() {
         println!("{}", folder.display());
         let place = tempfile::tempdir().expect("a directory");
         let data = place.path().join("data");
-        lay_out(folder.file_name().and_then(|name| name.to_str()).expect("a name"), &data);
+        lay_out(&folder, &data);
         let answers = Answers::of(&folder);
         for start in 0..2 {
             let mut app = over(&data).await;
@@ -115,7 +97,7 @@ async fn latest_ids_are_taken_from_what_the_version_before_them_wrote() {
     for (named, delete) in [(ROWS, ""), (NAMED, "DELETE FROM entries")] {
         let place = tempfile::tempdir().expect("a directory");
         let data = place.path().join("data");
-        lay_out("migration_7", &data);
+        lay_out(&fixtures().join("migration_7"), &data);
         let tables = || rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
         let pairs = |sql: &str| -> Vec<(i64, i64)> {
             let tables = tables();

@@ -2,6 +2,8 @@
 
 #[path = "../support/answers.rs"]
 mod answers;
+#[path = "../support/fixtures.rs"]
+mod fixtures;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -3,6 +3,9 @@
 
 mod docs;
 mod export;
+#[path = "../support/fixtures.rs"]
+mod fixtures;
+mod formats;
 mod inbox;
 mod kills;
 mod node;
