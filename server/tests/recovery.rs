@@ -3,10 +3,14 @@
 //! A short form of `cargo xtask chaos`; the long form runs for minutes under a seed of its own.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use tidemark_test_support::ports::free_port;
+use tidemark_test_support::until::until;
 use tidemark_trials::chaos::{Database, Fault, FaultRun, TablesRun};
+use tokio::process::Command;
 
 async fn survive(fault: Fault, seed: u64) {
     let data = tempfile::tempdir().expect("a folder");
@@ -34,4 +38,20 @@ async fn rows_of_tables_survive_kills_in_the_order_of_their_numbers() {
     let summary = run.run(Path::new(env!("CARGO_BIN_EXE_tidemark")), data.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     assert!(summary.faults >= 2 && summary.acknowledged > 100, "too little happened: {summary}");
+}
+
+#[tokio::test]
+async fn a_standard_output_that_nobody_reads_ends_nothing() {
+    let (data, port) = (tempfile::tempdir().expect("a folder"), free_port());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"]).arg(data.path());
+    command.env("TIDEMARK_TABLE__LISTEN", format!("127.0.0.1:{}", free_port()));
+    let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().expect("started");
+    drop(process.stdout.take());
+    let ready = format!("http://127.0.0.1:{port}/ready");
+    until("it serves", async || reqwest::get(&ready).await.is_ok_and(|ready| ready.status() == 200)).await;
+    // It ends only when it is asked to, and well.
+    let pid = process.id().expect("it has not ended").to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("run").success());
+    assert!(process.wait().await.expect("waited").success());
 }
