@@ -1,6 +1,6 @@
 //! The page in a real Chromium against the real program: people in windows of their own, and what they see.
 //!
-//! Needs Debian's `chromium` and `chromium-driver`. Each test has its own server, driver and browser profiles; they
+//! Needs Debian's `chromium` and `chromium-driver`, and npm. Each test has its own server, driver and browser profiles; they
 //! run one after the other, since a browser alone fills a small machine.
 
 mod chat;
@@ -8,6 +8,9 @@ mod keep;
 mod keys;
 mod look;
 mod offline;
+#[path = "../support/packages.rs"]
+mod packages;
 mod pictures;
+mod tables;
 mod window;
 mod world;

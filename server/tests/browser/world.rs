@@ -6,6 +6,7 @@ use std::process::Stdio;
 use tempfile::TempDir;
 use tidemark_client::{Draft, Http, RangeQuery, Recipient};
 use tidemark_test_support::gate::Gate;
+use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
@@ -48,6 +49,20 @@ impl World {
         let turn = ONE_AT_A_TIME.lock().await;
         let data = tempfile::tempdir().expect("a folder");
         let server = Server::start(binary(), data.path()).await.expect("starts");
+        World::of(server, data, turn).await
+    }
+
+    /// With tables, and where they are served.
+    pub(crate) async fn with_tables() -> (World, String) {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let data = tempfile::tempdir().expect("a folder");
+        let tables = format!("127.0.0.1:{}", free_port());
+        let settings = [("TIDEMARK_TABLE__LISTEN", tables.clone())];
+        let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
+        (World::of(server, data, turn).await, format!("http://{tables}"))
+    }
+
+    async fn of(server: Server, data: TempDir, turn: MutexGuard<'static, ()>) -> World {
         let entrance = server.address().to_owned();
         World { server, entrance, driver: Driver::start().await, data, _turn: turn }
     }
@@ -74,6 +89,17 @@ impl World {
         let port = server.port().expect("a port");
         assert!(server.stop().await.expect("stopped").success());
         Gone { port, driver, data, _turn }
+    }
+
+    /// Makes an access key of tables: its id and its secret.
+    pub(crate) async fn access_key(&self, arguments: &[&str]) -> (String, String) {
+        let mut command = Command::new(binary());
+        command.args(["table", "key", "create", "--json"]).args(arguments);
+        let done = command.arg("--data-dir").arg(self.data.path()).output().await.expect("ran");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let made: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        let text = |name: &str| made[name].as_str().expect(name).to_owned();
+        (text("access_key_id"), text("access_key_secret"))
     }
 
     /// An address of the page.
