@@ -21,7 +21,15 @@ fn ids(page: &Page) -> Vec<u32> {
 
 #[tokio::test]
 async fn pages_follow_one_another_in_both_directions() {
-    let world = World::start().await;
+    walk(World::start().await).await;
+}
+
+#[tokio::test]
+async fn pages_follow_one_another_on_postgres() {
+    walk(World::start_on_postgres().await).await;
+}
+
+async fn walk(world: World) {
     make(&world, "orders", &[("customer", Text), ("+id", Integer)], 1).await;
     for _ in 0..120 {
         put(&world, "orders", &[("customer", text("ann")), ("id", ASSIGNED)], &[]).await;
@@ -68,6 +76,26 @@ async fn pages_follow_one_another_in_both_directions() {
         "{}",
         beyond.html
     );
+}
+
+#[tokio::test]
+async fn the_longest_key_has_an_address_that_can_be_asked_for_after_signing_in() {
+    let world = World::start().await;
+    let names = ["a", "b", "c", "d"];
+    make(&world, "longest", &names.map(|name| (name, Text)), 1).await;
+    let key = names.map(|name| (name, text(&"é".repeat(512))));
+    put(&world, "longest", &key, &[("x", Value::Integer(1))]).await;
+    let page = Visitor::with(&world, &world.key).await.sees("/tables/longest").await;
+    let [link] = &page.row_links()[..] else { panic!("one row") };
+    let mut visitor = Visitor::of(&world);
+    let turned_away = visitor.get(link).await;
+    let card = visitor.sees(turned_away.header("location")).await;
+    assert_eq!(card.after("name=\"next\" value=\"", "\"").as_ref(), Some(link));
+    let next = link.replace('%', "%25").replace('&', "%26");
+    let answer = visitor.sign_in(&world.key.id, &world.key.secret, &next).await;
+    assert_eq!((answer.status, answer.header("location")), (303, link.as_str()));
+    visitor.cookie = Some(answer.cookie().to_owned());
+    assert!(visitor.sees(link).await.has(&"é".repeat(512)));
 }
 
 #[tokio::test]

@@ -117,6 +117,20 @@ async fn other_sites_neither_sign_anybody_in_nor_out() {
 }
 
 #[tokio::test]
+async fn under_https_the_cookie_belongs_to_this_host_alone() {
+    let origin = "https://chat.example.org";
+    let world = World::start_with(&[("TIDEMARK_SERVER__PUBLIC_URL", origin)]).await;
+    let mut visitor = Visitor::of(&world);
+    assert_eq!(visitor.sign_in(&world.key.id, &world.key.secret, "").await.status, 403, "not its origin");
+    let body = format!("access_key_id={}&access_key_secret={}", world.key.id, world.key.secret);
+    let answer = visitor.ask(Method::POST, "/tables/sign-in", &[("origin", origin)], body).await;
+    let cookie = answer.header("set-cookie");
+    assert!(cookie.starts_with("__Host-tidemark_tables=TIDE") && cookie.ends_with("; Secure"), "{cookie}");
+    visitor.cookie = Some(answer.cookie().to_owned());
+    visitor.sees("/tables").await;
+}
+
+#[tokio::test]
 async fn attempts_are_limited_as_log_ins_are() {
     let world = World::start_with(&[("TIDEMARK_LIMITS__LOG_INS_PER_NAME_PER_MINUTE", "1")]).await;
     let visitor = Visitor::of(&world);
