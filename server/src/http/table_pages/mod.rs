@@ -1,7 +1,7 @@
 //! Pages that show tables of other programs to people: which there are, their rows, and what reading them cost. They only read. Plain
 //! forms and links, no script.
 //!
-//! [`sign_in`] lets somebody in by an access key, which [`session`] then finds in a cookie. [`place`] reads and writes addresses,
+//! [`mod@sign_in`] lets somebody in by an access key, which [`session`] then finds in a cookie. [`place`] reads and writes addresses,
 //! [`show`] makes views, and crate `web` renders them.
 
 mod place;
