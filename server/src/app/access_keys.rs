@@ -13,8 +13,10 @@ use crate::store::{AccessKey, AccessKeys, Directory, StoreError};
 
 /// How long a server goes on with what it read about a key: so long may a revoked one still work.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// Keys that a server remembers; what was used least is read again.
+/// Keys that a server remembers, and ids of which it remembers that they have none; what was used least is read again.
 const REMEMBERED_KEYS: usize = 10_000;
+/// The longest id of which it is remembered that it has no key: strangers choose what they ask for.
+const LONGEST_MISS: usize = 64;
 /// What ids of keys begin with, so that people recognise one.
 const PREFIX: &str = "TIDE";
 
@@ -84,24 +86,28 @@ fn letters<const LENGTH: usize>() -> String {
     (0..LENGTH).map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())])).collect()
 }
 
-/// Access keys as a server sees them: those that were looked up lately are remembered for a second. That there is none of an id is not
-/// remembered, since strangers choose the ids that they ask for.
+/// Access keys as a server sees them: what was looked up lately is remembered for a second, also that there is no such key. Ids without a
+/// key have a place of their own, since strangers choose them: they push no key out.
 pub struct RememberedKeys {
     keys: Arc<dyn AccessKeys>,
     remembered: Cache<String, (Instant, AccessKey)>,
+    missing: Cache<String, Instant>,
 }
 
 impl RememberedKeys {
     /// Over these.
     pub fn new(keys: Arc<dyn AccessKeys>) -> RememberedKeys {
-        RememberedKeys { keys, remembered: Cache::new(REMEMBERED_KEYS) }
+        RememberedKeys { keys, remembered: Cache::new(REMEMBERED_KEYS), missing: Cache::new(REMEMBERED_KEYS) }
     }
 }
 
 #[async_trait]
 impl AccessKeys for RememberedKeys {
     async fn put_access_key(&self, key: AccessKey) -> Result<(), StoreError> {
-        self.keys.put_access_key(key).await
+        let id = key.id.clone();
+        self.keys.put_access_key(key).await?;
+        self.missing.remove(&id);
+        Ok(())
     }
 
     async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
@@ -110,12 +116,20 @@ impl AccessKeys for RememberedKeys {
         {
             return Ok(Some(key));
         }
-        // Before the look: what is revoked during it is not remembered for longer.
+        if self.missing.get(id).is_some_and(|read_at| read_at.elapsed() < REMEMBERED) {
+            return Ok(None);
+        }
+        // Before the look: what is revoked or made during it is not remembered for longer.
         let read_at = Instant::now();
         let found = self.keys.access_key(id).await?;
         match &found {
             Some(key) => self.remembered.insert(id.to_owned(), (read_at, key.clone())),
-            None => _ = self.remembered.remove(id),
+            None => {
+                self.remembered.remove(id);
+                if id.len() <= LONGEST_MISS {
+                    self.missing.insert(id.to_owned(), read_at);
+                }
+            }
         }
         Ok(found)
     }
@@ -164,11 +178,39 @@ mod tests {
         let stored = Arc::new(MemoryDirectory::new());
         let made = create_access_key(new("shop"), &*stored, &*stored, &Clock::system()).await.expect("made");
         let keys = RememberedKeys::new(Arc::clone(&stored) as Arc<dyn AccessKeys>);
-        assert_eq!(keys.access_key("nobody's").await, Ok(None));
         assert_eq!(keys.access_key(&made.id).await, Ok(Some(made.clone())));
         assert_eq!(stored.remove_access_key(&made.id).await, Ok(true));
         assert!(keys.access_key(&made.id).await.expect("asked").is_some(), "remembered");
         tokio::time::advance(REMEMBERED).await;
         assert_eq!(keys.access_key(&made.id).await, Ok(None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_id_without_a_key_is_looked_up_once_a_second_at_most() {
+        let stored = Arc::new(MemoryDirectory::new());
+        let keys = RememberedKeys::new(Arc::clone(&stored) as Arc<dyn AccessKeys>);
+        let made = create_access_key(new("shop"), &MemoryDirectory::new(), &*stored, &Clock::system()).await;
+        let made = made.expect("made");
+        assert_eq!(keys.access_key(&made.id).await, Ok(None));
+        stored.put_access_key(made.clone()).await.expect("kept");
+        assert_eq!(keys.access_key(&made.id).await, Ok(None), "remembered");
+        tokio::time::advance(REMEMBERED).await;
+        assert_eq!(keys.access_key(&made.id).await, Ok(Some(made)));
+        // One that is made here is there at once. One that is too long is looked up each time.
+        for length in [1, LONGEST_MISS + 1] {
+            let id = "x".repeat(length);
+            let key = AccessKey { id: id.clone(), ..made_of(&stored).await };
+            assert_eq!(keys.access_key(&id).await, Ok(None));
+            if length == 1 { &keys as &dyn AccessKeys } else { &*stored }
+                .put_access_key(key.clone())
+                .await
+                .expect("kept");
+            assert_eq!(keys.access_key(&id).await, Ok(Some(key)));
+        }
+    }
+
+    /// Any key of these.
+    async fn made_of(keys: &MemoryDirectory) -> AccessKey {
+        keys.access_keys("", 1).await.expect("read").remove(0)
     }
 }
