@@ -71,8 +71,10 @@ pub struct Options {
     pub longest_pause: Duration,
     /// How often what is past its TTL is looked for. Default 10 s.
     pub sweep_every: Duration,
-    /// Rows that are looked at each time, and that are removed of deleted tables. Default 10,000.
+    /// Rows that are looked at each time. Default 10,000.
     pub sweep_rows: usize,
+    /// Rows of deleted tables that one transaction removes. Default 1,000.
+    pub forget_rows: usize,
     /// Bytes that ComputeSplitPointsBySize looks at; what lies behind them is one part. Default 1 GiB.
     pub split_bytes: u64,
 }
@@ -93,6 +95,7 @@ impl Default for Options {
             longest_pause: Duration::from_secs(5),
             sweep_every: Duration::from_secs(10),
             sweep_rows: 10_000,
+            forget_rows: 1_000,
             split_bytes: 1 << 30,
         }
     }

@@ -1,15 +1,17 @@
 //! Removes what is past its TTL, and the rows of deleted tables: a bounded part of it each time.
 //!
-//! It walks over all tables that have a TTL, and gives the rows that have something to lose to their writers, so that no update is lost.
+//! Rows of deleted tables go in small transactions, with pauses as long as these took, so that nobody waits for long; and for half of the
+//! time, so that the rest goes on, too. For what is past its TTL it walks over all tables that have a TTL, and gives the rows that have something to lose to their writers, so that no update is lost.
 //! Reads do not show what is past its TTL, whether it was removed or not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidemark_table::rows::key::{INF_MAX, INF_MIN, after, decode};
 use tidemark_table::rows::stored::Columns;
 use tidemark_table::rows::write::Effect;
 use tidemark_table::rows::write::decide::sweep;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::warn;
 
 use super::Options;
@@ -25,6 +27,8 @@ use crate::store::tables::{StoredRow, TableId, TableScan, TableStore};
 const PAGE_ROWS: usize = 500;
 /// Bytes of one scan.
 const PAGE_BYTES: usize = 4 << 20;
+/// The shortest pause between two transactions that remove rows of deleted tables.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// See the module.
 pub(super) struct Sweeper {
@@ -51,7 +55,11 @@ impl Sweeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if let Err(error) = self.pass().await
+            let done = match self.forget_deleted().await {
+                Ok(()) => self.pass().await,
+                failed => failed,
+            };
+            if let Err(error) = done
                 && let Some(left_out) = self.log.pass()
             {
                 warn!(%error, left_out, "what is past its TTL was not removed");
@@ -59,9 +67,21 @@ impl Sweeper {
         }
     }
 
+    /// Removes rows of deleted tables while there are any, for so long.
+    async fn forget_deleted(&self) -> Result<(), StoreError> {
+        let began = Instant::now();
+        while began.elapsed() < self.options.sweep_every / 2 {
+            let asked = Instant::now();
+            if self.store.forget_deleted(self.options.forget_rows).await? < self.options.forget_rows as u64 {
+                return Ok(());
+            }
+            sleep(asked.elapsed().max(SHORTEST_PAUSE)).await;
+        }
+        Ok(())
+    }
+
     /// Looks at so many rows, from where the last pass ended.
     async fn pass(&mut self) -> Result<(), StoreError> {
-        self.store.forget_deleted(self.options.sweep_rows).await?;
         let mut rows = 0;
         while rows < self.options.sweep_rows {
             let after = TableId(self.table.0.saturating_sub(u64::from(self.start.is_some())));

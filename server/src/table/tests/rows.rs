@@ -185,3 +185,19 @@ async fn what_is_past_its_ttl_is_not_shown_and_then_removed() {
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(kept().await, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_deleted_table_goes_in_small_parts_and_at_once() {
+    let options = crate::table::Options { forget_rows: 10, ..crate::table::Options::default() };
+    let world = World::over(Arc::new(MemoryTables::new()), options);
+    let client = world.client();
+    client.create("t", false).await;
+    for n in 0..95 {
+        client.put("t", key("x", integer(n)), Vec::new()).await.expect("put");
+    }
+    let delete = proto::DeleteTableRequest { table_name: "t".to_owned() };
+    let _: proto::DeleteTableResponse = client.call("DeleteTable", &delete).await.expect("deleted");
+    tokio::time::sleep(world.service.options.sweep_every).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.service.store.forget_deleted(1_000).await, Ok(0), "nothing is left of it");
+}
