@@ -28,7 +28,7 @@ use crate::notify::{Local, Notifier, Shared};
 use crate::queue::{Options, Parts, Queues, Watermarks};
 use crate::seq::{Ids, RequestIds, Sequences};
 use crate::store::{MessageStore, StoreError};
-use crate::table::{Posts, TableService, WithInboxes};
+use crate::table::{self, Posts, TableService, WithInboxes};
 use crate::telemetry::{Metrics, Overtaken, QueueDepths, SequenceMetrics, StoreHealth};
 
 mod error;
@@ -216,8 +216,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             let (listener, address) = listen(wanted, "choose another in [table] listen").await?;
             let both = Arc::new(WithInboxes::new(tables, Arc::clone(&messages)));
             let posts = Posts::new(use_cases.messages.clone(), limits.text_characters);
-            let options = crate::table::Options::default();
-            let service = TableService::start(both, clock.clone(), options).with_posts(posts);
+            let service = TableService::start(both, clock.clone(), table_options(config)).with_posts(posts);
             let keys = Arc::new(RememberedKeys::new(Arc::clone(&storage.access_keys)));
             served_tables = Some(Tables { listener, service: service.clone(), keys });
             table_service = Some((service, address));
@@ -384,6 +383,25 @@ fn queue_options(config: &Config) -> Options {
         text: config.limits.text_characters,
         members: config.limits.group_members,
         ..Options::default()
+    }
+}
+
+fn table_options(config: &Config) -> table::Options {
+    let section = &config.table;
+    table::Options {
+        tables: section.tables,
+        table_operations: section.table_operations_per_second,
+        remembered_tables: section.remembered_tables,
+        writers: section.writers,
+        length: section.length,
+        waiting_bytes: section.waiting_bytes,
+        batch_rows: section.batch_rows,
+        batch_bytes: section.batch_bytes,
+        sweep_every: Duration::from_secs(section.sweep_seconds.into()),
+        sweep_rows: section.sweep_rows,
+        forget_rows: section.forget_rows,
+        split_bytes: section.split_bytes,
+        ..table::Options::default()
     }
 }
 

@@ -30,6 +30,30 @@ pub struct TableSection {
     pub buffered_bytes: usize,
     /// How far the clock of a client may differ from that of the server.
     pub clock_seconds: u32,
+    /// Tables of an instance.
+    pub tables: usize,
+    /// Operations on tables, such as CreateTable, a second and instance.
+    pub table_operations_per_second: u32,
+    /// Tables that are kept in memory for a second after they were looked up.
+    pub remembered_tables: usize,
+    /// Writers: how many commits of rows may be under way.
+    pub writers: usize,
+    /// Writes that may wait for one writer before new ones are refused.
+    pub length: usize,
+    /// Bytes of the writes that may wait for all writers.
+    pub waiting_bytes: usize,
+    /// Rows after which a commit takes no further write.
+    pub batch_rows: usize,
+    /// Bytes after which a commit takes no further write.
+    pub batch_bytes: usize,
+    /// How often what is past its TTL, and what is left of deleted tables, is removed.
+    pub sweep_seconds: u32,
+    /// Rows that are looked at each time.
+    pub sweep_rows: usize,
+    /// Rows of deleted tables that one transaction removes.
+    pub forget_rows: usize,
+    /// Bytes that ComputeSplitPointsBySize looks at.
+    pub split_bytes: u64,
 }
 
 impl Default for TableSection {
@@ -43,6 +67,18 @@ impl Default for TableSection {
             body_bytes: 5 << 20,
             buffered_bytes: 128 << 20,
             clock_seconds: 900,
+            tables: 64,
+            table_operations_per_second: 10,
+            remembered_tables: 1_024,
+            writers: 4,
+            length: 1_024,
+            waiting_bytes: 64 << 20,
+            batch_rows: 1_024,
+            batch_bytes: 8 << 20,
+            sweep_seconds: 10,
+            sweep_rows: 10_000,
+            forget_rows: 1_000,
+            split_bytes: 1 << 30,
         }
     }
 }
@@ -55,6 +91,19 @@ impl TableSection {
         within("table", "body_bytes", self.body_bytes, 65_536..=64 << 20)?;
         within("table", "buffered_bytes", self.buffered_bytes, self.body_bytes..=64 << 30)?;
         within("table", "clock_seconds", self.clock_seconds, 1..=86_400)?;
+        within("table", "tables", self.tables, 1..=100_000)?;
+        within("table", "table_operations_per_second", self.table_operations_per_second, 1..=100_000)?;
+        within("table", "remembered_tables", self.remembered_tables, 1..=1_000_000)?;
+        within("table", "writers", self.writers, 1..=256)?;
+        // There must be room for a batch of 200 rows, and for all that one request brings.
+        within("table", "length", self.length, 200..=1_000_000)?;
+        within("table", "waiting_bytes", self.waiting_bytes, self.body_bytes * 2..=64 << 30)?;
+        within("table", "batch_rows", self.batch_rows, 1..=100_000)?;
+        within("table", "batch_bytes", self.batch_bytes, 1..=64 << 20)?;
+        within("table", "sweep_seconds", self.sweep_seconds, 1..=86_400)?;
+        within("table", "sweep_rows", self.sweep_rows, 1..=10_000_000)?;
+        within("table", "forget_rows", self.forget_rows, 1..=100_000)?;
+        within("table", "split_bytes", self.split_bytes, 1..=1 << 50)?;
         self.address().map(drop)
     }
 
