@@ -51,7 +51,7 @@ pub enum RowKey {
     },
 }
 
-/// What begins an encoded integer of a key.
+/// What begins an encoded integer of a key, as in `tidemark_table`; `server/src/table` compares the two.
 pub const INTEGER_TAG: u8 = 0x10;
 
 /// The largest number that a counter gives: 2^53 - 1, the largest that every JSON reader keeps exact.
@@ -181,6 +181,11 @@ pub trait TableStore: Send + Sync + 'static {
 
     /// The first `limit` tables of all instances whose number is larger than `after`, by number: for what walks over all of them.
     async fn tables_after(&self, after: TableId, limit: usize) -> Result<Vec<TableRecord>, StoreError>;
+
+    /// Asks for as little as there is: whether the store answers.
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.tables_after(TableId(0), 1).await.map(drop)
+    }
 
     /// Replaces the definition of a table, if it is still `from`. `false`: it is not, or there is no such table.
     async fn redefine_table(&self, table: TableId, from: &str, to: &str) -> Result<bool, StoreError>;

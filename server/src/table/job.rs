@@ -13,6 +13,9 @@ use super::catalog::Table;
 use super::error::timeout;
 use crate::domain::PartitionKey;
 
+/// The store completes keys that are encoded here.
+const _: () = assert!(crate::store::tables::INTEGER_TAG == tidemark_table::rows::key::INTEGER_TAG);
+
 /// What is to be done.
 #[derive(Debug)]
 pub(super) enum Work {

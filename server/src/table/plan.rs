@@ -26,11 +26,11 @@ pub(super) type RowId = (TableId, Vec<u8>);
 pub(super) type Facts = HashMap<RowId, Option<StoredRow>>;
 
 /// The rows that must be read to decide a job.
-pub(super) fn needed(job: &Job) -> impl Iterator<Item = (TableId, PartitionKey, Vec<u8>)> + '_ {
+pub(super) fn rows_to_read(job: &Job) -> impl Iterator<Item = (TableId, PartitionKey, Vec<u8>)> + '_ {
     let keys: Vec<Vec<u8>> = match &job.work {
         Work::Writes { rows, .. } => {
-            let needs = rows.iter().filter(|row| row.needs_row(&job.table.definition));
-            needs.map(|row| row.key.encode().0).collect()
+            let read = rows.iter().filter(|row| row.needs_row(&job.table.definition));
+            read.map(|row| row.key.encode().0).collect()
         }
         Work::Sweep(key) => vec![key.clone()],
     };

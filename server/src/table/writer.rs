@@ -16,10 +16,10 @@ use tracing::{error, warn};
 use super::Options;
 use super::error::{busy, timeout, unread};
 use super::job::Job;
-use super::plan::{Facts, Plan, needed};
+use super::plan::{Facts, Plan, rows_to_read};
 use crate::domain::Clock;
 use crate::log_limit::LogLimit;
-use crate::store::tables::{TableId, TableOutcome, TableStore, TableWrite};
+use crate::store::tables::{TableOutcome, TableStore, TableWrite};
 use crate::store::{CommitError, StoreError};
 
 /// How often a batch is decided before those of its jobs are refused whose grounds keep changing. Each time another process has stored
@@ -91,7 +91,7 @@ impl Writer {
     /// Step 1: the rows that decisions rest on.
     async fn read(&self, jobs: &[Job]) -> Result<Facts, StoreError> {
         let mut seen = HashSet::new();
-        let keys = jobs.iter().flat_map(needed);
+        let keys = jobs.iter().flat_map(rows_to_read);
         let keys: Vec<_> = keys.filter(|(table, _, key)| seen.insert((*table, key.clone()))).collect();
         if keys.is_empty() {
             return Ok(HashMap::new());
@@ -125,7 +125,7 @@ impl Writer {
     /// Waits until the store answers, with growing pauses, and refuses what comes meanwhile.
     async fn recover(&self, lane: &mut Lane) {
         let mut pause = self.options.first_pause;
-        while let Err(error) = self.store.tables_after(TableId(0), 1).await {
+        while let Err(error) = self.store.ping().await {
             if self.closing.is_cancelled() {
                 return;
             }

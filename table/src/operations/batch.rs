@@ -43,7 +43,7 @@ pub struct TableWrites {
 pub struct WriteBatch {
     /// By table, in order.
     pub tables: Vec<TableWrites>,
-    /// Whether all rows are written or none.
+    /// Whether the rows of each table are written all or none; each table stands by itself.
     pub is_atomic: bool,
 }
 

@@ -29,17 +29,17 @@ const COUNTERS: Bulk = Bulk {
 };
 
 /// A row for the tables.
-pub(in crate::store::sqlite) type StoredRow = (TableId, Arc<[u8]>, PartitionKey, Arc<[u8]>);
+pub(in crate::store::sqlite) type FlushedRow = (TableId, Arc<[u8]>, PartitionKey, Arc<[u8]>);
 
 /// A counter for the tables.
-pub(in crate::store::sqlite) type StoredCounter = (CounterKey, PartitionKey, i64);
+pub(in crate::store::sqlite) type FlushedCounter = (CounterKey, PartitionKey, i64);
 
 /// How far a flush has come with what a frozen memtable has of tables.
 pub(in crate::store::sqlite) struct RowsFlush {
     tables: Vec<TableId>,
     /// The table whose rows come next, and the last one that is written.
     next: (usize, Option<Arc<[u8]>>),
-    counters: Vec<StoredCounter>,
+    counters: Vec<FlushedCounter>,
     next_counter: usize,
     rows_done: usize,
     all_rows: usize,
@@ -50,7 +50,7 @@ impl RowsFlush {
     pub(in crate::store::sqlite) fn new(rows: &TableRows) -> RowsFlush {
         let state = rows.read();
         let counters = state.counters.iter().map(|(key, (partition, last))| (key.clone(), *partition, *last));
-        let mut counters: Vec<StoredCounter> = counters.collect();
+        let mut counters: Vec<FlushedCounter> = counters.collect();
         counters.sort_unstable();
         RowsFlush {
             tables: state.tables.keys().copied().collect(),
@@ -95,7 +95,7 @@ impl RowsFlush {
         rows: &TableRows,
         table: TableId,
         chunk: usize,
-    ) -> (Vec<StoredRow>, Vec<Arc<[u8]>>) {
+    ) -> (Vec<FlushedRow>, Vec<Arc<[u8]>>) {
         let (mut puts, mut deleted, mut bytes) = (Vec::new(), Vec::new(), 0);
         let state = rows.read();
         let from = self.next.1.take().map_or(Unbounded, Excluded);
@@ -124,7 +124,7 @@ impl RowsFlush {
 /// Writes rows of tables, in their order.
 pub(in crate::store::sqlite) async fn write_rows(
     connection: &mut SqliteConnection,
-    rows: &[StoredRow],
+    rows: &[FlushedRow],
 ) -> Result<(), StoreError> {
     Ok(ROWS.insert(connection, rows, bind_row).await?)
 }
@@ -132,16 +132,16 @@ pub(in crate::store::sqlite) async fn write_rows(
 /// Writes counters, in their order; one that has come further stays.
 pub(in crate::store::sqlite) async fn write_counters(
     connection: &mut SqliteConnection,
-    counters: &[StoredCounter],
+    counters: &[FlushedCounter],
 ) -> Result<(), StoreError> {
     Ok(COUNTERS.insert(connection, counters, bind_counter).await?)
 }
 
-fn bind_row<'q>(query: Binding<'q>, (table, key, partition, row): &StoredRow) -> Binding<'q> {
+fn bind_row<'q>(query: Binding<'q>, (table, key, partition, row): &FlushedRow) -> Binding<'q> {
     query.bind(table.0.cast_signed()).bind(key.to_vec()).bind(partition.to_string()).bind(row.to_vec())
 }
 
-fn bind_counter<'q>(query: Binding<'q>, ((table, first), partition, last): &StoredCounter) -> Binding<'q> {
+fn bind_counter<'q>(query: Binding<'q>, ((table, first), partition, last): &FlushedCounter) -> Binding<'q> {
     query.bind(table.0.cast_signed()).bind(first.to_vec()).bind(partition.to_string()).bind(*last)
 }
 
