@@ -1,5 +1,6 @@
 //! Random operations through the service, as bytes, against a model of what tables mean.
 
+mod look;
 mod rules;
 mod stores;
 
@@ -13,7 +14,8 @@ use tidemark_table::wire::plain_buffer::{CellOperation, KeyPart, ReceivedCell};
 use tidemark_table::wire::proto;
 use tidemark_table::{ErrorCode, KeyValue, Value};
 
-use self::rules::{Change, Expect, Model, Refused, RowKey, Step, Test, Write};
+use self::look::{Look, look, test};
+use self::rules::{Change, Expect, Model, Refused, RowKey, Step, Write};
 use super::World;
 use super::client::{
     Answered, Client, Key, condition, create_request, integer, key, range_request, returning, row, rows, sent,
@@ -28,8 +30,8 @@ const DAY: i64 = 86_400_000;
 enum Event {
     Write(Write),
     Batch(Vec<Write>, bool),
-    Get { row: RowKey, columns: Vec<&'static str>, versions: usize, test: Option<Test> },
-    Range { start: RowKey, end: RowKey, limit: i32, columns: Vec<&'static str>, test: Option<Test> },
+    Get { row: RowKey, look: Look },
+    Range { start: RowKey, end: RowKey, limit: i32, look: Look },
     Wait(i64),
 }
 
@@ -57,18 +59,6 @@ fn step(of_put: bool) -> BoxedStrategy<Step> {
     .boxed()
 }
 
-fn test() -> impl Strategy<Value = Option<Test>> {
-    let test = (column(), any::<bool>(), -3..9_i64, any::<bool>(), any::<bool>());
-    let test = test.prop_map(|(column, greater, than, fails_if_missing, latest)| Test {
-        column,
-        greater,
-        than,
-        fails_if_missing,
-        latest,
-    });
-    prop_oneof![3 => Just(None), 1 => test.prop_map(Some)]
-}
-
 fn write() -> impl Strategy<Value = Write> {
     let change = prop_oneof![
         3 => vec(step(true), 0..4).prop_map(Change::Put),
@@ -77,7 +67,8 @@ fn write() -> impl Strategy<Value = Write> {
     ];
     let expect = prop_oneof![4 => Just(Expect::Ignore), 1 => Just(Expect::There), 1 => Just(Expect::Missing)];
     let id = prop_oneof![1 => Just(None), 2 => (1..4_i64).prop_map(Some)];
-    (group(), id, change, expect, test()).prop_map(|(group, id, change, expect, test)| Write {
+    let test = prop_oneof![3 => Just(None), 1 => test().prop_map(Some)];
+    (group(), id, change, expect, test).prop_map(|(group, id, change, expect, test)| Write {
         group,
         id,
         change,
@@ -88,35 +79,19 @@ fn write() -> impl Strategy<Value = Write> {
 
 fn event() -> impl Strategy<Value = Event> {
     let key = || (group(), 0..6_i64);
-    let columns = || vec(column(), 0..3);
-    let get = (key(), columns(), 1..4_usize, test());
-    let range = (key(), key(), 1..4_i32, columns(), test());
+    let get = (key(), look());
+    let range = (key(), key(), 1..4_i32, look());
     prop_oneof![
         6 => write().prop_map(Event::Write),
         2 => (vec(write(), 1..6), any::<bool>()).prop_map(|(writes, is_atomic)| Event::Batch(writes, is_atomic)),
-        2 => get.prop_map(|(row, columns, versions, test)| Event::Get { row, columns, versions, test }),
-        2 => range.prop_map(|(start, end, limit, columns, test)| Event::Range { start, end, limit, columns, test }),
+        2 => get.prop_map(|(row, look)| Event::Get { row, look }),
+        2 => range.prop_map(|(start, end, limit, look)| Event::Range { start, end, limit, look }),
         2 => prop_oneof![4 => 0..3_i64, 1 => Just(DAY / 2)].prop_map(Event::Wait),
     ]
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     vec(event(), 1..40)
-}
-
-fn filter(test: Option<Test>) -> Option<Vec<u8>> {
-    let Test { column, greater, than, fails_if_missing, latest } = test?;
-    let comparison = if greater { proto::Comparison::GreaterThan } else { proto::Comparison::LessEqual };
-    let single = proto::SingleColumnFilter {
-        comparison: Some(comparison as i32),
-        column_name: column.to_owned(),
-        column_value: [&[0][..], &than.to_le_bytes()].concat(),
-        filter_if_missing: fails_if_missing,
-        latest_version_only: latest,
-        value_transfer_rule: None,
-    };
-    let kind = proto::FilterType::SingleColumnValue as i32;
-    Some(proto::Filter { r#type: Some(kind), filter: Some(single.encode_to_vec()) }.encode_to_vec())
 }
 
 /// The row of a write, as it is sent.
@@ -140,8 +115,10 @@ fn row_of(write: &Write) -> (proto::WriteType, Vec<u8>, Option<proto::Condition>
         Expect::There => proto::RowExistence::ExpectExist,
         Expect::Missing => proto::RowExistence::ExpectNotExist,
     };
-    let condition = condition(existence)
-        .map(|condition| proto::Condition { column_condition: filter(write.test), ..condition });
+    let condition = condition(existence).map(|condition| proto::Condition {
+        column_condition: write.test.map(|test| look::sent(test).encode_to_vec()),
+        ..condition
+    });
     let id = write.id.map_or(KeyPart::AutoIncrement, integer);
     (kind, sent(key(write.group, id), cells), condition)
 }
@@ -156,13 +133,18 @@ fn id_of(bytes: Option<Vec<u8>>) -> i64 {
     }
 }
 
-async fn single(client: &Client, write: &Write) -> Done {
+/// What became of it, and the cells that it was answered.
+async fn single(client: &Client, write: &Write) -> (Done, Vec<Answered>) {
     let (kind, bytes, condition) = row_of(write);
+    let return_content = match &added(write)[..] {
+        [] => returning(proto::ReturnType::PrimaryKey, &[]),
+        columns => returning(proto::ReturnType::AfterModify, columns),
+    };
     let request = proto::PutRowRequest {
         table_name: "t".to_owned(),
         row: Some(bytes),
         condition,
-        return_content: returning(proto::ReturnType::PrimaryKey, &[]),
+        return_content,
         transaction_id: None,
     };
     let operation = match kind {
@@ -171,7 +153,21 @@ async fn single(client: &Client, write: &Write) -> Done {
         proto::WriteType::Delete => "DeleteRow",
     };
     let answer = client.call::<proto::WriteRowResponse>(operation, &request).await;
-    answer.map(|answer| id_of(answer.row)).map_err(|error| error.code)
+    match answer {
+        Ok(answer) => {
+            let answered = row(answer.row.as_deref().expect("a row")).expect("a key").1;
+            (Ok(id_of(answer.row)), answered)
+        }
+        Err(error) => (Err(error.code), Vec::new()),
+    }
+}
+
+/// The columns that an update adds to.
+fn added(write: &Write) -> Vec<&'static str> {
+    let Change::Update(steps) = &write.change else { return Vec::new() };
+    let add = |step: &Step| if let Step::Add(column, _) = step { Some(*column) } else { None };
+    let columns: std::collections::BTreeSet<_> = steps.iter().filter_map(add).collect();
+    columns.into_iter().collect()
 }
 
 async fn batch(
@@ -279,41 +275,35 @@ async fn live(store: Arc<dyn TableStore>, instance: &str, mut model: Model, even
             Event::Wait(milliseconds) => world.wait(milliseconds),
             Event::Write(write) => {
                 let write = timed(&write, now);
-                let done = single(&client, &write).await;
+                let (done, answered) = single(&client, &write).await;
                 follow(&mut model, &write, done, now, &mut latest);
+                let expected = done.map(|id| model.newest((write.group, id), &added(&write)));
+                assert_eq!(cells(answered), owned(expected.unwrap_or_default()), "{write:?}");
             }
             Event::Batch(writes, is_atomic) => {
                 let writes: Vec<Write> = writes.iter().map(|write| timed(write, now)).collect();
                 let answers = batch(&client, &writes, is_atomic).await;
                 follow_batch(&mut model, &writes, answers, is_atomic, now, &mut latest);
             }
-            Event::Get { row: at, columns, versions, test } => {
-                let request = proto::GetRowRequest {
-                    table_name: "t".to_owned(),
-                    primary_key: Some(sent(key(at.0, integer(at.1)), Vec::new())),
-                    columns_to_get: names(&columns),
-                    max_versions: Some(versions as i32),
-                    filter: filter(test),
-                    ..proto::GetRowRequest::default()
-                };
+            Event::Get { row: at, look } => {
+                let look = look.at(now);
+                let request = look.of_row(sent(key(at.0, integer(at.1)), Vec::new()));
                 let answer: proto::GetRowResponse = client.call("GetRow", &request).await.expect("read");
-                let expected = model.shown(at, &columns, versions, test, now).map(owned);
-                assert_eq!(row(&answer.row).map(|(_, answered)| cells(answered)), expected, "{at:?}");
+                let expected = model.shown(at, &look, now).map(owned);
+                let found = row(&answer.row).map(|(_, answered)| cells(answered));
+                assert_eq!(found, expected, "{at:?}, {look:?}");
             }
-            Event::Range { start, end, limit, columns, test } => {
+            Event::Range { start, end, limit, look } => {
+                let look = look.at(now);
                 let keys = model.keys(start, end).into_iter();
-                let shown = keys.filter_map(|at| Some((at, owned(model.shown(at, &columns, 9, test, now)?))));
+                let shown = keys.filter_map(|at| Some((at, owned(model.shown(at, &look, now)?))));
                 let shown: Vec<_> = shown.map(|((group, id), cells)| (group.to_owned(), id, cells)).collect();
                 if start == end {
                     continue;
                 }
-                let asked = proto::GetRangeRequest {
-                    limit: Some(limit),
-                    columns_to_get: names(&columns),
-                    filter: filter(test),
-                    ..range_request("t", start < end, Vec::new(), Vec::new())
-                };
-                assert_eq!(range(&client, asked, key_of(start), key_of(end)).await, shown);
+                let asked = look.of_range(limit, range_request("t", start < end, Vec::new(), Vec::new()));
+                let found = range(&client, asked, key_of(start), key_of(end)).await;
+                assert_eq!(found, shown, "{start:?} to {end:?}, {look:?}");
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::look::{Look, Shows};
+
 /// A version's value, by column and time.
-type Cells = BTreeMap<(&'static str, i64), i64>;
+pub(super) type Cells = BTreeMap<(&'static str, i64), i64>;
 
 /// A row's key: group and id.
 pub(super) type RowKey = (&'static str, i64);
@@ -75,7 +77,7 @@ pub(super) enum Refused {
 }
 
 impl Test {
-    fn passes(&self, cells: &Cells) -> bool {
+    pub(super) fn passes(&self, cells: &Cells) -> bool {
         let versions = cells.range((self.column, i64::MIN)..=(self.column, i64::MAX)).rev();
         let versions: Vec<i64> = versions.map(|(_, value)| *value).collect();
         let holds = |value: &i64| if self.greater { *value > self.than } else { *value <= self.than };
@@ -174,30 +176,44 @@ impl Model {
     }
 
     /// The cells that a read shows of a row: column, time and value, versions newest first.
-    pub(super) fn shown(
-        &self,
-        key: RowKey,
-        columns: &[&'static str],
-        versions: usize,
-        test: Option<Test>,
-        now: i64,
-    ) -> Option<Vec<(&'static str, i64, i64)>> {
+    pub(super) fn shown(&self, key: RowKey, look: &Look, now: i64) -> Option<Vec<(&'static str, i64, i64)>> {
         let mut cells = self.row(key, now)?;
-        if !columns.is_empty() {
-            cells.retain(|(name, _), _| columns.contains(name));
-        }
+        cells.retain(|(name, time), _| look.asks_for(name, *time));
         let (mut shown, mut left): (Vec<_>, Cells) = (Vec::new(), Cells::new());
         for name in ["a", "b", "c"] {
-            let found = cells.range((name, i64::MIN)..=(name, i64::MAX)).rev().take(versions);
+            let found = cells
+                .range((name, i64::MIN)..=(name, i64::MAX))
+                .rev()
+                .take(look.versions.unwrap_or(usize::MAX));
             for (cell, value) in found {
                 shown.push((name, cell.1, *value));
                 left.insert(*cell, *value);
             }
         }
-        if !columns.is_empty() && shown.is_empty() || test.is_some_and(|test| !test.passes(&left)) {
+        if !look.columns.is_empty() && shown.is_empty() {
             return None;
         }
+        match &look.shows {
+            Shows::If(condition) if !condition.passes(&left) => return None,
+            Shows::Columns(from, count) => {
+                let mut columns: Vec<_> = shown.iter().map(|(name, ..)| *name).collect();
+                columns.dedup();
+                let page: Vec<_> = columns.into_iter().skip(*from).take(*count).collect();
+                shown.retain(|(name, ..)| page.contains(name));
+            }
+            Shows::If(_) | Shows::Everything => {}
+        }
         Some(shown)
+    }
+
+    /// The newest version of each of these columns, as they were written.
+    pub(super) fn newest(&self, key: RowKey, columns: &[&'static str]) -> Vec<(&'static str, i64, i64)> {
+        let cells = self.rows.get(&key).map(|row| row.cells.clone()).unwrap_or_default();
+        let newest = |column: &&'static str| {
+            let found = cells.range((*column, i64::MIN)..=(*column, i64::MAX)).next_back();
+            found.map(|((name, time), value)| (*name, *time, *value))
+        };
+        columns.iter().filter_map(newest).collect()
     }
 
     /// The keys from `start` on, up to and without `end`; downward if `end` is smaller.
