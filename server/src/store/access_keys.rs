@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use sqlx::{FromRow, Row};
 
 use super::StoreError;
 use crate::domain::{Timestamp, Uid};
@@ -45,4 +46,17 @@ pub trait AccessKeys: Send + Sync + 'static {
 
     /// Removes the one of this id. `false`: there is none.
     async fn remove_access_key(&self, id: &str) -> Result<bool, StoreError>;
+}
+
+/// id, secret, instance, may_write, inbox, created_at.
+type Columns = (String, String, String, bool, Option<i64>, i64);
+
+/// Reads an access key from a row that has the columns of the table in their order, on either database.
+pub(super) fn access_key<'r, R: Row>(row: &'r R) -> Result<AccessKey, StoreError>
+where
+    Columns: FromRow<'r, R>,
+{
+    let (id, secret, instance, may_write, inbox, created_at) = Columns::from_row(row)?;
+    let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose().map_err(StoreError::corrupt)?;
+    Ok(AccessKey { id, secret, instance, may_write, inbox, created_at: Timestamp(created_at) })
 }

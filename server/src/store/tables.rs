@@ -2,6 +2,7 @@
 //! key column. What the bytes mean is the business of those above; here keys are compared, byte by byte.
 
 use async_trait::async_trait;
+use sqlx::{FromRow, Row};
 
 use super::{CommitError, StoreError};
 use crate::domain::{Direction, PartitionKey, Timestamp};
@@ -23,6 +24,19 @@ pub struct TableRecord {
     pub definition: String,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+/// id, instance, name, definition, created_at.
+type Columns = (i64, String, String, String, i64);
+
+/// Reads a table from a row that has its columns in this order, on either database.
+pub(super) fn table_record<'r, R: Row>(row: &'r R) -> Result<TableRecord, StoreError>
+where
+    Columns: FromRow<'r, R>,
+{
+    let (id, instance, name, definition, created_at) = Columns::from_row(row)?;
+    let (id, created_at) = (TableId(id.cast_unsigned()), Timestamp(created_at));
+    Ok(TableRecord { id, instance, name, definition, created_at })
 }
 
 /// What became of an attempt to make a table.

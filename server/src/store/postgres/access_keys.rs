@@ -1,11 +1,9 @@
 //! Access keys of tables in PostgreSQL.
 
 use async_trait::async_trait;
-use sqlx::Row as _;
-use sqlx::postgres::PgRow;
 
 use super::PgDirectory;
-use crate::domain::{Timestamp, Uid};
+use crate::store::access_keys::access_key;
 use crate::store::{AccessKey, AccessKeys, StoreError};
 
 #[async_trait]
@@ -24,12 +22,15 @@ impl AccessKeys for PgDirectory {
     }
 
     async fn access_key(&self, id: &str) -> Result<Option<AccessKey>, StoreError> {
-        let key = sqlx::query("SELECT * FROM access_keys WHERE id = $1").bind(id.to_owned());
+        let key = sqlx::query(
+            "SELECT id, secret, instance, may_write, inbox, created_at FROM access_keys WHERE id = $1",
+        )
+        .bind(id.to_owned());
         self.row(key).await?.map(|row| access_key(&row)).transpose()
     }
 
     async fn access_keys(&self, after: &str, limit: usize) -> Result<Vec<AccessKey>, StoreError> {
-        let keys = sqlx::query("SELECT * FROM access_keys WHERE id > $1 ORDER BY id LIMIT $2")
+        let keys = sqlx::query("SELECT id, secret, instance, may_write, inbox, created_at FROM access_keys WHERE id > $1 ORDER BY id LIMIT $2")
             .bind(after.to_owned())
             .bind(limit as i64);
         self.rows(keys).await?.iter().map(access_key).collect()
@@ -39,17 +40,4 @@ impl AccessKeys for PgDirectory {
         let remove = sqlx::query("DELETE FROM access_keys WHERE id = $1").bind(id.to_owned());
         Ok(self.change(remove).await? > 0)
     }
-}
-
-fn access_key(row: &PgRow) -> Result<AccessKey, StoreError> {
-    let inbox: Option<i64> = row.try_get("inbox")?;
-    let inbox = inbox.map(|uid| u32::try_from(uid).map(Uid)).transpose();
-    Ok(AccessKey {
-        id: row.try_get("id")?,
-        secret: row.try_get("secret")?,
-        instance: row.try_get("instance")?,
-        may_write: row.try_get("may_write")?,
-        inbox: inbox.map_err(StoreError::corrupt)?,
-        created_at: Timestamp(row.try_get("created_at")?),
-    })
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::domain::Timestamp;
 use crate::store::StoreError;
 use crate::store::postgres::PgDb;
 use crate::store::postgres::layout::Layout;
-use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord, table_record};
 
 /// The migration that a program must know once there is a table: others would leave its rows out of exports, and give its numbers twice
 /// after a restore.
@@ -23,16 +22,6 @@ const KEPT: i64 = 600_000;
 
 const COLUMNS: &str =
     "SELECT id, instance, name, definition, created_at FROM tables WHERE deleted_at IS NULL";
-
-fn record(row: &PgRow) -> Result<TableRecord, StoreError> {
-    Ok(TableRecord {
-        id: TableId(row.try_get::<i64, _>(0)?.cast_unsigned()),
-        instance: row.try_get(1)?,
-        name: row.try_get(2)?,
-        definition: row.try_get(3)?,
-        created_at: Timestamp(row.try_get(4)?),
-    })
-}
 
 /// Makes a table, of an instance, with a name and a definition.
 pub(super) async fn create(
@@ -84,7 +73,7 @@ pub(super) async fn table(
 ) -> Result<Option<TableRecord>, StoreError> {
     let sql = AssertSqlSafe(format!("{COLUMNS} AND instance = $1 AND name = $2"));
     let row = sqlx::query(sql).bind(instance).bind(name).fetch_optional(connection).await?;
-    row.as_ref().map(record).transpose()
+    row.as_ref().map(table_record).transpose()
 }
 
 /// Those of an instance, by name.
@@ -93,7 +82,7 @@ pub(super) async fn tables(
     instance: &str,
 ) -> Result<Vec<TableRecord>, StoreError> {
     let sql = AssertSqlSafe(format!("{COLUMNS} AND instance = $1 ORDER BY name"));
-    sqlx::query(sql).bind(instance).fetch_all(connection).await?.iter().map(record).collect()
+    sqlx::query(sql).bind(instance).fetch_all(connection).await?.iter().map(table_record).collect()
 }
 
 /// Those with larger numbers than `after`.
@@ -105,7 +94,7 @@ pub(super) async fn tables_after(
     let sql = AssertSqlSafe(format!("{COLUMNS} AND id > $1 ORDER BY id LIMIT $2"));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let query = sqlx::query(sql).bind(after.0.cast_signed()).bind(limit);
-    query.fetch_all(connection).await?.iter().map(record).collect()
+    query.fetch_all(connection).await?.iter().map(table_record).collect()
 }
 
 /// Replaces a definition. Whether it was `from`.

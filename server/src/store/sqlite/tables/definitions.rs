@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use crate::domain::Timestamp;
 use crate::store::StoreError;
 use crate::store::sqlite::db::Db;
 use crate::store::sqlite::meta;
-use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord};
+use crate::store::tables::{LARGEST_ASSIGNED, TableId, TableMade, TableRecord, table_record};
 
 /// The tables that are not deleted. The committer and reads ask it, so that a deleted table is gone at once.
 #[derive(Default)]
@@ -42,16 +41,6 @@ impl LiveTables {
 }
 
 const COLUMNS: &str = "SELECT id, instance, name, definition, created_at FROM tables WHERE deleted IS NULL";
-
-fn record(row: &SqliteRow) -> Result<TableRecord, StoreError> {
-    Ok(TableRecord {
-        id: TableId(row.try_get::<i64, _>(0)?.cast_unsigned()),
-        instance: row.try_get(1)?,
-        name: row.try_get(2)?,
-        definition: row.try_get(3)?,
-        created_at: Timestamp(row.try_get(4)?),
-    })
-}
 
 /// Makes a table, of an instance, with a name and a definition.
 pub(super) async fn create(
@@ -100,7 +89,7 @@ pub(super) async fn table(
 ) -> Result<Option<TableRecord>, StoreError> {
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND instance = ? AND name = ?"));
     let row = sqlx::query(sql).bind(instance).bind(name).fetch_optional(connection).await?;
-    row.as_ref().map(record).transpose()
+    row.as_ref().map(table_record).transpose()
 }
 
 /// Those of an instance, by name.
@@ -109,7 +98,7 @@ pub(super) async fn tables(
     instance: &str,
 ) -> Result<Vec<TableRecord>, StoreError> {
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND instance = ? ORDER BY name"));
-    sqlx::query(sql).bind(instance).fetch_all(connection).await?.iter().map(record).collect()
+    sqlx::query(sql).bind(instance).fetch_all(connection).await?.iter().map(table_record).collect()
 }
 
 /// Those with larger numbers than `after`.
@@ -121,7 +110,7 @@ pub(in crate::store::sqlite) async fn tables_after(
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} AND id > ? ORDER BY id LIMIT ?"));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let query = sqlx::query(sql).bind(after.0.cast_signed()).bind(limit);
-    query.fetch_all(connection).await?.iter().map(record).collect()
+    query.fetch_all(connection).await?.iter().map(table_record).collect()
 }
 
 /// Replaces a definition. Whether it was `from`.
