@@ -53,8 +53,10 @@ struct Group {
     first: Vec<u8>,
     /// Rows that were looked at, by key.
     rows: BTreeMap<Vec<u8>, Standing>,
-    /// Rows whose keys the store completes, in order.
+    /// Rows whose keys the store completes, in order, until they are committed.
     assigned: Vec<(RowKey, Columns)>,
+    /// Whether something of it was committed.
+    is_written: bool,
 }
 
 /// What a row is answered; the number of a key that the store completes is not known yet.
@@ -63,9 +65,8 @@ struct Answer {
     outcome: Result<Option<Returned>, TableError>,
 }
 
-/// The row that is asked for.
+/// The row that is asked for; its key stands in the job.
 struct Returned {
-    key: WrittenKey,
     cells: Vec<Cell>,
     /// Which of the group's assigned rows it is.
     assigned: Option<usize>,
@@ -141,9 +142,7 @@ impl Plan {
         }
         let returned = match write.returns {
             Returns::Nothing => None,
-            Returns::Key | Returns::AfterModify(_) => {
-                Some(Returned { key: write.key.clone(), cells, assigned })
-            }
+            Returns::Key | Returns::AfterModify(_) => Some(Returned { cells, assigned }),
         };
         Ok(Answer { consumed, outcome: Ok(returned) })
     }
@@ -172,15 +171,15 @@ impl Plan {
         }
     }
 
-    /// What is to be committed.
-    pub(super) fn writes(&self) -> Vec<TableWrite> {
-        self.groups.iter().filter(|group| group.is_changed()).map(Group::write).collect()
+    /// What is to be committed; asked for once.
+    pub(super) fn writes(&mut self) -> Vec<TableWrite> {
+        self.groups.iter_mut().filter(|group| group.is_changed()).map(Group::write).collect()
     }
 
     /// Answers the jobs, and gives those back that are to be decided again. `outcomes`: one for each write, in order.
     pub(super) fn answer(self, jobs: Vec<Job>, outcomes: Vec<TableOutcome>) -> Vec<Job> {
         let mut outcomes = outcomes.into_iter();
-        let outcome_of = |group: &Group| match group.is_changed() {
+        let outcome_of = |group: &Group| match group.is_written {
             true => match outcomes.next().unwrap_or(TableOutcome::Stale) {
                 TableOutcome::Stored(numbers) => {
                     TableOutcome::Stored(numbers.into_iter().skip(group.changed().count()).collect())
@@ -194,7 +193,13 @@ impl Plan {
         for (job, (group, answers)) in jobs.into_iter().zip(self.answers) {
             match &outcomes[group] {
                 TableOutcome::Stored(numbers) => {
-                    job.answer(answers.into_iter().map(|answer| answer.with(numbers)).collect());
+                    let key = |at: usize| match &job.work {
+                        Work::Writes { rows, .. } => rows.get(at).map(|row| &row.key),
+                        Work::Sweep(_) => None,
+                    };
+                    let answers = answers.into_iter().enumerate();
+                    let answers = answers.map(|(at, answer)| answer.with(key(at), numbers)).collect();
+                    job.answer(answers);
                 }
                 TableOutcome::Stale => again.push(job),
                 TableOutcome::NoTable => job.refuse(&no_table()),
@@ -232,6 +237,7 @@ impl Group {
             first: job.first.clone(),
             rows: BTreeMap::new(),
             assigned: Vec::new(),
+            is_written: false,
         }
     }
 
@@ -254,9 +260,10 @@ impl Group {
     }
 
     /// Rows with whole keys come first: one that is deleted and that the store then makes is there.
-    fn write(&self) -> TableWrite {
-        let assigned = self.assigned.iter().map(|(key, columns)| RowChange {
-            key: key.clone(),
+    fn write(&mut self) -> TableWrite {
+        self.is_written = true;
+        let assigned = std::mem::take(&mut self.assigned).into_iter().map(|(key, columns)| RowChange {
+            key,
             expected: Expected::Anything,
             row: Some(columns.encode()),
         });
@@ -275,12 +282,12 @@ impl Group {
 }
 
 impl Answer {
-    /// The answer, now that the numbers of the group's assigned rows are known.
-    fn with(self, numbers: &[Option<i64>]) -> RowAnswer {
-        let row = |Returned { key, cells, assigned }| {
+    /// The answer for the row of this key, now that the numbers of the group's assigned rows are known.
+    fn with(self, key: Option<&WrittenKey>, numbers: &[Option<i64>]) -> RowAnswer {
+        let row = |Returned { cells, assigned }| {
             let number = assigned.and_then(|place| numbers.get(place).copied().flatten());
-            Row { key: key.with(number), cells }
+            key.map(|key| Row { key: key.with(number), cells })
         };
-        RowAnswer { consumed: self.consumed, outcome: self.outcome.map(|returned| returned.map(row)) }
+        RowAnswer { consumed: self.consumed, outcome: self.outcome.map(|returned| returned.and_then(row)) }
     }
 }

@@ -76,7 +76,7 @@ impl Writer {
                 Ok(facts) => facts,
                 Err(error) => return refuse(jobs, &unread(&error)),
             };
-            let plan = Plan::of(&jobs, facts, self.clock.now());
+            let mut plan = Plan::of(&jobs, facts, self.clock.now());
             match self.commit(plan.writes()).await {
                 Ok(outcomes) => jobs = plan.answer(jobs, outcomes),
                 Err(error) => return self.fail(lane, jobs, error).await,

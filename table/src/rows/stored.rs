@@ -4,6 +4,7 @@
 //! version of the column before; its timestamp, less the one before; the type of its value, and the value. Numbers are varints of 7 bits a
 //! byte, the lowest first, signed ones in zigzag; a double is 8 bytes, little-endian.
 
+use super::capacity::of_cell;
 use crate::{Cell, Value};
 
 /// The columns of a row.
@@ -31,7 +32,10 @@ const BLOB: u8 = 6;
 impl Columns {
     /// As they are stored.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(64);
+        // Of a cell: its timestamp, the type and the lengths.
+        let rest = 24 * self.cells.len() as u64;
+        let size = 16 + rest + self.cells.iter().map(of_cell).sum::<u64>();
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         bytes.push(FORMAT);
         append_signed(&mut bytes, self.written_at);
         let (mut name, mut timestamp) = ("", self.written_at);

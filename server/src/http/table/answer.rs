@@ -33,10 +33,8 @@ impl Named {
         let micros = now.0.saturating_mul(1_000).cast_unsigned();
         let own: u64 = own.parse().unwrap_or_default();
         let digits = format!("{micros:016x}{own:016x}");
-        let (parts, rest) = digits.as_bytes().split_at(8);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let id = [text(parts), text(&rest[..4]), text(&rest[4..8]), text(&rest[8..12]), text(&rest[12..])]
-            .join("-");
+        let part = |range| &digits[range];
+        let id = format!("{}-{}-{}-{}-{}", part(0..8), part(8..12), part(12..16), part(16..20), part(20..32));
         Named { id, date: date(now) }
     }
 }

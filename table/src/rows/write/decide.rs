@@ -145,12 +145,22 @@ fn put(
     time: i64,
     now: i64,
 ) -> Result<(Vec<Cell>, u64), TableError> {
-    let (mut by_name, mut bytes) = (ByName::new(), 0);
+    let (mut cells, mut bytes) = (Vec::with_capacity(columns.len()), 0);
     for column in columns {
         bytes += of_column(&column.name, &column.value);
-        insert(&mut by_name, column, options, time, now)?;
+        let timestamp = timestamp(column, options, time, now)?;
+        cells.push(Cell { name: column.name.clone(), value: column.value.clone(), timestamp });
     }
-    Ok((cells(by_name, options), bytes))
+    // What is equal stays in order: of several values of one version the last one counts.
+    cells.sort_by(|one, other| one.name.cmp(&other.name).then(other.timestamp.cmp(&one.timestamp)));
+    cells.dedup_by(|later, before| {
+        let is_same = later.timestamp == before.timestamp && later.name == before.name;
+        if is_same {
+            std::mem::swap(later, before);
+        }
+        is_same
+    });
+    Ok((kept(cells, options), bytes))
 }
 
 fn update(
@@ -168,7 +178,9 @@ fn update(
         match change {
             ColumnChange::Put(column) => {
                 bytes += of_column(&column.name, &column.value);
-                insert(&mut by_name, column, options, time, now)?;
+                let timestamp = timestamp(column, options, time, now)?;
+                let versions = by_name.entry(column.name.clone()).or_default();
+                versions.insert(Reverse(timestamp), column.value.clone());
             }
             ColumnChange::DeleteVersion { name, timestamp } => {
                 bytes += name.len() as u64;
@@ -190,28 +202,20 @@ fn update(
     Ok((cells(by_name, options), bytes))
 }
 
-fn insert(
-    by_name: &mut ByName,
-    column: &PutColumn,
-    options: &TableOptions,
-    time: i64,
-    now: i64,
-) -> Result<(), TableError> {
-    if let Some(timestamp) = column.timestamp {
-        check_timestamp(timestamp)?;
-        let deviation = options.deviation_seconds.saturating_mul(1_000);
-        let start = now.saturating_sub(deviation).max(horizon(options, now));
-        let end = now.saturating_add(deviation);
-        if !(start..end).contains(&timestamp) {
-            return Err(TableError::invalid(format!(
-                "The timestamp of column: '{}' must be in range: [{start}, {end}), it is {timestamp}.",
-                column.name
-            )));
-        }
+/// The version that a column is put as.
+fn timestamp(column: &PutColumn, options: &TableOptions, time: i64, now: i64) -> Result<i64, TableError> {
+    let Some(timestamp) = column.timestamp else { return Ok(time) };
+    check_timestamp(timestamp)?;
+    let deviation = options.deviation_seconds.saturating_mul(1_000);
+    let start = now.saturating_sub(deviation).max(horizon(options, now));
+    let end = now.saturating_add(deviation);
+    if (start..end).contains(&timestamp) {
+        return Ok(timestamp);
     }
-    let timestamp = column.timestamp.unwrap_or(time);
-    by_name.entry(column.name.clone()).or_default().insert(Reverse(timestamp), column.value.clone());
-    Ok(())
+    Err(TableError::invalid(format!(
+        "The timestamp of column: '{}' must be in range: [{start}, {end}), it is {timestamp}.",
+        column.name
+    )))
 }
 
 fn check_timestamp(timestamp: i64) -> Result<(), TableError> {
@@ -253,7 +257,11 @@ fn cells(by_name: ByName, options: &TableOptions) -> Vec<Cell> {
             timestamp,
         })
     };
-    let mut cells: Vec<Cell> = by_name.into_iter().flat_map(column).collect();
+    kept(by_name.into_iter().flat_map(column).collect(), options)
+}
+
+/// As many versions as the table keeps.
+fn kept(mut cells: Vec<Cell>, options: &TableOptions) -> Vec<Cell> {
     keep_versions(&mut cells, usize::try_from(options.max_versions).unwrap_or(1));
     cells
 }

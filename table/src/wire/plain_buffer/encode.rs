@@ -9,6 +9,8 @@ pub fn encode_rows<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
     let mut out = Vec::new();
     for row in rows {
         if out.is_empty() {
+            // Room for a key, which is the whole answer to most writes.
+            out.reserve(128);
             out.extend(HEADER.to_le_bytes());
         }
         let mut checksum = write_key(&mut out, &row.key);
