@@ -14,6 +14,7 @@ mod connection;
 mod cpu;
 mod failure;
 mod grpc;
+mod table_setup;
 mod users;
 
 pub use failure::{Failure, Result};

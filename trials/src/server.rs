@@ -103,6 +103,11 @@ impl Server {
         &self.address
     }
 
+    /// The same as `HOST:PORT`.
+    pub fn host(&self) -> &str {
+        self.address.trim_start_matches("http://").trim_end_matches('/')
+    }
+
     /// The port of its address.
     pub fn port(&self) -> Result<u16> {
         let port = self.address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());

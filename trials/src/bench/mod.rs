@@ -7,10 +7,12 @@ pub mod chart;
 pub mod chart_ids;
 
 mod baseline;
+mod http;
 mod machine;
 mod report;
 mod results;
 mod scenario;
+mod tables;
 
 use std::fs;
 use std::path::PathBuf;
@@ -118,6 +120,11 @@ pub async fn serve_echo() -> Result<()> {
 /// Serves the bare gRPC baseline until the process is killed.
 pub async fn serve_grpc() -> Result<()> {
     baseline::grpc::serve().await
+}
+
+/// Serves the bare baseline of tables until the process is killed.
+pub async fn serve_table() -> Result<()> {
+    baseline::table::http::serve().await
 }
 
 /// Floods the server at `address` in the way of this name as the owner of `token`, until the process is killed.

@@ -38,6 +38,9 @@ struct Arguments {
     /// Be the baseline's bare gRPC server; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_grpc: bool,
+    /// Be the bare server of tables; the measurement starts it by itself
+    #[arg(long, hide = true)]
+    serve_table: bool,
     /// Be the client that floods; the measurement starts it by itself
     #[arg(long, hide = true, num_args = 3, value_names = ["WAY", "ADDRESS", "TOKEN"])]
     flood: Vec<String>,
@@ -52,9 +55,11 @@ fn scenarios() -> String {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match (arguments.serve_echo, arguments.serve_grpc, arguments.flood.as_slice()) {
+    let Arguments { serve_echo, serve_grpc, serve_table, flood, .. } = &arguments;
+    let done = match (serve_echo, serve_grpc, serve_table, flood.as_slice()) {
         (true, ..) => bench::serve_echo().await,
-        (_, true, _) => bench::serve_grpc().await,
+        (_, true, ..) => bench::serve_grpc().await,
+        (_, _, true, _) => bench::serve_table().await,
         (.., [way, address, token]) => bench::flood(way, address, token).await,
         _ => measure(arguments).await,
     };

@@ -1,45 +1,30 @@
 //! A bare axum WebSocket server that answers each frame with the same text: what the network and the framework cost.
 //!
-//! It runs in a process of its own (`bench --serve-echo`, started by the measurement), as the server does, so that both
-//! share the processor with the load in the same way.
+//! It runs in a process of its own (`bench --serve-echo`, started by the measurement), as the server does.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use axum::Router;
 use axum::extract::WebSocketUpgrade;
 use axum::extract::ws::{Message, WebSocket};
 use axum::routing::get;
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
 
-use crate::{Failure, Result};
+use super::process::BareProcess;
+use crate::Result;
 
 /// A running echo process. Dropping it kills it.
-pub(crate) struct Echo {
-    _process: Child,
-    address: String,
-}
+pub(crate) struct Echo(BareProcess);
 
 impl Echo {
     /// Starts one: this very program, asked to echo.
     pub(crate) async fn start(program: &Path) -> Result<Echo> {
-        let mut process = Command::new(program)
-            .arg("--serve-echo")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let output = process.stdout.take().ok_or_else(|| Failure::new("the echo has no output"))?;
-        let line = BufReader::new(output).lines().next_line().await?;
-        let address = line.ok_or_else(|| Failure::new("the echo ended before it listened"))?;
-        Ok(Echo { _process: process, address })
+        Ok(Echo(BareProcess::start(program, "--serve-echo").await?))
     }
 
     /// `ws://…/ws`
     pub(crate) fn socket_url(&self) -> String {
-        format!("ws://{}/ws", self.address)
+        format!("ws://{}/ws", self.0.address())
     }
 }
 

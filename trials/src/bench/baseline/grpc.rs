@@ -5,49 +5,35 @@
 
 use std::path::Path;
 use std::pin::Pin;
-use std::process::Stdio;
 
 use futures_util::{Stream, StreamExt};
 use seqsvr_rpc::issuer_v1 as issuer;
 use seqsvr_rpc::issuer_v1::issuer_server::{Issuer, IssuerServer};
 use seqsvr_rpc::v1;
 use seqsvr_rpc::v1::sequence_server::{Sequence, SequenceServer};
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{Failure, Result};
+use super::process::BareProcess;
+use crate::Result;
 
 /// Wide enough that flow control costs as little as it does the AllocSvr.
 const WINDOW: u32 = 4 << 20;
 
 /// A running process that answers with fixed numbers. Dropping it kills it.
-pub(crate) struct BareGrpc {
-    _process: Child,
-    address: String,
-}
+pub(crate) struct BareGrpc(BareProcess);
 
 impl BareGrpc {
     /// Starts one: this very program.
     pub(crate) async fn start(program: &Path) -> Result<BareGrpc> {
-        let mut process = Command::new(program)
-            .arg("--serve-grpc")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let output = process.stdout.take().ok_or_else(|| Failure::new("the bare server has no output"))?;
-        let line = BufReader::new(output).lines().next_line().await?;
-        let address = line.ok_or_else(|| Failure::new("the bare server ended before it listened"))?;
-        Ok(BareGrpc { _process: process, address })
+        Ok(BareGrpc(BareProcess::start(program, "--serve-grpc").await?))
     }
 
     /// `http://…`
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.0.address())
     }
 }
 

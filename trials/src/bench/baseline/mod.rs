@@ -5,6 +5,8 @@ pub(crate) mod echo;
 pub(crate) mod grpc;
 pub(crate) mod numbers;
 pub(crate) mod postgres;
+pub(crate) mod process;
 pub(crate) mod redis;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
+pub(crate) mod table;

@@ -30,7 +30,26 @@ pub(crate) fn migrations(database: &str) -> Result<Vec<String>> {
 
 /// The first 4 hex digits of md5 of the uid (S15).
 pub(crate) fn partition_key(uid: u32) -> String {
-    format!("{:x}", md5::compute(uid.to_string()))[..4].to_owned()
+    partition_key_of(&uid.to_string())
+}
+
+/// The same of a first key column with this text.
+pub(crate) fn partition_key_of(first: &str) -> String {
+    format!("{:x}", md5::compute(first))[..4].to_owned()
+}
+
+/// A fresh database in `folder` with all tables of the server, and the settings that were found best.
+pub(crate) fn open(folder: &Path) -> Result<Connection> {
+    let connection = Connection::open(folder.join("bare.db"))?;
+    connection.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE;
+         PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
+         PRAGMA temp_store = MEMORY;"
+    ))?;
+    for migration in migrations("sqlite")? {
+        connection.execute_batch(&migration)?;
+    }
+    Ok(connection)
 }
 
 /// A message and the inboxes that it goes to.
@@ -61,17 +80,8 @@ struct Row<'a> {
 
 impl Bare {
     pub(crate) fn open(folder: &Path) -> Result<Bare> {
-        let connection = Connection::open(folder.join("bare.db"))?;
-        connection.execute_batch(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE;
-             PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
-             PRAGMA temp_store = MEMORY;"
-        ))?;
-        for migration in migrations("sqlite")? {
-            connection.execute_batch(&migration)?;
-        }
         let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(200));
-        Ok(Bare { connection, lines: HashMap::new(), body })
+        Ok(Bare { connection: open(folder)?, lines: HashMap::new(), body })
     }
 
     /// Stores the messages, each batch in one durable transaction; answers the seconds that it took.

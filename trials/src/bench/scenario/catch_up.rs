@@ -7,13 +7,12 @@ use futures_util::future::try_join_all;
 use rusqlite::{Connection, OpenFlags, params};
 use tempfile::TempDir;
 use tidemark_client::{Account, RangeQuery};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::Measured;
 use super::send::send;
 use crate::bench::Context;
 use crate::bench::baseline::sqlite::{Bare, Message, partition_key};
+use crate::bench::http::KeptAlive;
 use crate::bench::report::{Sample, Target};
 use crate::connection::{ClientConnection, heartbeat};
 use crate::server::Server;
@@ -110,15 +109,18 @@ impl CatchUp {
     }
 
     async fn over_http(&self, each: usize) -> Result<f64> {
+        let address = self.server.host();
         let mut connections = Vec::new();
         for (account, cursor) in &self.users {
-            connections.push(Asker::open(&self.server, account, *cursor).await?);
+            let connection = KeptAlive::open(address).await?;
+            connections.push((connection, question(address, account, *cursor)));
         }
         let began = Instant::now();
-        let tasks = connections.into_iter().map(|mut asker| {
+        let tasks = connections.into_iter().map(|(mut connection, question)| {
             tokio::spawn(async move {
                 for _ in 0..each {
-                    count_rows(asker.ask().await?)?;
+                    let answer = connection.ask(question.as_bytes()).await?;
+                    count_rows(std::str::from_utf8(answer.body)?)?;
                 }
                 Result::Ok(())
             })
@@ -176,63 +178,12 @@ fn count_rows(answer: &str) -> Result<()> {
     if rows == MISSED { Ok(()) } else { Err(Failure::new(format!("{rows} rows came: {answer:.200}"))) }
 }
 
-/// One kept-alive HTTP connection that asks one question: less work than any client library, since the processor is
-/// shared with the server.
-struct Asker {
-    stream: TcpStream,
-    question: String,
-    answer: Vec<u8>,
-}
-
-impl Asker {
-    async fn open(server: &Server, account: &Account, cursor: u64) -> Result<Asker> {
-        let address = server.address().trim_start_matches("http://").trim_end_matches('/');
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let question = format!(
-            "GET /api/v1/range?start={}&end=INF_MAX&limit={MISSED}&direction=forward HTTP/1.1\r\n\
-             Host: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
-            cursor + 1,
-            account.token
-        );
-        Ok(Asker { stream, question, answer: Vec::with_capacity(1 << 17) })
-    }
-
-    async fn ask(&mut self) -> Result<&str> {
-        self.stream.write_all(self.question.as_bytes()).await?;
-        self.answer.clear();
-        loop {
-            if self.stream.read_buf(&mut self.answer).await? == 0 {
-                return Err(Failure::new("the server closed an HTTP connection"));
-            }
-            if let Some((head, length)) = head_and_length(&self.answer)
-                && self.answer.len() >= head + length
-            {
-                return Ok(std::str::from_utf8(&self.answer[head..head + length])?);
-            }
-        }
-    }
-}
-
-/// Where the body begins and how long it is, once the head is there.
-fn head_and_length(answer: &[u8]) -> Option<(usize, usize)> {
-    let head = answer.windows(4).take(8_192).position(|bytes| bytes == b"\r\n\r\n")?;
-    let text = std::str::from_utf8(&answer[..head]).ok()?;
-    let length = text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    })?;
-    Some((head + 4, length))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_length_of_an_answer_is_read_once_its_head_is_whole() {
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-        assert_eq!(head_and_length(answer), Some((answer.len() - 2, 2)));
-        assert_eq!(head_and_length(&answer[..20]), None);
-    }
+/// The question for the rows after `cursor`.
+fn question(address: &str, account: &Account, cursor: u64) -> String {
+    format!(
+        "GET /api/v1/range?start={}&end=INF_MAX&limit={MISSED}&direction=forward HTTP/1.1\r\n\
+         Host: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
+        cursor + 1,
+        account.token
+    )
 }

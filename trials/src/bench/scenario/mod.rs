@@ -13,6 +13,7 @@ mod postgres;
 mod send;
 mod send_latency;
 mod start;
+mod table;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -48,6 +49,10 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<postgres::Servers>(),
     scenario::<postgres::Wake>(),
     scenario::<postgres::Snapshot>(),
+    scenario::<table::TablePut>(),
+    scenario::<table::TableBatch>(),
+    scenario::<table::TableRange>(),
+    scenario::<table::TableHot>(),
     scenario::<cluster::Stream>(),
     scenario::<cluster::Batch>(),
     scenario::<cluster::Unary>(),

@@ -1,7 +1,6 @@
 //! A client of tables over one connection, as other programs have it: signed requests, checked answers. A broken connection is made anew
 //! with the next server.
 
-use std::path::Path;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,12 +10,10 @@ use hyper_util::rt::TokioIo;
 use prost::Message;
 use tidemark_table::client::{AnswerError, Credentials, path};
 use tidemark_table::wire::proto;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use tokio::net::TcpStream;
-use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
+use crate::table_setup::{create_table, now};
 use crate::{Failure, Result};
 
 /// How long an answer may take: longer than a server stands still.
@@ -151,59 +148,8 @@ async fn answer(requests: &mut SendRequest<Body>, request: Request<Body>) -> Res
     Ok((status, headers, body.into()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "requests are signed with the time")]
-fn now() -> Result<String> {
-    Ok(OffsetDateTime::now_utc().format(&Rfc3339)?)
-}
-
-/// Makes an access key, with the program at `binary` over the data of `settings`.
-pub(super) async fn make_key(binary: &Path, data: &Path, settings: &[(&str, String)]) -> Result<Credentials> {
-    let mut command = Command::new(binary);
-    command.args(["table", "key", "create", "--json", "--instance", "chaos", "--data-dir"]).arg(data);
-    command.envs(settings.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
-    let made = command.output().await?;
-    if !made.status.success() {
-        let why = String::from_utf8_lossy(&made.stderr);
-        return Err(Failure::new(format!("no access key was made: {}", why.trim())));
-    }
-    let made: serde_json::Value = serde_json::from_slice(&made.stdout)?;
-    let text = |name: &str| {
-        let text = made[name].as_str().map(str::to_owned);
-        text.ok_or_else(|| Failure::new(format!("a new access key has no {name}")))
-    };
-    Ok(Credentials {
-        instance: text("instance")?,
-        access_key_id: text("access_key_id")?,
-        access_key_secret: text("access_key_secret")?,
-    })
-}
-
 /// Makes the table: `group`, a text, and `id`, an integer that the server assigns.
 pub(super) async fn make_table(client: &mut Client) -> Result<()> {
-    let column = |name: &str, kind: proto::KeyColumnType, option| proto::KeyColumn {
-        name: name.to_owned(),
-        r#type: Some(kind as i32),
-        option,
-    };
-    let assigned = Some(proto::KeyColumnOption::AutoIncrement as i32);
-    let request = proto::CreateTableRequest {
-        table_meta: Some(proto::TableMeta {
-            table_name: TABLE.to_owned(),
-            key_columns: vec![
-                column("group", proto::KeyColumnType::String, None),
-                column("id", proto::KeyColumnType::Integer, assigned),
-            ],
-            ..proto::TableMeta::default()
-        }),
-        reserved_throughput: Some(proto::ReservedThroughput {
-            capacity_unit: proto::CapacityUnit { read: 0, write: 0 },
-        }),
-        table_options: Some(proto::Options {
-            time_to_live: Some(-1),
-            max_versions: Some(1),
-            ..proto::Options::default()
-        }),
-        ..proto::CreateTableRequest::default()
-    };
+    let request = create_table(TABLE, "group");
     client.ask::<proto::CreateTableResponse>("CreateTable", &request).await.map(drop)
 }

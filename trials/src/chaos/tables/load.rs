@@ -13,6 +13,7 @@ use super::check::{Attempt, Ledger, Row};
 use super::client::{self, Client};
 use super::rows::{self, GROUPS, Turns, Writer};
 use crate::Result;
+use crate::table_setup::make_key;
 
 const WRITERS: u32 = 12;
 
@@ -36,7 +37,7 @@ impl AccessKey {
     /// # Errors
     /// When the program refuses.
     pub async fn make(binary: &Path, data: &Path, settings: &[(&str, String)]) -> Result<AccessKey> {
-        client::make_key(binary, data, settings).await.map(AccessKey)
+        make_key(binary, data, settings, "chaos").await.map(AccessKey)
     }
 }
 

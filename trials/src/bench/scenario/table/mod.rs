@@ -1,0 +1,126 @@
+//! The measurements of tables: the real server's listener for them, over SQLite and PostgreSQL, and loads of requests that are made in
+//! advance.
+
+mod batch;
+mod fill;
+mod hot;
+mod put;
+mod range;
+
+pub(super) use batch::TableBatch;
+pub(super) use hot::TableHot;
+pub(super) use put::TablePut;
+pub(super) use range::TableRange;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+use tempfile::TempDir;
+use tidemark_table::client::Credentials;
+use tidemark_test_support::ports::free_port;
+
+use super::postgres::within_patience;
+use crate::bench::http::KeptAlive;
+use crate::bench::{Context, tables};
+use crate::server::Server;
+use crate::table_setup::make_key;
+use crate::{Failure, Result};
+
+/// Bytes of the text of a row that is put, as a message of `send` has.
+const BODY_BYTES: usize = 200;
+/// Values of the first key column.
+const KEYS: usize = 10_000;
+
+/// The bodies of the requests of each client.
+type Bodies = Vec<Vec<Vec<u8>>>;
+
+/// The data of a server that serves tables, with one table, and the key that opens it.
+struct World {
+    binary: PathBuf,
+    data: TempDir,
+    settings: Vec<(&'static str, String)>,
+    /// Where tables are served, `HOST:PORT`.
+    address: String,
+    credentials: Credentials,
+}
+
+impl World {
+    /// Makes the table and a key on SQLite, or in the empty database at this URL.
+    async fn new(context: &Context, database_url: Option<&str>) -> Result<World> {
+        let (binary, data) = (context.binary.clone(), context.fresh()?);
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut settings = vec![("TIDEMARK_TABLE__LISTEN", address.clone())];
+        settings.extend(database_url.map(|url| ("TIDEMARK_STORAGE__DATABASE_URL", url.to_owned())));
+        let server = Server::start_with(&settings, 0, &binary, data.path()).await?;
+        let credentials = make_key(&binary, data.path(), &settings, tables::INSTANCE).await?;
+        let request = tables::request(&credentials, "CreateTable", &tables::create())?;
+        KeptAlive::open(&address).await?.ask(&request).await?;
+        server.stop().await?;
+        Ok(World { binary, data, settings, address, credentials })
+    }
+
+    async fn start(&self) -> Result<Server> {
+        Server::start_with(&self.settings, 0, &self.binary, self.data.path()).await
+    }
+
+    /// See [`rate`].
+    async fn rate(&self, operation: &'static str, bodies: Bodies, each: usize) -> Result<f64> {
+        rate(&self.address, &self.credentials, operation, bodies, each).await
+    }
+}
+
+/// Answers a second at `address`. For each of `bodies` there is a connection, which sends its requests in turn, `each` in all, and the
+/// next one when the one before is answered. The signature of its first answer is checked, which does not count; all others must be
+/// good, and are not looked into.
+async fn rate(
+    address: &str,
+    credentials: &Credentials,
+    operation: &'static str,
+    bodies: Bodies,
+    each: usize,
+) -> Result<f64> {
+    let mut connections = Vec::with_capacity(bodies.len());
+    for bodies in &bodies {
+        let requests = bodies.iter().map(|body| tables::request(credentials, operation, body));
+        let requests = requests.collect::<Result<Vec<_>>>()?;
+        let mut connection = KeptAlive::open(address).await?;
+        let first = requests.first().ok_or_else(|| Failure::new("a client without requests"))?;
+        let answer = connection.ask(first).await?;
+        let headers = answer.headers();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        credentials.check(operation, 200, &headers, answer.body)?;
+        connections.push((connection, requests));
+    }
+    let total = connections.len() * each;
+    let began = Instant::now();
+    let tasks = connections.into_iter().map(|(mut connection, requests)| {
+        tokio::spawn(async move {
+            for request in requests.iter().cycle().take(each) {
+                connection.ask(request).await?;
+            }
+            Result::Ok(())
+        })
+    });
+    let all = async {
+        for done in try_join_all(tasks).await? {
+            done?;
+        }
+        Ok(())
+    };
+    within_patience(all).await?;
+    Ok(total as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The bodies of PutRow for so many clients, each with its share of `keys` values of the first key column, or with the one there is.
+fn puts(clients: usize, keys: usize) -> Bodies {
+    let own = |client: usize| {
+        let share = (client % keys..keys).step_by(clients);
+        share.map(|key| tables::put(&tables::first(key), BODY_BYTES)).collect()
+    };
+    (0..clients).map(own).collect()
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}

@@ -1,0 +1,70 @@
+//! `table-put`: PutRow with the placeholder over the real server's listener, against a bare server that parses and signs the same bytes.
+
+use tidemark_client::Account;
+
+use super::{KEYS, World, mebibytes, puts, rate};
+use crate::bench::Context;
+use crate::bench::baseline::process::BareProcess;
+use crate::bench::baseline::table::http::credentials;
+use crate::bench::report::{Sample, Target};
+use crate::bench::scenario::Measured;
+use crate::bench::scenario::send::deliver;
+use crate::{Result, users};
+
+/// Clients, and how many rows each puts in a run.
+const CLIENTS: [(usize, usize); 2] = [(1, 10_000), (64, 4_000)];
+/// Senders of messages, each with one in flight, and how many each sends in a run.
+const SENDERS: (usize, usize) = (64, 1_000);
+
+pub(in crate::bench::scenario) struct TablePut {
+    world: World,
+    accounts: Vec<Account>,
+    bare: BareProcess,
+}
+
+impl Measured for TablePut {
+    const NAME: &'static str = "table-put";
+    const ABOUT: &'static str =
+        "rows of 200 B with the placeholder, 1 and 64 clients, against a bare signing server";
+
+    async fn prepare(context: &Context) -> Result<Self> {
+        let world = World::new(context, None).await?;
+        let accounts = users::installed(&context.binary, world.data.path(), "put", SENDERS.0 * 2).await?;
+        let bare = BareProcess::start(&std::env::current_exe()?, "--serve-table").await?;
+        Ok(TablePut { world, accounts, bare })
+    }
+
+    async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
+        let (mut samples, mut last) = (Vec::new(), 0.0);
+        let server = self.world.start().await?;
+        for (clients, each) in CLIENTS {
+            let each = context.scaled(each);
+            let bare = rate(self.bare.address(), &credentials(), "PutRow", puts(clients, KEYS), each).await?;
+            let before = server.processor_seconds()?;
+            let ours = self.world.rate("PutRow", puts(clients, KEYS), each).await?;
+            let seconds = server.processor_seconds()? - before;
+            let shape = format!("clients: {clients}");
+            let sample = Sample::new(shape.clone(), ours, "rows/s").against("bare hyper server", bare);
+            samples.push(match clients {
+                1 => sample,
+                _ => sample.target(Target::RatioAtLeast(0.5)),
+            });
+            let total = (clients * each) as f64;
+            samples.push(Sample::new(
+                format!("{shape}, processor of the server"),
+                seconds / total * 1e6,
+                "µs",
+            ));
+            last = ours;
+        }
+        let (senders, each) = SENDERS;
+        let sent = deliver(&server, &self.accounts, 1, context.scaled(each)).await?;
+        samples.push(
+            Sample::new("clients: 64, beside messages", last, "rows/s")
+                .against(format!("send, {senders} × 1 in flight"), sent),
+        );
+        samples.push(Sample::new("peak server memory", mebibytes(server.peak_memory()?), "MiB"));
+        server.stop().await?;
+        Ok(samples)
+    }
+}
