@@ -56,6 +56,9 @@ pub enum AccountError {
     /// Name and password do not belong together, or the account is shut.
     #[error("name or password is wrong")]
     WrongCredentials,
+    /// The password that was to be changed is another one.
+    #[error("the current password is wrong")]
+    WrongPassword,
     /// No account has that name.
     #[error("nobody has the name {0}; `tidemark user list` shows all names")]
     Unknown(String),
@@ -257,6 +260,32 @@ impl Accounts {
         Ok(())
     }
 
+    /// Gives the account of `session` another password. All its other sessions end; their sockets close.
+    pub async fn change_password(
+        &self,
+        session: &LiveSession,
+        current: String,
+        new: String,
+    ) -> Result<(), AccountError> {
+        check_password(&new)?;
+        if current.chars().count() > *PASSWORD_CHARACTERS.end() {
+            return Err(AccountError::WrongPassword);
+        }
+        let stored = self.0.directory.account(session.uid).await?.map(|account| account.password_hash);
+        if !self.0.passwords.matches(current, stored.clone()).await? {
+            return Err(AccountError::WrongPassword);
+        }
+        let hash = self.0.passwords.hash(new).await?;
+        let (uid, kept) = (session.uid, session.token_hash);
+        let checked = stored.unwrap_or_default();
+        if !self.0.directory.change_password(uid, &checked, &hash, &kept).await? {
+            return Err(AccountError::WrongPassword);
+        }
+        self.end_others_here(uid, &kept);
+        self.tell(Hint::OtherSessionsEnded(uid, kept));
+        Ok(())
+    }
+
     /// A session has ended in the directory; its sockets here close.
     pub(super) fn end_here(&self, session: &TokenHash) {
         self.0.sessions.end(session);
@@ -265,6 +294,11 @@ impl Accounts {
     /// All sessions of `uid` have ended in the directory; their sockets here close.
     pub(super) fn end_all_here(&self, uid: Uid) {
         self.0.sessions.end_all(uid);
+    }
+
+    /// The same without the session that is kept.
+    pub(super) fn end_others_here(&self, uid: Uid, kept: &TokenHash) {
+        self.0.sessions.end_others(uid, kept);
     }
 
     fn tell(&self, hint: Hint) {

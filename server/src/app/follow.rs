@@ -59,6 +59,9 @@ impl Follow {
                         }
                         Heard::Hint(Hint::SessionEnded(hash)) => self.accounts.end_here(&hash),
                         Heard::Hint(Hint::SessionsEnded(uid)) => self.accounts.end_all_here(uid),
+                        Heard::Hint(Hint::OtherSessionsEnded(uid, kept)) => {
+                            self.accounts.end_others_here(uid, &kept);
+                        }
                         Heard::Hint(Hint::Everything) => self.look_at_everything(&log).await,
                         Heard::Gap => {
                             info!("hints of other servers may be lost; everything is looked at");

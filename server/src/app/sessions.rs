@@ -118,13 +118,23 @@ impl SessionCache {
 
     /// Ends all sessions of `uid`.
     pub(super) fn end_all(&self, uid: Uid) {
+        self.end_but(uid, None);
+    }
+
+    /// Ends all sessions of `uid` but one.
+    pub(super) fn end_others(&self, uid: Uid, kept: &TokenHash) {
+        self.end_but(uid, Some(kept));
+    }
+
+    fn end_but(&self, uid: Uid, kept: Option<&TokenHash>) {
         let mut known = self.known();
         known.endings += 1;
-        known.sessions.retain(|_, session| {
-            if session.uid == uid {
+        known.sessions.retain(|hash, session| {
+            let ends = session.uid == uid && Some(hash) != kept;
+            if ends {
                 session.ended.cancel();
             }
-            session.uid != uid
+            !ends
         });
     }
 }
@@ -174,6 +184,9 @@ mod tests {
         assert!(cache.get(&[1; 32], NOW).is_none());
         assert!(one.is_over(NOW));
         assert!(!other.is_over(NOW));
+        let third = keep(&cache, 21);
+        cache.end_others(Uid(1), &[11; 32]);
+        assert!(third.is_over(NOW) && !other.is_over(NOW));
         cache.end_all(Uid(1));
         assert!(other.is_over(NOW));
     }

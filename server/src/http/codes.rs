@@ -30,7 +30,7 @@ pub(super) const CODES: [Code; 45] = [
     final_( 400, "invalid_query", "the address or a parameter is not what the call takes"),
     final_( 400, "bad_range", "start and end do not fit the direction, or the limit is 0"),
     final_( 401, "unauthorized", "the token is missing, wrong, expired or ended"),
-    final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled"),
+    final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled; the current password is wrong"),
     final_( 403, "foreign_origin", "the `Origin` is that of another site, or a cookie comes without one"),
     final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only"),
     final_( 404, "not_found", "there is no such call"),

@@ -265,7 +265,9 @@ impl From<AccountError> for Problem {
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),
-            AccountError::WrongCredentials => (StatusCode::UNAUTHORIZED, "wrong_credentials", false),
+            AccountError::WrongCredentials | AccountError::WrongPassword => {
+                (StatusCode::UNAUTHORIZED, "wrong_credentials", false)
+            }
             AccountError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown_user", false),
             AccountError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy", true),
             AccountError::TooManyTickets(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tickets", true),

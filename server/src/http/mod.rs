@@ -89,6 +89,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("delete", "sessions/current",             delete(accounts::log_out)),
         route("post",   "sessions/current/ticket",      post(accounts::ticket)),
         route("get",    "me",                           get(people::me)),
+        route("put",    "me/password",                  put(accounts::change_password)),
         route("get",    "users",                        get(people::find)),
         route("get",    "users/{uid}",                  get(people::show)),
         // Messages and rows.

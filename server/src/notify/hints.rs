@@ -17,6 +17,8 @@ pub enum Hint {
     SessionEnded([u8; 32]),
     /// All sessions of this user have ended.
     SessionsEnded(Uid),
+    /// All sessions of this user have ended, but the one with this hash of its token.
+    OtherSessionsEnded(Uid, [u8; 32]),
     /// More than can be told: look at everything. It is sent by another server; what is lost on the way is [`Heard::Gap`].
     Everything,
 }

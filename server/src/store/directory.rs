@@ -80,6 +80,16 @@ pub trait Directory: Send + Sync + 'static {
     /// Gives the account another password. `false` when there is none.
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError>;
 
+    /// Gives the account another password and ends all its sessions but the one with the hash `kept`, in one transaction. `false`, and
+    /// nothing changes, when the hash of its password is not `checked` any more, or it is disabled: checking a password takes long.
+    async fn change_password(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+        kept: &[u8; 32],
+    ) -> Result<bool, StoreError>;
+
     /// Shuts or opens the account. `false` when there is none.
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError>;
 

@@ -1,4 +1,4 @@
-//! `/accounts`, `/sessions`, tickets.
+//! `/accounts`, `/sessions`, `/me/password`, tickets.
 
 use std::time::Duration;
 
@@ -81,6 +81,7 @@ async fn without_a_good_token_every_call_is_refused() {
         (Method::POST, "/api/v1/groups/1/members"),
         (Method::POST, "/api/v1/sessions/current/ticket"),
         (Method::PUT, "/api/v1/conversations/u:10001/read"),
+        (Method::PUT, "/api/v1/me/password"),
         (Method::DELETE, "/api/v1/groups/1/members/10001"),
         (Method::DELETE, "/api/v1/sessions"),
         (Method::DELETE, "/api/v1/sessions/current"),
@@ -135,6 +136,60 @@ async fn logging_out_everywhere_closes_all_sockets_of_the_account_alone() {
     bobs.heartbeat(0).await;
     bobs.expect("alive").await;
     app.log_in("ann").await;
+}
+
+#[tokio::test]
+async fn a_changed_password_ends_all_other_sessions_of_the_account_alone() {
+    let app = TestApp::start().await;
+    let phone = app.sign_up("ann").await;
+    let laptop = app.log_in("ann").await;
+    let bob = app.sign_up("bob").await;
+    let [mut phones, mut laptops, mut bobs] =
+        [app.socket(&phone).await, app.socket(&laptop).await, app.socket(&bob).await];
+    for socket in [&mut phones, &mut laptops, &mut bobs] {
+        socket.begin().await;
+    }
+    let change = json!({"current": "correct horse", "new": "battery staple"});
+    app.put(&phone, "/api/v1/me/password", change.clone()).await.ok(204);
+    assert_eq!(laptops.closed().await, 4401);
+    assert_eq!(app.get(&laptop, "/api/v1/me").await.refused(401), "unauthorized");
+    app.get(&phone, "/api/v1/me").await.ok(200);
+    for socket in [&mut phones, &mut bobs] {
+        socket.heartbeat(0).await;
+        socket.expect("alive").await;
+    }
+    let log_in = async |password: &str| {
+        app.post_as_nobody("/api/v1/sessions", json!({"name": "ann", "password": password})).await
+    };
+    assert_eq!(log_in("correct horse").await.refused(401), "wrong_credentials");
+    log_in("battery staple").await.ok(201);
+    let again = app.put(&phone, "/api/v1/me/password", change).await;
+    assert_eq!(again.refused(401), "wrong_credentials", "it is changed already");
+}
+
+#[tokio::test]
+async fn a_password_is_changed_by_who_knows_it_into_one_that_can_be() {
+    let app = TestApp::start_with(|config| config.limits.log_ins_per_name_per_minute = 1).await;
+    let ann = app.sign_up("ann").await;
+    let change = async |current: &str, new: &str| {
+        app.put(&ann, "/api/v1/me/password", json!({"current": current, "new": new})).await
+    };
+    for (current, new, status, code) in [
+        ("correct horse", "short", 422, "bad_password"),
+        ("correct horse", &"x".repeat(201), 422, "bad_password"),
+        ("incorrect horse", "battery staple", 401, "wrong_credentials"),
+        (&"x".repeat(201), "battery staple", 401, "wrong_credentials"),
+        ("", "battery staple", 401, "wrong_credentials"),
+    ] {
+        assert_eq!(change(current, new).await.refused(status), code, "{current:?} {new:?}");
+    }
+    app.log_in("ann").await;
+    for _ in 0..4 {
+        change("guess guess", "battery staple").await.refused(401);
+    }
+    let limited = change("correct horse", "battery staple").await;
+    assert_eq!(limited.refused(429), "rate_limited", "guesses count as attempts to log in");
+    app.get(&ann, "/api/v1/me").await.ok(200);
 }
 
 #[tokio::test]

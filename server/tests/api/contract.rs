@@ -45,6 +45,7 @@ impl World {
         match operation {
             "signUp" => json!({"name": format!("somebody {sent}"), "password": "correct horse"}),
             "logIn" => json!({"name": "ann", "password": "correct horse"}),
+            "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
             "send" => message(sent, to, "hi"),
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),

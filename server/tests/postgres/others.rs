@@ -100,6 +100,24 @@ async fn a_log_out_on_one_server_closes_the_sockets_on_all() {
 }
 
 #[tokio::test]
+async fn a_password_changed_on_one_server_ends_the_other_sessions_on_all() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let ann = one.sign_up("ann").await;
+    let second = one.log_in("ann").await;
+    let mut ends = Socket::open(&one.address, &bearer(&second)).await;
+    ends.begin().await;
+    let mut stays = Socket::open(&one.address, &bearer(&ann)).await;
+    stays.begin().await;
+    let change = json!({"current": "correct horse", "new": "battery staple"});
+    other.put(&ann, "/api/v1/me/password", change).await.ok(204);
+    assert_eq!(ends.closed().await, LOGGED_OUT);
+    one.get(&second, "/api/v1/me").await.refused(401);
+    let answer = stays.only_answer_to(0).await;
+    assert_eq!(answer["type"], "alive", "the session that asked goes on: {answer}");
+}
+
+#[tokio::test]
 async fn a_ticket_of_one_server_opens_one_socket_on_another() {
     let one = TestApp::start().await;
     let other = beside(&one).await;

@@ -1,4 +1,4 @@
-//! Signing up, logging in, logging out, tickets.
+//! Signing up, logging in, logging out, changing the password, tickets.
 
 use std::sync::Arc;
 
@@ -86,12 +86,45 @@ pub(in crate::http) async fn log_in(
     Ok(welcome(&signed_in, source, caller, &state.settings))
 }
 
+/// What changes a password.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct NewPassword {
+    /// The password as it is now.
+    #[schema(example = "correct horse")]
+    current: String,
+    /// The password as it is to be; any characters.
+    #[schema(min_length = 8, max_length = 200, example = "battery staple")]
+    new: String,
+}
+
+/// Change the password.
+///
+/// All other sessions of the account end, and their WebSockets close with 4401; this one goes on. An attempt counts as an
+/// attempt to log in under the account's name.
+#[utoipa::path(
+    put, path = "/api/v1/me/password", operation_id = "changePassword", tag = "Accounts",
+    request_body = NewPassword,
+    responses((status = 204, description = "Changed")),
+    extensions(("x-codes" = json!(["rate_limited", "bad_password", "wrong_credentials"]))),
+)]
+pub(in crate::http) async fn change_password(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    caller: Caller,
+    Json(NewPassword { current, new }): Json<NewPassword>,
+) -> Result<StatusCode, Problem> {
+    let name = state.accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
+    state.accounts.count(&state.rates.log_in(caller.address, &name)?).await?;
+    in_line(&state, caller, state.accounts.change_password(&session, current, new)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Carries out what hashes a password while its address has a place in the line for that.
-async fn in_line(
+async fn in_line<T>(
     state: &HttpState,
     caller: Caller,
-    hashing: impl Future<Output = Result<SignedIn, AccountError>>,
-) -> Result<SignedIn, AccountError> {
+    hashing: impl Future<Output = Result<T, AccountError>>,
+) -> Result<T, AccountError> {
     let done = match state.password_places.take(Some(caller.address)) {
         Some(_place) => hashing.await,
         None => Err(AccountError::Busy(Busy)),

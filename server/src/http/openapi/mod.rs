@@ -47,6 +47,7 @@ pub(super) mod refusals;
         accounts::log_in,
         accounts::log_out_everywhere,
         accounts::log_out,
+        accounts::change_password,
         accounts::ticket,
         people::me,
         people::find,

@@ -29,7 +29,9 @@ impl Outbox {
                     *latest = id.max(*latest);
                 }
             }
-            Hint::SessionEnded(_) | Hint::SessionsEnded(_) => self.ends.push(hint),
+            Hint::SessionEnded(_) | Hint::SessionsEnded(_) | Hint::OtherSessionsEnded(..) => {
+                self.ends.push(hint);
+            }
             Hint::Everything => self.everything = true,
         }
         if self.rows.len() + self.ends.len() > MOST {

@@ -1,7 +1,7 @@
 //! Hints as the payloads of PostgreSQL notifications: text of fewer than 8,000 bytes.
 //!
 //! A payload is `SERVER WORD…`: who says it, and what. Words: `r` and pairs `UID:ID,…` in base 36; `s` and a hash in
-//! hexadecimal; `u` and a uid; `*`. A payload without words is a sign of life. Words that are not understood come from
+//! hexadecimal; `u` and a uid; `o`, such a hash and a uid; `*`. A payload without words is a sign of life. Words that are not understood come from
 //! a newer program and mean `*`.
 
 use std::fmt::Write as _;
@@ -13,6 +13,8 @@ use crate::domain::{MessageId, Uid};
 const LONGEST: usize = 7_900;
 /// More than one pair of a uid and an id has.
 const PAIR: usize = 32;
+/// Hexadecimal digits of a hash.
+const HASH: usize = 64;
 
 /// The number of a server, drawn when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +47,9 @@ pub fn encode(server: Server, hint: &Hint) -> Vec<String> {
             payloads.extend(Some(payload).filter(|payload| !payload.is_empty()));
             payloads
         }
-        Hint::SessionEnded(hash) => {
-            let mut payload = format!("{head} s");
-            hash.iter().for_each(|byte| _ = write!(payload, "{byte:02x}"));
-            vec![payload]
-        }
+        Hint::SessionEnded(hash) => vec![format!("{head} s{}", base_16(hash))],
         Hint::SessionsEnded(uid) => vec![format!("{head} u{}", uid.0)],
+        Hint::OtherSessionsEnded(uid, kept) => vec![format!("{head} o{}{}", base_16(kept), uid.0)],
         Hint::Everything => vec![format!("{head} *")],
     }
 }
@@ -72,25 +71,37 @@ fn hint(word: &str) -> Option<Hint> {
     let (kind, rest) = word.split_at_checked(1)?;
     match kind {
         "r" => rest.split(',').map(pair).collect::<Option<_>>().map(Hint::Rows),
-        "s" => {
-            let mut hash = [0; 32];
-            if rest.len() != 64 || !rest.is_ascii() {
-                return None;
-            }
-            for (at, byte) in hash.iter_mut().enumerate() {
-                *byte = u8::from_str_radix(&rest[2 * at..2 * at + 2], 16).ok()?;
-            }
-            Some(Hint::SessionEnded(hash))
-        }
+        "s" => hash(rest).map(Hint::SessionEnded),
         "u" => rest.parse().ok().map(Hint::SessionsEnded),
+        "o" => {
+            let (kept, uid) = rest.split_at_checked(HASH)?;
+            Some(Hint::OtherSessionsEnded(uid.parse().ok()?, hash(kept)?))
+        }
         _ => None,
     }
+}
+
+fn hash(text: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if text.len() != HASH || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(hash)
 }
 
 fn pair(text: &str) -> Option<(Uid, MessageId)> {
     let (uid, id) = text.split_once(':')?;
     let uid = u32::from_str_radix(uid, 36).ok()?;
     Some((Uid(uid), MessageId::new(u64::from_str_radix(id, 36).ok()?)?))
+}
+
+fn base_16(hash: &[u8; 32]) -> String {
+    let mut text = String::with_capacity(HASH);
+    hash.iter().for_each(|byte| _ = write!(text, "{byte:02x}"));
+    text
 }
 
 fn base_36(text: &mut String, mut number: u64) {
@@ -122,6 +133,7 @@ mod tests {
             rows.prop_map(Hint::Rows),
             any::<[u8; 32]>().prop_map(Hint::SessionEnded),
             any::<u32>().prop_map(|uid| Hint::SessionsEnded(Uid(uid))),
+            any::<(u32, [u8; 32])>().prop_map(|(uid, kept)| Hint::OtherSessionsEnded(Uid(uid), kept)),
             Just(Hint::Everything),
         ]
     }
@@ -154,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_word_of_a_newer_program_means_everything() {
-        for word in ["x", "", "r", "r1", "s12", "u-1", "rzzzzzzzz:1"] {
+        for word in ["x", "", "r", "r1", "s12", "u-1", "o12", "rzzzzzzzz:1"] {
             let payload = format!("{} {word}", sign_of_life(SERVER));
             assert_eq!(decode(&payload), Some((SERVER, Some(Hint::Everything))), "{word}");
         }

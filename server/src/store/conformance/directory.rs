@@ -9,6 +9,7 @@ pub async fn run(directory: &dyn Directory) {
     finding(directory, &uids).await;
     sessions(directory, uids[0]).await;
     expiry(directory, uids[1]).await;
+    changed_password(directory, uids[2], uids[3]).await;
 }
 
 async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
@@ -118,4 +119,28 @@ async fn expiry(directory: &dyn Directory, uid: Uid) {
     assert_eq!(directory.forget_expired(Timestamp(61), 10).await.expect("done"), 1);
     assert_eq!(directory.forget_expired(Timestamp(61), 10).await.expect("done"), 0);
     assert!(directory.session(&[13; 32], Timestamp(99)).await.expect("asked").is_some());
+}
+
+async fn changed_password(directory: &dyn Directory, uid: Uid, other: Uid) {
+    let now = Timestamp(50);
+    let known = async |n: u8| directory.session(&[n; 32], now).await.expect("asked").is_some();
+    for n in 21..=23 {
+        assert!(directory.create_session(session(n, uid, 100), "hash of Änne").await.expect("asked"));
+    }
+    assert!(directory.create_session(session(24, other, 100), "hash of Bob").await.expect("asked"));
+    let change = async |checked: &str, new: &str| {
+        directory.change_password(uid, checked, new, &[22; 32]).await.expect("asked")
+    };
+    assert!(!change("hash of Bob", "new").await, "another password was checked");
+    assert!(known(21).await && known(23).await, "nothing changes then");
+    directory.set_disabled(uid, true).await.expect("set");
+    assert!(!change("hash of Änne", "new").await, "who is shut changes nothing");
+    directory.set_disabled(uid, false).await.expect("set");
+    assert!(!directory.change_password(Uid(7), "", "new", &[22; 32]).await.expect("asked"), "nobody");
+    assert!(change("hash of Änne", "new").await);
+    assert_eq!((known(21).await, known(22).await, known(23).await), (false, true, false), "one is kept");
+    assert!(known(24).await, "the others' sessions go on");
+    assert!(!change("hash of Änne", "newer").await, "the password is another one by now");
+    let account = directory.account(uid).await.expect("asked").expect("there");
+    assert_eq!(account.password_hash, "new");
 }

@@ -109,6 +109,22 @@ impl Directory for MemoryDirectory {
         Ok(self.change(uid, |account| account.password_hash = password_hash.to_owned()))
     }
 
+    async fn change_password(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+        kept: &[u8; 32],
+    ) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let account = state.accounts.get_mut(&uid);
+        let account = account.filter(|account| account.password_hash == checked && !account.disabled);
+        let Some(account) = account else { return Ok(false) };
+        account.password_hash = password_hash.to_owned();
+        state.sessions.retain(|token_hash, session| session.uid != uid || token_hash == kept);
+        Ok(true)
+    }
+
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
         Ok(self.change(uid, |account| account.disabled = disabled))
     }

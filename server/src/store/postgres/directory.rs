@@ -1,14 +1,14 @@
-//! Accounts and sessions in PostgreSQL. Each call is one statement, so what another server does at the same moment
-//! comes before or after it. Owns a bounded memory of names; whether an account is open, its password and its sessions
+//! Accounts and sessions in PostgreSQL. Each call is one statement, or one transaction that begins with the lock of the
+//! account, so what another server does at the same moment comes before or after it. Owns a bounded memory of names; whether an account is open, its password and its sessions
 //! are asked each time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::Row as _;
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::query::Query;
+use sqlx::{Connection as _, Row as _};
 
 use super::PgDb;
 use crate::domain::{Timestamp, Uid};
@@ -164,6 +164,34 @@ impl Directory for PgDirectory {
             sqlx::query("UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2");
         let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(password_hash.to_owned());
         Ok(self.change(update).await? > 0)
+    }
+
+    async fn change_password(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+        kept: &[u8; 32],
+    ) -> Result<bool, StoreError> {
+        let change = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            let update = sqlx::query(
+                "UPDATE accounts SET password_hash = $4 \
+                 WHERE partition_key = $1 AND uid = $2 AND password_hash = $3 AND NOT disabled",
+            );
+            let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(checked).bind(password_hash);
+            if update.execute(&mut *tx).await?.rows_affected() == 0 {
+                tx.rollback().await?;
+                return Ok(false);
+            }
+            // A statement of its own, which sees the sessions that were begun while the first one waited for the account.
+            let end = sqlx::query("DELETE FROM sessions WHERE uid = $1 AND token_hash <> $2");
+            end.bind(i64::from(uid.0)).bind(kept.to_vec()).execute(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(true)
+        };
+        self.db.limited(change).await
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {

@@ -175,6 +175,28 @@ impl Directory for SqliteDirectory {
         Ok(self.change(update.bind(password_hash.to_owned()).bind(i64::from(uid.0))).await? > 0)
     }
 
+    async fn change_password(
+        &self,
+        uid: Uid,
+        checked: &str,
+        password_hash: &str,
+        kept: &[u8; 32],
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.write().await?;
+        let update = sqlx::query(
+            "UPDATE accounts SET password_hash = ? WHERE uid = ? AND password_hash = ? AND NOT disabled",
+        );
+        let update = update.bind(password_hash.to_owned()).bind(i64::from(uid.0)).bind(checked.to_owned());
+        if update.execute(&mut *tx).await?.rows_affected() == 0 {
+            tx.rollback().await?;
+            return Ok(false);
+        }
+        let end = sqlx::query("DELETE FROM sessions WHERE uid = ? AND token_hash <> ?");
+        end.bind(i64::from(uid.0)).bind(kept.to_vec()).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
         let update = sqlx::query("UPDATE accounts SET disabled = ? WHERE uid = ?");
         Ok(self.change(update.bind(disabled).bind(i64::from(uid.0))).await? > 0)
