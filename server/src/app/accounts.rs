@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::passwords::{Busy, PasswordOptions, Passwords};
-use super::sessions::{LiveSession, SessionCache};
+use super::sessions::{LiveSession, OpenSession, SessionCache, SessionId};
 use super::tickets::{LIFETIME_MS as TICKET_LIFETIME_MS, Tickets, TooManyTickets};
 use super::tokens::{Token, TokenHash, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
@@ -17,6 +17,8 @@ use crate::seq::{Ids, NumberError};
 use crate::store::{
     Account, Directory, NewAccount, Session, SharedRates, StoreError, Tickets as SharedTickets,
 };
+
+mod operator;
 
 /// Sessions that one statement compares with the database.
 const CONFIRMED_AT_ONCE: usize = 1_000;
@@ -252,6 +254,24 @@ impl Accounts {
         Ok(())
     }
 
+    /// The sessions of the account of `session`, newest first, at most `limit`.
+    pub async fn sessions(
+        &self,
+        session: &LiveSession,
+        limit: usize,
+    ) -> Result<Vec<OpenSession>, StoreError> {
+        let open = self.0.directory.sessions(session.uid, self.0.clock.now(), limit).await?;
+        Ok(open.iter().map(|open| OpenSession::seen_from(session, open)).collect())
+    }
+
+    /// Ends the session of `uid` with this id; its sockets close. `false`: the account has none.
+    pub async fn end_session(&self, uid: Uid, id: SessionId) -> Result<bool, StoreError> {
+        let Some(ended) = self.0.directory.end_session_of(uid, &id.0).await? else { return Ok(false) };
+        self.end_here(&ended);
+        self.tell(Hint::SessionEnded(ended));
+        Ok(true)
+    }
+
     /// Ends all sessions of `uid`; their sockets close.
     pub async fn log_out_everywhere(&self, uid: Uid) -> Result<(), StoreError> {
         self.0.directory.end_sessions(uid).await?;
@@ -356,42 +376,6 @@ impl Accounts {
             "" => Ok(Vec::new()),
             prefix => self.0.directory.search(prefix, limit).await,
         }
-    }
-
-    /// All accounts after `after`, by uid, at most `limit`: for the operator.
-    pub async fn list(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
-        self.0.directory.accounts(after, limit).await
-    }
-
-    /// Gives the account a password made at random, ends its sessions, and returns the password.
-    pub async fn reset_password(&self, name: &str) -> Result<String, AccountError> {
-        let account = self.known(name).await?;
-        // 80 bits: enough behind argon2, short enough to be read out.
-        let password = Token::random(&mut rand::rng()).as_str()[..20].to_owned();
-        let hash = self.0.passwords.hash(password.clone()).await?;
-        self.0.directory.set_password(account.uid, &hash).await?;
-        self.log_out_everywhere(account.uid).await?;
-        Ok(password)
-    }
-
-    /// Shuts the account and ends its sessions; its sockets close.
-    pub async fn disable(&self, name: &str) -> Result<Uid, AccountError> {
-        let account = self.known(name).await?;
-        self.0.directory.set_disabled(account.uid, true).await?;
-        self.log_out_everywhere(account.uid).await?;
-        Ok(account.uid)
-    }
-
-    /// Opens the account again.
-    pub async fn enable(&self, name: &str) -> Result<Uid, AccountError> {
-        let account = self.known(name).await?;
-        self.0.directory.set_disabled(account.uid, false).await?;
-        Ok(account.uid)
-    }
-
-    async fn known(&self, name: &str) -> Result<Account, AccountError> {
-        let account = self.0.directory.account_by_name(name.trim()).await?;
-        account.ok_or_else(|| AccountError::Unknown(name.trim().to_owned()))
     }
 
     /// Forgets expired sessions in storage, `limit` at a time. Says how many went.

@@ -25,7 +25,7 @@ pub use groups::Groups;
 pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
 pub use passwords::{Busy, PasswordOptions};
-pub use sessions::LiveSession;
+pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::InboxSync;
 pub use tokens::Token;
 

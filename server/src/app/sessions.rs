@@ -4,6 +4,8 @@
 //! caller gets that session again, and everything that watches it has been told.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +29,11 @@ pub struct LiveSession {
 }
 
 impl LiveSession {
+    /// What its owner calls it.
+    pub fn id(&self) -> SessionId {
+        SessionId::of(&self.token_hash)
+    }
+
     /// Resolves when the session ends by logging out or by the account being shut.
     pub fn ended(&self) -> WaitForCancellationFuture<'_> {
         self.ended.cancelled()
@@ -35,6 +42,61 @@ impl LiveSession {
     /// Whether it has ended or expired.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.ended.is_cancelled() || self.expires_at <= now
+    }
+}
+
+/// What its owner calls a session: the first half of its token's hash, which leads to no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionId(pub(super) [u8; 16]);
+
+impl SessionId {
+    fn of(token_hash: &TokenHash) -> SessionId {
+        SessionId(*token_hash.first_chunk().expect("a hash has 32 bytes"))
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The text is no id of a session.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the id of a session has 32 hexadecimal digits")]
+pub struct NoSessionId;
+
+impl FromStr for SessionId {
+    type Err = NoSessionId;
+
+    fn from_str(text: &str) -> Result<SessionId, NoSessionId> {
+        let is_id = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let id = u128::from_str_radix(text, 16).ok().filter(|_| is_id);
+        id.map(|id| SessionId(id.to_be_bytes())).ok_or(NoSessionId)
+    }
+}
+
+/// A session as the owner of the account sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenSession {
+    /// What [`Accounts::end_session`](super::Accounts::end_session) takes.
+    pub id: SessionId,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// From when on it is worth nothing.
+    pub expires_at: Timestamp,
+    /// Whether it is the one that asks.
+    pub is_current: bool,
+}
+
+impl OpenSession {
+    pub(super) fn seen_from(current: &LiveSession, session: &Session) -> OpenSession {
+        OpenSession {
+            id: SessionId::of(&session.token_hash),
+            created_at: session.created_at,
+            expires_at: session.expires_at,
+            is_current: session.token_hash == current.token_hash,
+        }
     }
 }
 
@@ -174,6 +236,16 @@ mod tests {
 
     fn keep(cache: &SessionCache, n: u8) -> Arc<LiveSession> {
         cache.keep(session(n), cache.endings()).expect("nothing ended")
+    }
+
+    #[test]
+    fn an_id_is_half_a_hash_and_reads_back_as_written() {
+        let id = SessionId::of(&std::array::from_fn(|at| at as u8));
+        assert_eq!(id.to_string(), "000102030405060708090a0b0c0d0e0f");
+        assert_eq!(id.to_string().parse::<SessionId>().ok(), Some(id));
+        for bad in ["", "00", "+00102030405060708090a0b0c0d0e0f", &"0".repeat(33), &"é".repeat(16)] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct LimitsSection {
     pub conversations: usize,
     /// People found by one search.
     pub search_results: usize,
+    /// Lines of an account's list of sessions.
+    pub listed_sessions: usize,
     /// Open connections.
     pub connections: usize,
     /// Open connections from one address (IPv6: one /64), proxies that are trusted excepted.
@@ -82,6 +84,7 @@ impl Default for LimitsSection {
             page_rows: 200,
             conversations: 1_000,
             search_results: 20,
+            listed_sessions: 100,
             connections: 50_000,
             connections_per_address: 20_000,
             buffered_bytes: 67_108_864,
@@ -117,6 +120,7 @@ impl LimitsSection {
         check("page_rows", self.page_rows, 1..=5_000)?;
         check("conversations", self.conversations, 1..=100_000)?;
         check("search_results", self.search_results, 1..=1_000)?;
+        check("listed_sessions", self.listed_sessions, 1..=10_000)?;
         check("connections", self.connections, 1..=10_000_000)?;
         check("connections_per_address", self.connections_per_address, 1..=10_000_000)?;
         check("buffered_bytes", self.buffered_bytes, 1_048_576..=1 << 40)?;

@@ -23,7 +23,7 @@ const fn passing(status: u16, code: &'static str, why: &'static str) -> Code {
 
 /// In the order of their statuses.
 #[rustfmt::skip]
-pub(super) const CODES: [Code; 45] = [
+pub(super) const CODES: [Code; 46] = [
     final_( 400, "malformed_json", "the body is not JSON"),
     final_( 400, "invalid_utf8", "the body is not UTF-8"),
     final_( 400, "body_incomplete", "the body did not arrive whole"),
@@ -38,6 +38,7 @@ pub(super) const CODES: [Code; 45] = [
     final_( 404, "unknown_group", "there is no such group, or the caller is not in it"),
     final_( 404, "not_member", "that user is not in the group"),
     final_( 404, "unknown_invite", "there is no such invitation"),
+    final_( 404, "unknown_session", "the account has no session with this id"),
     final_( 405, "method_not_allowed", "the address takes another method"),
     passing(408, "timeout", "the request took too long to arrive or to answer"),
     final_( 409, "name_taken", "another account has the name"),

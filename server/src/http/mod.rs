@@ -48,7 +48,7 @@ mod ws;
 pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
-use api::{accounts, conversations, groups, invites, messages, people, range};
+use api::{accounts, conversations, groups, invites, messages, people, range, sessions};
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
 use error::Problem;
@@ -85,8 +85,10 @@ fn routes(settings: &Settings) -> Vec<Route> {
         // Programs and the page's scripts: accounts.
         route("post",   "accounts",                     post(accounts::sign_up)),
         route("post",   "sessions",                     post(accounts::log_in)),
+        route("get",    "sessions",                     get(sessions::list)),
         route("delete", "sessions",                     delete(accounts::log_out_everywhere)),
         route("delete", "sessions/current",             delete(accounts::log_out)),
+        route("delete", "sessions/{id}",                delete(sessions::end)),
         route("post",   "sessions/current/ticket",      post(accounts::ticket)),
         route("get",    "me",                           get(people::me)),
         route("put",    "me/password",                  put(accounts::change_password)),

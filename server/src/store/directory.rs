@@ -44,6 +44,19 @@ pub struct Session {
     pub expires_at: Timestamp,
 }
 
+/// Sessions of one account that [`Directory::sessions`] looks at.
+pub const MOST_SESSIONS: usize = 10_000;
+
+/// The token hashes that begin with `id`: the first and the last.
+pub(super) fn beginning_with(id: &[u8; 16]) -> [[u8; 32]; 2] {
+    [0x00, 0xff].map(|rest| std::array::from_fn(|at| id.get(at).copied().unwrap_or(rest)))
+}
+
+/// A hash as a database keeps it.
+pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
+    bytes.try_into().map_err(|_| StoreError::corrupt("the hash of a token has no 32 bytes"))
+}
+
 /// Accounts and sessions.
 ///
 /// Names are compared by their lower-case form. Every change is durable when the call returns.
@@ -108,6 +121,13 @@ pub trait Directory: Send + Sync + 'static {
         }
         Ok(good)
     }
+
+    /// The sessions of `uid` that have not expired at `now`, newest first, at most `limit`. Of an account with more than
+    /// [`MOST_SESSIONS`] it looks at so many of them.
+    async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError>;
+
+    /// Ends the session of `uid` whose token hash begins with `id`, and tells its whole hash. `None`: the account has none.
+    async fn end_session_of(&self, uid: Uid, id: &[u8; 16]) -> Result<Option<[u8; 32]>, StoreError>;
 
     /// Ends one session. `false` when there was none.
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError>;

@@ -82,6 +82,8 @@ async fn without_a_good_token_every_call_is_refused() {
         (Method::POST, "/api/v1/sessions/current/ticket"),
         (Method::PUT, "/api/v1/conversations/u:10001/read"),
         (Method::PUT, "/api/v1/me/password"),
+        (Method::GET, "/api/v1/sessions"),
+        (Method::DELETE, "/api/v1/sessions/00000000000000000000000000000000"),
         (Method::DELETE, "/api/v1/groups/1/members/10001"),
         (Method::DELETE, "/api/v1/sessions"),
         (Method::DELETE, "/api/v1/sessions/current"),
@@ -190,6 +192,69 @@ async fn a_password_is_changed_by_who_knows_it_into_one_that_can_be() {
     let limited = change("correct horse", "battery staple").await;
     assert_eq!(limited.refused(429), "rate_limited", "guesses count as attempts to log in");
     app.get(&ann, "/api/v1/me").await.ok(200);
+}
+
+#[tokio::test]
+async fn the_sessions_of_an_account_are_listed_newest_first_and_say_nothing_that_opens_one() {
+    let app = TestApp::start_with(|config| {
+        config.limits.listed_sessions = 2;
+        config.accounts.session_days = 1;
+    })
+    .await;
+    let phone = app.sign_up("ann").await;
+    app.sign_up("bob").await;
+    app.pass(Duration::from_secs(60)).await;
+    let laptop = app.log_in("ann").await;
+    let list = async |who| {
+        let listed = app.get(who, "/api/v1/sessions").await.ok(200);
+        listed.as_array().expect("a list").clone()
+    };
+    let listed = list(&phone).await;
+    let of = |field: &str| listed.iter().map(|line| line[field].clone()).collect::<Vec<_>>();
+    assert_eq!(of("current"), [json!(false), json!(true)]);
+    assert_eq!(of("created_at"), ["2026-11-21T11:44:58.042Z", "2026-11-21T11:43:58.042Z"]);
+    assert_eq!(of("expires_at"), ["2026-11-22T11:44:58.042Z", "2026-11-22T11:43:58.042Z"]);
+    for id in of("id") {
+        let id = id.as_str().expect("a text");
+        assert!(!laptop.token.contains(id) && !phone.token.contains(id), "{id}");
+        let as_token = app.request(Method::GET, "/api/v1/me").bearer_auth(id);
+        assert_eq!(app.send(as_token).await.refused(401), "unauthorized");
+    }
+    app.pass(Duration::from_secs(1)).await;
+    let third = app.log_in("ann").await;
+    assert_eq!(list(&third).await.len(), 2, "at most as many as are configured");
+    app.delete(&third, "/api/v1/sessions/current").await.ok(204);
+    app.pass(Duration::from_secs(24 * 60 * 60 - 61)).await;
+    assert_eq!(list(&laptop).await.len(), 1, "without those that have expired");
+}
+
+#[tokio::test]
+async fn a_session_is_ended_from_another_one_of_the_same_account_alone() {
+    let app = TestApp::start().await;
+    let phone = app.sign_up("ann").await;
+    let laptop = app.log_in("ann").await;
+    let bob = app.sign_up("bob").await;
+    let own = async |who| {
+        let listed = app.get(who, "/api/v1/sessions").await.ok(200);
+        let current = listed.as_array().expect("a list").iter().find(|line| line["current"] == true);
+        format!("/api/v1/sessions/{}", current.expect("one")["id"].as_str().expect("a text"))
+    };
+    let (of_laptop, of_phone, of_bob) = (own(&laptop).await, own(&phone).await, own(&bob).await);
+    let mut socket = app.socket(&laptop).await;
+    socket.begin().await;
+    assert_eq!(app.delete(&bob, &of_laptop).await.refused(404), "unknown_session");
+    assert_eq!(app.delete(&phone, &of_bob).await.refused(404), "unknown_session");
+    app.get(&laptop, "/api/v1/me").await.ok(200);
+    app.delete(&phone, &of_laptop).await.ok(204);
+    assert_eq!(socket.closed().await, 4401);
+    assert_eq!(app.get(&laptop, "/api/v1/me").await.refused(401), "unauthorized");
+    assert_eq!(app.delete(&phone, &of_laptop).await.refused(404), "unknown_session", "it ends once");
+    app.get(&bob, "/api/v1/me").await.ok(200);
+    assert_eq!(app.delete(&phone, "/api/v1/sessions/12").await.refused(400), "invalid_query");
+    let ended = app.delete(&phone, &of_phone).await;
+    ended.ok(204);
+    assert!(ended.header("set-cookie").contains("Max-Age=0"), "its own one, as by logging out");
+    app.get(&phone, "/api/v1/me").await.refused(401);
 }
 
 #[tokio::test]

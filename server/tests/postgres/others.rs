@@ -100,6 +100,22 @@ async fn a_log_out_on_one_server_closes_the_sockets_on_all() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_ended_by_its_id_on_one_server_ends_on_all() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let ann = one.sign_up("ann").await;
+    let listed = other.get(&ann, "/api/v1/sessions").await.ok(200);
+    let id = listed[0]["id"].as_str().expect("an id");
+    let second = other.log_in("ann").await;
+    let mut ends = Socket::open(&one.address, &bearer(&ann)).await;
+    ends.begin().await;
+    other.delete(&second, &format!("/api/v1/sessions/{id}")).await.ok(204);
+    assert_eq!(ends.closed().await, LOGGED_OUT);
+    one.get(&ann, "/api/v1/me").await.refused(401);
+    one.get(&second, "/api/v1/me").await.ok(200);
+}
+
+#[tokio::test]
 async fn a_password_changed_on_one_server_ends_the_other_sessions_on_all() {
     let one = TestApp::start().await;
     let other = beside(&one).await;

@@ -180,7 +180,8 @@ pub(in crate::http) async fn log_out_everywhere(
     Ok(goodbye(caller, &settings))
 }
 
-fn goodbye(caller: Caller, settings: &Settings) -> Response {
+/// The answer to whose session has ended: the cookie goes, too.
+pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for cookie in SESSION.clear(is_secure(caller, settings)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -8,6 +8,7 @@ pub(super) mod messages;
 pub(super) mod people;
 pub(super) mod range;
 pub(super) mod reading;
+pub(super) mod sessions;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

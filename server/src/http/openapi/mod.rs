@@ -12,7 +12,7 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::api::{accounts, conversations, groups, invites, messages, people, range};
+use super::api::{accounts, conversations, groups, invites, messages, people, range, sessions};
 use super::{health, ws};
 use crate::config::LimitsSection;
 
@@ -47,6 +47,8 @@ pub(super) mod refusals;
         accounts::log_in,
         accounts::log_out_everywhere,
         accounts::log_out,
+        sessions::list,
+        sessions::end,
         accounts::change_password,
         accounts::ticket,
         people::me,
@@ -140,12 +142,13 @@ fn describe(limits: &LimitsSection) -> Value {
 }
 
 /// Where the configured limits stand.
-fn limited(limits: &LimitsSection) -> [(&'static str, u64); 9] {
-    let [text, members, batch, people, conversations, rows] = [
+fn limited(limits: &LimitsSection) -> [(&'static str, u64); 10] {
+    let [text, members, batch, people, sessions, conversations, rows] = [
         limits.text_characters,
         limits.group_members,
         limits.batch_messages,
         limits.search_results,
+        limits.listed_sessions,
         limits.conversations,
         limits.page_rows,
     ]
@@ -159,6 +162,7 @@ fn limited(limits: &LimitsSection) -> [(&'static str, u64); 9] {
         ("/components/schemas/Terms/properties/uses/maximum", limits.invite_uses.into()),
         ("/components/schemas/HistoryPage/properties/rows/maxItems", rows),
         ("/paths/~1api~1v1~1users/get/responses/200/content/application~1json/schema/maxItems", people),
+        ("/paths/~1api~1v1~1sessions/get/responses/200/content/application~1json/schema/maxItems", sessions),
         (
             "/paths/~1api~1v1~1conversations/get/responses/200/content/application~1json/schema/maxItems",
             conversations,

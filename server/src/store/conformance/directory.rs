@@ -10,6 +10,7 @@ pub async fn run(directory: &dyn Directory) {
     sessions(directory, uids[0]).await;
     expiry(directory, uids[1]).await;
     changed_password(directory, uids[2], uids[3]).await;
+    listed_sessions(directory, uids[3]).await;
 }
 
 async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
@@ -143,4 +144,26 @@ async fn changed_password(directory: &dyn Directory, uid: Uid, other: Uid) {
     assert!(!change("hash of Änne", "newer").await, "the password is another one by now");
     let account = directory.account(uid).await.expect("asked").expect("there");
     assert_eq!(account.password_hash, "new");
+}
+
+async fn listed_sessions(directory: &dyn Directory, uid: Uid) {
+    directory.end_sessions(uid).await.expect("ended");
+    for (n, created_at, expires_at) in [(31, 5, 100), (32, 9, 100), (33, 7, 100), (34, 8, 50)] {
+        let session = Session { created_at: Timestamp(created_at), ..session(n, uid, expires_at) };
+        assert!(directory.create_session(session, "hash of Bob").await.expect("asked"));
+    }
+    let listed = async |limit| directory.sessions(uid, Timestamp(50), limit).await.expect("listed");
+    let first_bytes = |listed: &[Session]| listed.iter().map(|one| one.token_hash[0]).collect::<Vec<_>>();
+    let all = listed(10).await;
+    assert_eq!(first_bytes(&all), [32, 33, 31], "newest first, without the expired one");
+    assert_eq!(all[0], Session { created_at: Timestamp(9), ..session(32, uid, 100) });
+    assert_eq!(first_bytes(&listed(2).await), [32, 33]);
+    assert_eq!(directory.sessions(Uid(7), Timestamp(50), 10).await.expect("asked"), []);
+
+    let end = async |uid, n: u8| directory.end_session_of(uid, &[n; 16]).await.expect("asked");
+    assert_eq!(end(Uid(7), 33).await, None, "it is somebody else's");
+    assert_eq!(end(uid, 35).await, None);
+    assert_eq!(end(uid, 33).await, Some([33; 32]));
+    assert_eq!(end(uid, 33).await, None, "it ends once");
+    assert_eq!(first_bytes(&listed(10).await), [32, 31]);
 }

@@ -1,5 +1,6 @@
 //! Accounts and sessions in memory: for tests of what stands above storage.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,6 +8,7 @@ use async_trait::async_trait;
 
 use super::invites::Kept;
 use crate::domain::{Timestamp, Uid};
+use crate::store::directory::MOST_SESSIONS;
 use crate::store::{AccessKey, Account, Directory, NewAccount, Session, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
@@ -146,6 +148,26 @@ impl Directory for MemoryDirectory {
                 && state.accounts.get(&session.uid).is_some_and(|account| !account.disabled)
         };
         Ok(state.sessions.get(token_hash).filter(open).copied())
+    }
+
+    async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let state = self.state();
+        let open = state.sessions.values().filter(|session| session.uid == uid && session.expires_at > now);
+        let mut open: Vec<Session> = open.take(MOST_SESSIONS).copied().collect();
+        open.sort_by_key(|session| (Reverse(session.created_at), session.token_hash));
+        open.truncate(limit);
+        Ok(open)
+    }
+
+    async fn end_session_of(&self, uid: Uid, id: &[u8; 16]) -> Result<Option<[u8; 32]>, StoreError> {
+        let mut state = self.state();
+        let mut of_account = state.sessions.values().filter(|session| session.uid == uid);
+        let ended = of_account.find(|session| session.token_hash.starts_with(id));
+        let ended = ended.map(|session| session.token_hash);
+        if let Some(token_hash) = &ended {
+            state.sessions.remove(token_hash);
+        }
+        Ok(ended)
     }
 
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {

@@ -12,6 +12,7 @@ use sqlx::{Connection as _, Row as _};
 
 use super::PgDb;
 use crate::domain::{Timestamp, Uid};
+use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
 use crate::store::names::Names;
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
@@ -242,6 +243,26 @@ impl Directory for PgDirectory {
         Ok(token_hashes.iter().map(|hash| good.contains(&hash[..])).collect())
     }
 
+    async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let open = sqlx::query(
+            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at FROM sessions \
+                            WHERE uid = $1 AND expires_at > $2 LIMIT $3) AS open \
+             ORDER BY created_at DESC, token_hash LIMIT $4",
+        );
+        let open = open.bind(i64::from(uid.0)).bind(now.0).bind(count(MOST_SESSIONS)).bind(count(limit));
+        self.rows(open).await?.iter().map(session_of).collect()
+    }
+
+    async fn end_session_of(&self, uid: Uid, id: &[u8; 16]) -> Result<Option<[u8; 32]>, StoreError> {
+        let [first, last] = beginning_with(id);
+        let delete = sqlx::query(
+            "DELETE FROM sessions WHERE token_hash BETWEEN $1 AND $2 AND uid = $3 RETURNING token_hash",
+        );
+        let delete = delete.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(uid.0));
+        let ended = self.row(delete).await?;
+        ended.map(|row| token_hash(row.try_get("token_hash")?)).transpose()
+    }
+
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
         let delete = sqlx::query("DELETE FROM sessions WHERE token_hash = $1");
         Ok(self.change(delete.bind(token_hash.to_vec())).await? > 0)
@@ -286,5 +307,14 @@ fn account_of(row: &PgRow) -> Result<Account, StoreError> {
         name: row.try_get("name")?,
         password_hash: row.try_get("password_hash")?,
         disabled: row.try_get("disabled")?,
+    })
+}
+
+fn session_of(row: &PgRow) -> Result<Session, StoreError> {
+    Ok(Session {
+        token_hash: token_hash(row.try_get("token_hash")?)?,
+        uid: uid_of(row)?,
+        created_at: Timestamp(row.try_get("created_at")?),
+        expires_at: Timestamp(row.try_get("expires_at")?),
     })
 }

@@ -13,6 +13,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::Db;
 use super::db::{ReadConnection, WriteTx};
 use crate::domain::{Timestamp, Uid};
+use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
 use crate::store::names::Names;
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
@@ -232,6 +233,29 @@ impl Directory for SqliteDirectory {
         }))
     }
 
+    async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
+        let open = sqlx::query(
+            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at FROM sessions \
+                            WHERE uid = ? AND expires_at > ? LIMIT ?) \
+             ORDER BY created_at DESC, token_hash LIMIT ?",
+        );
+        let open = open.bind(i64::from(uid.0)).bind(now.0).bind(count(MOST_SESSIONS)).bind(count(limit));
+        let rows = open.fetch_all(&mut *self.reader().await?).await?;
+        rows.iter().map(session_of).collect()
+    }
+
+    async fn end_session_of(&self, uid: Uid, id: &[u8; 16]) -> Result<Option<[u8; 32]>, StoreError> {
+        let [first, last] = beginning_with(id);
+        let delete = sqlx::query_scalar::<_, Vec<u8>>(
+            "DELETE FROM sessions WHERE token_hash BETWEEN ? AND ? AND uid = ? RETURNING token_hash",
+        );
+        let delete = delete.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(uid.0));
+        let mut tx = self.write().await?;
+        let ended = delete.fetch_all(&mut *tx).await?.pop();
+        tx.commit().await?;
+        ended.map(token_hash).transpose()
+    }
+
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
         let delete = sqlx::query("DELETE FROM sessions WHERE token_hash = ?");
         Ok(self.change(delete.bind(token_hash.to_vec())).await? > 0)
@@ -265,6 +289,15 @@ fn account(row: &SqliteRow) -> Result<Account, StoreError> {
         name: row.try_get("name")?,
         password_hash: row.try_get("password_hash")?,
         disabled: row.try_get("disabled")?,
+    })
+}
+
+fn session_of(row: &SqliteRow) -> Result<Session, StoreError> {
+    Ok(Session {
+        token_hash: token_hash(row.try_get("token_hash")?)?,
+        uid: uid_of(row)?,
+        created_at: Timestamp(row.try_get("created_at")?),
+        expires_at: Timestamp(row.try_get("expires_at")?),
     })
 }
 

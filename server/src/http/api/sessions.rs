@@ -1,0 +1,82 @@
+//! The list of the account's sessions, and the end of one that is lost or not known.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::accounts::goodbye;
+use super::json;
+use crate::app::{Accounts, OpenSession, SessionId};
+use crate::http::error::Problem;
+use crate::http::extract::{Segment, Session};
+use crate::http::proxy::Caller;
+use crate::http::state::Settings;
+
+/// A session of the account: a device that is logged in.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
+struct Listed {
+    /// For `DELETE /sessions/{id}`; nobody logs in with it.
+    #[schema(pattern = "^[0-9a-f]{32}$", example = "b94d27b9934d3e08a52e52d7da7dabfa")]
+    id: String,
+    /// When it was begun, in UTC.
+    #[schema(format = DateTime, example = "2026-11-22T06:41:08.236Z")]
+    created_at: String,
+    /// When it ends by itself, in UTC.
+    #[schema(format = DateTime, example = "2027-02-20T06:41:08.236Z")]
+    expires_at: String,
+    /// Whether it is the one that asks.
+    current: bool,
+}
+
+/// List the sessions of the account.
+#[utoipa::path(
+    get, path = "/api/v1/sessions", operation_id = "sessions", tag = "Accounts",
+    responses((
+        status = 200, body = Vec<Listed>, description = "Newest first, at most `[limits] listed_sessions`",
+    )),
+)]
+pub(in crate::http) async fn list(
+    State(accounts): State<Accounts>,
+    State(settings): State<Arc<Settings>>,
+    Session(session): Session,
+) -> Result<Response, Problem> {
+    let open = accounts.sessions(&session, settings.limits.listed_sessions).await?;
+    let listed = open.into_iter().map(|OpenSession { id, created_at, expires_at, is_current }| Listed {
+        id: id.to_string(),
+        created_at: created_at.to_rfc3339(),
+        expires_at: expires_at.to_rfc3339(),
+        current: is_current,
+    });
+    Ok(json(StatusCode::OK, &listed.collect::<Vec<_>>()))
+}
+
+/// End one session of the account.
+///
+/// Its WebSockets close with 4401.
+#[utoipa::path(
+    delete, path = "/api/v1/sessions/{id}", operation_id = "endSession", tag = "Accounts",
+    params(("id" = String, Path, description = "The session's `id` in the list", pattern = "^[0-9a-fA-F]{32}$")),
+    responses((status = 204, description = "Ended")),
+    extensions(("x-codes" = json!(["unknown_session"]))),
+)]
+pub(in crate::http) async fn end(
+    State(accounts): State<Accounts>,
+    State(settings): State<Arc<Settings>>,
+    caller: Caller,
+    Session(session): Session,
+    Segment(id): Segment<SessionId>,
+) -> Result<Response, Problem> {
+    if !accounts.end_session(session.uid, id).await? {
+        let detail = format!("the account has no session {id}; `GET /sessions` lists those that it has");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_session", detail));
+    }
+    match id == session.id() {
+        true => Ok(goodbye(caller, &settings)),
+        false => Ok(StatusCode::NO_CONTENT.into_response()),
+    }
+}
