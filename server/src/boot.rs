@@ -21,7 +21,7 @@ use crate::app::{
     AccountOptions, Accounts, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
     PasswordOptions, RememberedKeys,
 };
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, SignUp};
 use crate::domain::{Clock, HistoryId, PageLimit};
 use crate::http::{Dependencies, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
@@ -40,7 +40,7 @@ mod transfer;
 
 pub use error::BootError;
 pub use files::BadFile;
-pub use issued::{renew_numbers, renew_stored_numbers};
+pub use issued::{numbers_of_users, renew_numbers, renew_stored_numbers};
 pub use sequences::sequencer;
 pub use storage::{Storage, begin_another_life, is_installed, only_on_sqlite};
 pub use transfer::export_snapshot;
@@ -358,6 +358,7 @@ where
 fn account_options(config: &Config) -> AccountOptions {
     let section = &config.accounts;
     AccountOptions {
+        sign_up_is_open: section.sign_up == SignUp::Open,
         session_days: section.session_days,
         cached_sessions: section.cached_sessions,
         tickets: section.tickets,

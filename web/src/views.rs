@@ -26,6 +26,8 @@ pub struct SignIn<'a> {
     /// Path to go to afterwards: `/`, or the conversation that was asked for. Only a path of this server is
     /// followed; anything else leads to `/`.
     pub next: &'a str,
+    /// Whether everybody may create an account.
+    pub offers_sign_up: bool,
 }
 
 /// The page behind an invitation's link: into which group, from whom.
@@ -123,7 +125,7 @@ mod tests {
         let page = shell(&Shell { uid: 10_001, name: HOSTILE, text_limit: 8_000 });
         assert!(!page.contains("<script>alert"));
         assert!(page.contains("&#60;script&#62;alert(1)"));
-        let page = sign_in(&SignIn { next: HOSTILE });
+        let page = sign_in(&SignIn { next: HOSTILE, offers_sign_up: true });
         assert!(!page.contains("<script>alert"));
     }
 
@@ -137,8 +139,11 @@ mod tests {
 
     #[test]
     fn every_page_works_without_inline_scripts_and_styles() {
-        let pages =
-            [shell(&Shell { uid: 1, name: "a", text_limit: 1 }), sign_in(&SignIn { next: "/" }), not_found()];
+        let pages = [
+            shell(&Shell { uid: 1, name: "a", text_limit: 1 }),
+            sign_in(&SignIn { next: "/", offers_sign_up: true }),
+            not_found(),
+        ];
         for page in pages {
             for (at, _) in page.match_indices("<script") {
                 let tag = &page[at..at + page[at..].find('>').expect("the tag ends")];
@@ -151,9 +156,11 @@ mod tests {
 
     #[test]
     fn every_page_links_only_files_that_exist() {
-        for page in
-            [shell(&Shell { uid: 1, name: "a", text_limit: 1 }), sign_in(&SignIn { next: "/" }), not_found()]
-        {
+        for page in [
+            shell(&Shell { uid: 1, name: "a", text_limit: 1 }),
+            sign_in(&SignIn { next: "/", offers_sign_up: true }),
+            not_found(),
+        ] {
             let mut links = 0;
             for part in page.split("\"/static/").skip(1) {
                 let path = part.split('"').next().expect("the attribute ends");

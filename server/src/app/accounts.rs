@@ -33,6 +33,8 @@ const PASSWORD_CHARACTERS: std::ops::RangeInclusive<usize> = 8..=200;
 /// What accounts are held to.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountOptions {
+    /// Whether everybody may make an account; else the operator alone.
+    pub sign_up_is_open: bool,
     /// How long a session lasts, in days.
     pub session_days: u32,
     /// Sessions kept in memory.
@@ -46,6 +48,9 @@ pub struct AccountOptions {
 /// Why something about an account was refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AccountError {
+    /// Accounts are made by the operator alone.
+    #[error("sign-up is closed on this server; ask its operator for an account")]
+    SignUpClosed,
     /// The name cannot be one.
     #[error("a name has 1 to 40 characters and no control characters; choose another")]
     BadName,
@@ -127,6 +132,7 @@ struct Inner {
     sessions: SessionCache,
     tickets: Tickets,
     session_days: u32,
+    sign_up_is_open: bool,
     others: Option<Others>,
 }
 
@@ -150,6 +156,7 @@ impl Accounts {
             sessions: SessionCache::new(options.cached_sessions),
             tickets: Tickets::new(options.tickets),
             session_days: options.session_days,
+            sign_up_is_open: options.sign_up_is_open,
             others,
         }))
     }
@@ -170,6 +177,19 @@ impl Accounts {
 
     /// Makes an account under a uid of `ids`, and logs it in.
     pub async fn sign_up(&self, name: &str, password: String, ids: &Ids) -> Result<SignedIn, AccountError> {
+        if !self.0.sign_up_is_open {
+            return Err(AccountError::SignUpClosed);
+        }
+        let account = self.new_account(name, password).await?;
+        let (signed_in, session) = self.new_session(ids.uid().await?, account.name.clone());
+        match self.0.directory.create_account(signed_in.uid, account, Some(session)).await? {
+            true => Ok(signed_in),
+            false => Err(AccountError::NameTaken),
+        }
+    }
+
+    /// An account that can be made, unless somebody else takes the name first.
+    async fn new_account(&self, name: &str, password: String) -> Result<NewAccount, AccountError> {
         let name = checked_name(name)?.to_owned();
         check_password(&password)?;
         // Asked before the costly hash; the directory decides.
@@ -177,13 +197,7 @@ impl Accounts {
             return Err(AccountError::NameTaken);
         }
         let password_hash = self.0.passwords.hash(password).await?;
-        let account = NewAccount { name: name.clone(), password_hash, created_at: self.0.clock.now() };
-        let uid = ids.uid().await?;
-        let (signed_in, session) = self.new_session(uid, name);
-        match self.0.directory.create_account(uid, account, Some(session)).await? {
-            true => Ok(signed_in),
-            false => Err(AccountError::NameTaken),
-        }
+        Ok(NewAccount { name, password_hash, created_at: self.0.clock.now() })
     }
 
     /// Begins a session. An unknown name costs as much as a wrong password.

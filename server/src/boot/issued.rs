@@ -39,7 +39,17 @@ pub(super) async fn numbers_of_all_else(
     storage: &Storage,
     messages: &dyn MessageStore,
 ) -> Result<Ids, BootError> {
-    let stored = stored_numbers(storage, messages).await?;
+    issuer(config, storage, stored_numbers(storage, messages).await?).await
+}
+
+/// The same for a command that makes users alone, also beside a server.
+pub async fn numbers_of_users(config: &Config, storage: &Storage) -> Result<Ids, BootError> {
+    let uid = storage.directory.largest_uid().await?.map_or(0, |uid| uid.0);
+    // Whoever issues the others raises them above what is stored.
+    issuer(config, storage, Stored { uid, ..Stored::default() }).await
+}
+
+async fn issuer(config: &Config, storage: &Storage, stored: Stored) -> Result<Ids, BootError> {
     match &storage.database {
         Database::Sqlite(_) => {
             let (file, secret) = issuer_files(config)?;

@@ -97,7 +97,20 @@ impl Storage {
 
     /// The same for what concerns access keys alone: also while a server has the files of SQLite.
     pub async fn open_for_access_keys(config: &Config) -> Result<Storage, BootError> {
-        match Storage::open(config).await {
+        Storage::or_beside(Storage::open(config).await, config).await
+    }
+
+    /// The same for a new account of an installation that is there.
+    ///
+    /// # Errors
+    /// [`BootError::NoInstallation`], or its like on PostgreSQL, before anything else.
+    pub async fn open_for_new_account(config: &Config) -> Result<Storage, BootError> {
+        Storage::or_beside(Storage::open_existing(config).await, config).await
+    }
+
+    /// What was opened, or the same files beside the server that has them.
+    async fn or_beside(opened: Result<Storage, BootError>, config: &Config) -> Result<Storage, BootError> {
+        match opened {
             Err(BootError::Open(OpenError::InUse { path })) => {
                 let db = Db::open_beside(&path, &config.storage.sqlite()).await?;
                 Ok(Storage::over_sqlite(db, config))

@@ -26,6 +26,7 @@ Examples:
   tidemark                                          serve on http://127.0.0.1:8080, data in ./data
   tidemark serve --listen 0.0.0.0:80 --data-dir /var/lib/tidemark
   tidemark check-config --config tidemark.toml      say what is wrong with it, or print what is in force
+  tidemark user add \"Ann Lee\"                       make an account and print its password, also while it serves
   tidemark user reset-password \"Ann Lee\"            while the server is stopped
   tidemark export backup.jsonl                      also while it serves
   tidemark import backup.jsonl --data-dir new       into an empty data directory
@@ -63,7 +64,7 @@ enum Command {
     Restored(restored::Restored),
     /// Let somebody else assign the ids of messages, while the server is stopped
     Ids(ids::Ids),
-    /// Look after accounts while the server is stopped
+    /// Make accounts, and look after them while the server is stopped
     #[command(subcommand)]
     User(user::User),
     /// Look after tables and their access keys

@@ -1,22 +1,41 @@
 //! `tidemark user …`: what an operator does to accounts: on SQLite while the server is stopped, on PostgreSQL also while
-//! servers run.
+//! servers run. `user add` works beside a server on both.
 
-use std::io::Write as _;
+use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use clap::Subcommand;
 
 use super::ExitError;
 use crate::app::Accounts;
-use crate::boot::{BootError, Hinting, Storage};
+use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
 
 /// Accounts read at a time.
 const PAGE: usize = 1_000;
 
+/// Bytes of standard input that a password is looked for in; the longest password is shorter.
+const LONGEST_LINE: u64 = 4_096;
+
 /// What to do to accounts.
 #[derive(Debug, Subcommand)]
 pub(super) enum User {
+    /// Make an account and print its password, also while the server serves
+    Add {
+        /// The account's name
+        name: String,
+        /// Take the first line of standard input as the password, and print none
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// What is done to accounts that are there.
+    #[command(flatten)]
+    Existing(Existing),
+}
+
+/// What to do to accounts that are there.
+#[derive(Debug, Subcommand)]
+pub(super) enum Existing {
     /// List all accounts: uid, name, and whether it is disabled
     List,
     /// Give an account a new password, print it, and log it out everywhere
@@ -37,11 +56,44 @@ pub(super) enum User {
 }
 
 pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
+    match what {
+        User::Add { name, password_stdin } => {
+            let password = if password_stdin { Some(first_line_of_input()?) } else { None };
+            let storage = Storage::open_for_new_account(config).await?;
+            let done = add(&name, password, &storage, config).await;
+            storage.close().await.map_err(BootError::from)?;
+            done
+        }
+        User::Existing(what) => change(what, config).await,
+    }
+}
+
+/// A password without the end of its line.
+fn first_line_of_input() -> Result<String, ExitError> {
+    let mut line = String::new();
+    io::stdin().lock().take(LONGEST_LINE).read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+async fn add(name: &str, given: Option<String>, storage: &Storage, config: &Config) -> Result<(), ExitError> {
+    let ids = numbers_of_users(config, storage).await?;
+    let is_given = given.is_some();
+    let made = storage.accounts(config, Clock::system()).add(name, given, &ids).await;
+    ids.shutdown().await;
+    let (uid, password) = made.map_err(ExitError::failed)?;
+    match is_given {
+        true => println!("{uid} is added"),
+        false => println!("{password}"),
+    }
+    Ok(())
+}
+
+async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
     let storage = Storage::open_existing(config).await?;
     let hinting = Hinting::default();
     let accounts = match what {
-        User::List | User::Enable { .. } => storage.accounts(config, Clock::system()),
-        User::ResetPassword { .. } | User::Disable { .. } => {
+        Existing::List | Existing::Enable { .. } => storage.accounts(config, Clock::system()),
+        Existing::ResetPassword { .. } | Existing::Disable { .. } => {
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
@@ -51,20 +103,20 @@ pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
     done
 }
 
-async fn carry_out(what: User, accounts: &Accounts) -> Result<(), ExitError> {
+async fn carry_out(what: Existing, accounts: &Accounts) -> Result<(), ExitError> {
     match what {
-        User::List => list(accounts).await,
-        User::ResetPassword { name } => {
+        Existing::List => list(accounts).await,
+        Existing::ResetPassword { name } => {
             let password = accounts.reset_password(&name).await.map_err(ExitError::failed)?;
             println!("{password}");
             Ok(())
         }
-        User::Disable { name } => {
+        Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
             println!("{uid} is disabled");
             Ok(())
         }
-        User::Enable { name } => {
+        Existing::Enable { name } => {
             let uid = accounts.enable(&name).await.map_err(ExitError::failed)?;
             println!("{uid} is enabled");
             Ok(())

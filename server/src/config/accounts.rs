@@ -1,13 +1,26 @@
-//! `[accounts]`: what a password costs to check, and how long a session lasts.
+//! `[accounts]`: who may sign up, what a password costs to check, and how long a session lasts.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
 
-/// Passwords and sessions.
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignUp {
+    /// Everybody who reaches the server.
+    #[default]
+    Open,
+    /// The operator alone, by `tidemark user add`.
+    Closed,
+}
+
+/// Sign-up, passwords and sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccountsSection {
+    /// Who may make an account.
+    pub sign_up: SignUp,
     /// How long a session lasts.
     pub session_days: u32,
     /// argon2id: memory of one hash, in KiB.
@@ -29,6 +42,7 @@ pub struct AccountsSection {
 impl Default for AccountsSection {
     fn default() -> Self {
         AccountsSection {
+            sign_up: SignUp::Open,
             session_days: 90,
             password_memory_kib: 19_456,
             password_passes: 2,

@@ -24,7 +24,7 @@ mod server;
 mod storage;
 mod table;
 
-pub use accounts::AccountsSection;
+pub use accounts::{AccountsSection, SignUp};
 pub use cidr::Cidr;
 pub use database_url::{DatabaseKind, DatabaseUrl};
 pub use limits::LimitsSection;

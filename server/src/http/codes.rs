@@ -23,7 +23,7 @@ const fn passing(status: u16, code: &'static str, why: &'static str) -> Code {
 
 /// In the order of their statuses.
 #[rustfmt::skip]
-pub(super) const CODES: [Code; 46] = [
+pub(super) const CODES: [Code; 47] = [
     final_( 400, "malformed_json", "the body is not JSON"),
     final_( 400, "invalid_utf8", "the body is not UTF-8"),
     final_( 400, "body_incomplete", "the body did not arrive whole"),
@@ -33,6 +33,7 @@ pub(super) const CODES: [Code; 46] = [
     final_( 401, "wrong_credentials", "name or password is wrong, or the account is disabled; the current password is wrong"),
     final_( 403, "foreign_origin", "the `Origin` is that of another site, or a cookie comes without one"),
     final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only"),
+    final_( 403, "sign_up_closed", "the operator alone makes accounts (`[accounts] sign_up`)"),
     final_( 404, "not_found", "there is no such call"),
     final_( 404, "unknown_user", "no account has this uid"),
     final_( 404, "unknown_group", "there is no such group, or the caller is not in it"),

@@ -262,6 +262,7 @@ impl From<AccountError> for Problem {
             AccountError::Store(error) => return error.into(),
             AccountError::Number(error) => return error.into(),
             AccountError::TooOften(wait) => return Problem::rate_limited(wait),
+            AccountError::SignUpClosed => (StatusCode::FORBIDDEN, "sign_up_closed", false),
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),

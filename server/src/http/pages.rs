@@ -54,7 +54,8 @@ pub(super) async fn sign_in(
     if extract::session(&headers, caller, &state).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
     }
-    Ok(Html(web::sign_in(&web::SignIn { next })).into_response())
+    Ok(Html(web::sign_in(&web::SignIn { next, offers_sign_up: state.settings.sign_up_is_open }))
+        .into_response())
 }
 
 /// A static file; under its own hash it never changes. Compressed for who takes that. Pages and answers are not: their length would

@@ -14,7 +14,7 @@ use super::openapi::Docs;
 use super::table::Tables;
 use super::table_pages::BrowsedTables;
 use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
-use crate::config::{Config, LimitsSection, ServerSection};
+use crate::config::{Config, LimitsSection, ServerSection, SignUp};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
 
@@ -59,6 +59,8 @@ pub(super) struct Settings {
     pub(super) limits: LimitsSection,
     /// The origin that the configuration fixes, if it does.
     pub(super) public_origin: Option<String>,
+    /// Whether everybody may make an account.
+    pub(super) sign_up_is_open: bool,
     /// Whether everybody may read `/metrics`.
     pub(super) public_metrics: bool,
 }
@@ -69,6 +71,7 @@ impl Settings {
             server: config.server.clone(),
             limits: config.limits.clone(),
             public_origin: config.server.public_origin(),
+            sign_up_is_open: config.accounts.sign_up == SignUp::Open,
             public_metrics: config.metrics.public,
         }
     }

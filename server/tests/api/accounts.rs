@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
+use tidemark::config::SignUp;
 
 use crate::support::{Answer, Socket, TestApp};
 
@@ -25,6 +26,25 @@ async fn a_name_is_taken_whatever_its_case() {
     let again =
         app.post_as_nobody("/api/v1/accounts", json!({"name": "ANN", "password": "correct horse"})).await;
     assert_eq!(again.refused(409), "name_taken");
+}
+
+#[tokio::test]
+async fn where_sign_up_is_closed_nobody_makes_an_account_and_those_who_have_one_log_in() {
+    let mut app = TestApp::start().await;
+    let page = async |app: &TestApp| app.send(app.request(Method::GET, "/login")).await.text;
+    assert!(page(&app).await.contains("Create account"));
+    app.sign_up("ann").await;
+    app.config.accounts.sign_up = SignUp::Closed;
+    app.restart().await;
+    for name in ["bob", "ann", ""] {
+        let body = json!({"name": name, "password": "correct horse"});
+        let refused = app.post_as_nobody("/api/v1/accounts", body).await;
+        assert_eq!(refused.refused(403), "sign_up_closed", "{name}");
+    }
+    let ann = app.log_in("ann").await;
+    assert_eq!(app.get(&ann, "/api/v1/users?name=b").await.ok(200), json!([]));
+    let page = page(&app).await;
+    assert!(page.contains("Log in") && !page.contains("Create account"), "{page}");
 }
 
 #[tokio::test]

@@ -301,6 +301,58 @@ async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
 }
 
 #[tokio::test]
+async fn an_operator_makes_accounts_while_the_server_serves() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let call = async |path: &str, name: &str, password: &str| {
+        let body = json!({"name": name, "password": password});
+        let answer = http.post(format!("http://{address}/api/v1/{path}")).json(&body).send();
+        let answer = answer.await.expect("an answer");
+        (answer.status().as_u16(), answer.json::<serde_json::Value>().await.expect("JSON")["uid"].clone())
+    };
+    assert_eq!(call("accounts", "ann", "correct horse").await, (201, json!(10_001)));
+    let (code, out, reported) = run(place.path(), &["user", "add", " Bob "]).await;
+    assert_eq!(code, 0, "{reported}");
+    let (status, bob) = call("sessions", "bob", out.trim()).await;
+    assert_eq!(status, 201, "the printed password: {out}");
+
+    let add = async |name: &str, input: &str| {
+        let mut command = program(place.path());
+        command.args(["user", "add", name, "--password-stdin"]).stdin(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(input.as_bytes()).await.expect("written");
+        drop(stdin);
+        let output = timeout(PATIENCE, child.wait_with_output()).await.expect("in time").expect("run");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
+    };
+    let (code, out, reported) = add("cem", "battery staple\nnot this\n").await;
+    assert_eq!(code, 0, "{reported}");
+    let (status, cem) = call("sessions", "cem", "battery staple").await;
+    assert_eq!((status, out), (201, format!("{cem} is added\n")));
+    let (status, dea) = call("accounts", "dea", "correct horse").await;
+    assert_eq!(status, 201);
+    let uids: std::collections::HashSet<String> = [&bob, &cem, &dea].map(ToString::to_string).into();
+    assert!(uids.len() == 3 && !uids.contains("10001"), "each has a uid of its own: {uids:?}");
+    for (name, input, part) in [
+        ("ANN", "correct horse", "the name is taken"),
+        ("eve", "short", "a password has 8 to 200 characters"),
+        ("eve", "", "a password has 8 to 200 characters"),
+        ("", "correct horse", "a name has 1 to 40 characters"),
+    ] {
+        let (code, out, reported) = add(name, input).await;
+        assert_eq!((code, out.as_str()), (1, ""), "{name:?}: {reported}");
+        assert!(reported.lines().count() == 1 && reported.contains(part), "{name:?}: {reported}");
+    }
+    assert_eq!(terminate(child).await, 0);
+    let (_, listed, _) = run(place.path(), &["user", "list"]).await;
+    assert_eq!(listed.lines().count(), 4, "{listed}");
+    assert_eq!(run(place.path(), &["user", "add", "fay"]).await.0, 0, "and while it is stopped");
+}
+
+#[tokio::test]
 async fn wrong_use_is_one_line_that_says_what_to_do() {
     let place = tempfile::tempdir().expect("a directory");
     std::fs::write(place.path().join("bad.toml"), "[limits]\ntext_charakters = 5\n").expect("written");
@@ -350,6 +402,7 @@ async fn without_an_installation_nothing_is_done_and_nothing_is_made() {
         (&["restored"][..], none),
         (&["user", "list"], none),
         (&["user", "reset-password", "ann"], none),
+        (&["user", "add", "ann"], none),
         (&["export", "all.jsonl"], none),
         (&["import", "bad.jsonl", "--user", "ann", "--into", "10001"], none),
         (&["import", "/nonexistent"], "/nonexistent: No such file"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tidemark::config::SignUp;
 use tidemark::domain::{
     Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, Timestamp,
     Uid,
@@ -273,6 +274,20 @@ async fn sign_ups_and_log_ins_are_counted_by_all_servers_together() {
     // By the database's clock; of the servers' own limits each is used by half.
     one.pass(Duration::from_secs(60)).await;
     one.sign_up("eve").await;
+}
+
+#[tokio::test]
+async fn an_operator_makes_accounts_while_servers_run() {
+    let app = TestApp::start_with(|config| config.accounts.sign_up = SignUp::Closed).await;
+    let url = app.config.storage.database_url.with_password();
+    let place = tempfile::tempdir().expect("a directory");
+    let (code, password, reported) = run(place.path(), url, &["user", "add", "ann"]).await;
+    assert_eq!(code, 0, "{reported}");
+    let body = json!({"name": "ann", "password": password.trim()});
+    app.post_as_nobody("/api/v1/sessions", body.clone()).await.ok(201);
+    assert_eq!(app.post_as_nobody("/api/v1/accounts", body).await.refused(403), "sign_up_closed");
+    let (code, _, reported) = run(place.path(), url, &["user", "add", "Ann"]).await;
+    assert!(code == 1 && reported.contains("the name is taken"), "{reported}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use super::{AccountError, Accounts};
 use crate::app::tokens::Token;
 use crate::domain::Uid;
+use crate::seq::Ids;
 use crate::store::{Account, StoreError};
 
 impl Accounts {
@@ -11,11 +12,27 @@ impl Accounts {
         self.0.directory.accounts(after, limit).await
     }
 
+    /// Makes an account under a uid of `ids`, whether sign-up is open or not, and returns its password: the one that is given, or one
+    /// made at random.
+    pub async fn add(
+        &self,
+        name: &str,
+        password: Option<String>,
+        ids: &Ids,
+    ) -> Result<(Uid, String), AccountError> {
+        let password = password.unwrap_or_else(random_password);
+        let account = self.new_account(name, password.clone()).await?;
+        let uid = ids.uid().await?;
+        match self.0.directory.create_account(uid, account, None).await? {
+            true => Ok((uid, password)),
+            false => Err(AccountError::NameTaken),
+        }
+    }
+
     /// Gives the account a password made at random, ends its sessions, and returns the password.
     pub async fn reset_password(&self, name: &str) -> Result<String, AccountError> {
         let account = self.known(name).await?;
-        // 80 bits: enough behind argon2, short enough to be read out.
-        let password = Token::random(&mut rand::rng()).as_str()[..20].to_owned();
+        let password = random_password();
         let hash = self.0.passwords.hash(password.clone()).await?;
         self.0.directory.set_password(account.uid, &hash).await?;
         self.log_out_everywhere(account.uid).await?;
@@ -41,4 +58,9 @@ impl Accounts {
         let account = self.0.directory.account_by_name(name.trim()).await?;
         account.ok_or_else(|| AccountError::Unknown(name.trim().to_owned()))
     }
+}
+
+/// 80 bits: enough behind argon2, short enough to be read out.
+fn random_password() -> String {
+    Token::random(&mut rand::rng()).as_str()[..20].to_owned()
 }

@@ -48,7 +48,7 @@ struct Account<'a> {
         headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
     )),
     extensions(("x-codes" = json!([
-        "rate_limited", "busy", "unavailable", "bad_name", "bad_password", "name_taken",
+        "rate_limited", "busy", "unavailable", "sign_up_closed", "bad_name", "bad_password", "name_taken",
     ]))),
 )]
 pub(in crate::http) async fn sign_up(

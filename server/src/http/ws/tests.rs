@@ -174,7 +174,13 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     };
     let queues = Queues::start(parts, Options { queues: 1, ..Options::default() });
     let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
-    let accounts = AccountOptions { session_days: 1, cached_sessions: 10, tickets: 10, passwords };
+    let accounts = AccountOptions {
+        sign_up_is_open: true,
+        session_days: 1,
+        cached_sessions: 10,
+        tickets: 10,
+        passwords,
+    };
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
     let groups = Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), new_uuid);
