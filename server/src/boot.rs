@@ -383,6 +383,8 @@ fn queue_options(config: &Config) -> Options {
         resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
         text: config.limits.text_characters,
         members: config.limits.group_members,
+        edit: Duration::from_secs(config.messages.edit_seconds),
+        recall: Duration::from_secs(config.messages.recall_seconds),
         ..Options::default()
     }
 }

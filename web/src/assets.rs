@@ -35,6 +35,7 @@ macro_rules! files {
 }
 
 static SOURCES: &[(&str, &[u8])] = files![
+    "actions.js",
     "api.js",
     "app.css",
     "banner.js",

@@ -1,5 +1,6 @@
 // The page: puts the parts together, follows the address, and hears the keys.
 
+import { actionsMenu, toggle } from "./actions.js";
 import { call } from "./api.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
@@ -30,9 +31,17 @@ const store = new Store({ db, call, self, nudge: (ids) => {
   tabs?.tell("changed", ids);
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
-const pane = new Pane(store);
-new List(store);
 const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true));
+const pane = new Pane(store, {
+  menu: actionsMenu(store, composer),
+  toggle: (row, emoji) => toggle(store, row, emoji),
+  reveal: async (of) => {
+    if (!await pane.reveal(of)) $("announce").textContent = "That message is further back than this browser keeps.";
+  },
+  retry: store.retry,
+  discard: store.discard,
+});
+new List(store);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(() => state, async (path) => {
   leaving = true;

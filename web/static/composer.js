@@ -9,24 +9,31 @@ const WARN_AT = 200;
 export class Composer {
   /** `sent()` runs when a message went into the outbox. */
   constructor(store, limit, sent) {
-    Object.assign(this, { store, limit, sent, id: null });
+    // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
+    Object.assign(this, { store, limit, sent, id: null, quoted: null, edited: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
     this.text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (event.isComposing) return;
+      if (event.key === "Enter" && !event.shiftKey) this.send();
+      else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
+      else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
+      else return;
       event.preventDefault();
-      this.send();
+      event.stopPropagation();
     });
     $("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.send();
     });
+    $("context-cancel").addEventListener("click", () => this.cancel());
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
     store.watch(() => this.id && this.lock());
   }
 
   show(id) {
+    this.cancel(false);
     this.save();
     this.id = id;
     this.text.value = id ? this.store.drafts.get(id) ?? "" : "";
@@ -49,7 +56,48 @@ export class Composer {
 
   save() {
     clearTimeout(this.timer);
-    if (this.id) this.store.draft(this.id, this.text.value);
+    if (this.id && !this.edited) this.store.draft(this.id, this.text.value);
+  }
+
+  /** The next message replies to `row`. */
+  reply(row) {
+    this.cancel();
+    this.quoted = row;
+    const { uid } = this.store.self;
+    this.context(`Reply to ${row.sender === uid ? "yourself" : this.store.name(row.sender)}: ${row.body.text}`);
+  }
+
+  /** What is typed takes the place of the text of `row`. */
+  edit(row) {
+    this.cancel();
+    this.save();
+    this.edited = row;
+    this.text.value = row.body.text;
+    this.context("Edit message");
+    this.measure();
+  }
+
+  /** The last message that the person sent here. */
+  async editLast() {
+    const rows = await this.store.db.page(this.id, { limit: 30 });
+    const last = rows.findLast((row) => row.kind === "message" && row.sender === this.store.self.uid && row.client_id);
+    if (last) this.edit(last);
+  }
+
+  context(text) {
+    $("context").hidden = !text;
+    $("context-text").textContent = text;
+    this.text.focus();
+  }
+
+  /** Neither replies nor edits any more; the draft is back. */
+  cancel(focus = true) {
+    if (!this.quoted && !this.edited) return;
+    if (this.edited) this.text.value = this.store.drafts.get(this.id) ?? "";
+    this.quoted = this.edited = null;
+    $("context").hidden = true;
+    this.measure();
+    if (focus) this.text.focus();
   }
 
   /** Characters left, once that matters; and the height, where the style sheet cannot tell it. */
@@ -66,10 +114,17 @@ export class Composer {
     const text = this.text.value.trim();
     if (!text || [...text].length > this.limit || this.text.disabled) return;
     clearTimeout(this.timer);
+    const { quoted, edited } = this;
+    if (edited) {
+      this.cancel();
+      if (text !== edited.body.text) await this.store.edit(edited, text);
+      return;
+    }
     this.text.value = "";
+    this.cancel();
     this.measure();
     try {
-      await this.store.post(this.id, text);
+      await this.store.post(this.id, text, quoted);
       this.sent();
     } catch (problem) {
       this.text.value = text;

@@ -13,17 +13,24 @@ const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to],
 /** Whether a row counts as unread for `uid`. */
 export const counts = (row, uid) => row.kind === "message" && row.sender !== uid;
 /** Whether a row is something to show; unknown kinds are kept and skipped. */
-export const shown = (row) => row.kind === "message" || row.kind === "membership";
+export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
+/** Whether a row is about an earlier message, which it names in `body.of`. */
+const amends = ({ kind }) => kind === "edit" || kind === "recall" || kind === "reaction";
 
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
 const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
 /** Opens the database of {uid, name}, making it when it is new. */
 export async function openDb(person) {
-  const request = indexedDB.open(called(person), 1);
-  request.onupgradeneeded = () => {
+  const request = indexedDB.open(called(person), 2);
+  request.onupgradeneeded = ({ oldVersion }) => {
     const db = request.result;
+    if (oldVersion === 1) request.transaction.objectStore("rows").createIndex("message", ["sender", "client_id"]);
+    // Reactions to messages that are not here.
+    db.createObjectStore("reactions", { keyPath: "of" });
+    if (oldVersion === 1) return;
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
+    rows.createIndex("message", ["sender", "client_id"]);
     rows.createIndex("conversation", ["conversation", "message_id"]);
     db.createObjectStore("conversations", { keyPath: "id" });
     const outbox = db.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
@@ -70,9 +77,10 @@ class Db {
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
   begin(seq, history, list) {
-    const names = ["rows", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, conversations, outbox, people, meta) => {
+    const names = ["rows", "reactions", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, reactions, conversations, outbox, people, meta) => {
       rows.clear();
+      reactions.clear();
       conversations.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, read_to } of list) {
@@ -93,20 +101,26 @@ class Db {
    * Answers {cursor, changed: [conversation], stale}; the cursor is unchanged when the frame leaves a gap.
    */
   entries(entries, after, synced) {
-    const names = ["rows", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, conversations, outbox, people, meta) => {
+    const names = ["rows", "reactions", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, reactions, conversations, outbox, people, meta) => {
       const position = await done(meta.get("position"));
       if (after > position.cursor) return { cursor: position.cursor, changed: [] };
       const touched = new Map();
       for (const row of entries) {
         if (row.message_id <= position.cursor) continue;
-        rows.put(row);
+        if (!amends(row)) rows.put(row);
         const id = row.conversation;
         if (!touched.has(id)) {
           touched.set(id, (await done(conversations.get(id))) ?? blank(id, position.base));
         }
         const conversation = touched.get(id);
         if (shown(row)) conversation.last = row;
+        if (amends(row)) {
+          const message = await amend(rows, reactions, row);
+          if (message?.message_id === conversation.last?.message_id) conversation.last = message;
+          const wasUnread = row.kind === "recall" && message?.message_id > conversation.read_to;
+          if (wasUnread && message.sender !== this.uid) conversation.unread = Math.max(0, conversation.unread - 1);
+        }
         if (counts(row, this.uid) && row.message_id > conversation.counted) conversation.unread++;
         if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
         if (row.kind === "membership") learn(conversation, row.body, people, this.uid);
@@ -174,15 +188,32 @@ class Db {
     }));
   }
 
+  /** The rows of a conversation from `first` to `last` to show. */
+  async between(id, first, last) {
+    const range = inConversation(id, first - 1, last + 1);
+    return (await this.read(["rows"], (rows) => done(rows.index("conversation").getAll(range)))).filter(shown);
+  }
+
+  /** The message that a quote or an amendment names, if it is here. */
+  message({ sender, client_id }) {
+    return this.read(["rows"], (rows) => done(rows.index("message").get([sender, client_id])));
+  }
+
   /** Stores a page of history; everything from `floor` up is now here. */
   older(id, page, floor) {
-    return this.write(["rows", "conversations", "names", "meta"], async (rows, conversations, people, meta) => {
+    const names = ["rows", "reactions", "conversations", "names", "meta"];
+    return this.write(names, async (rows, reactions, conversations, people, meta) => {
       const { base } = await done(meta.get("position"));
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
-      for (const row of page) {
-        rows.put(row);
+      for (const row of page.filter((each) => !amends(each))) {
+        const of = nameOf(row);
+        const early = row.client_id && await done(reactions.get(of));
+        if (early) reactions.delete(of);
+        rows.put(early ? { ...row, reactions: early.by } : row);
         if (row.kind === "membership") learn({}, row.body, people, this.uid);
       }
+      // The server gives messages as they were edited.
+      for (const row of page.filter(({ kind }) => kind === "reaction")) await amend(rows, reactions, row);
       conversation.last ??= page.find(shown);
       conversation.floor = Math.min(conversation.floor, floor);
       conversations.put(conversation);
@@ -231,6 +262,11 @@ class Db {
     });
   }
 
+  /** Puts an amendment of a message into the outbox. */
+  queue(item) {
+    return this.write(["outbox"], (outbox) => { outbox.add({ ...item, state: "waiting" }); });
+  }
+
   /** Changes an outbox item; `null` takes it out. */
   outgoing(clientId, fields) {
     return this.write(["outbox"], async (outbox) => {
@@ -257,6 +293,24 @@ class Db {
 }
 
 const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, counted: 0, read_to: 0, acked: 0, floor });
+
+const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
+
+/** Does to a message what the row says, and answers it; reactions to one that is not here are kept until it is. */
+async function amend(rows, reactions, { kind, sender, message_id, body: { of, body, emoji } }) {
+  const message = await done(rows.index("message").get([of.sender, of.client_id]));
+  if (kind === "reaction") {
+    const by = (message ? message.reactions : (await done(reactions.get(nameOf(of))))?.by) ?? {};
+    // A page of history may be older than what is known.
+    if (!(by[sender]?.at > message_id)) by[sender] = { at: message_id, emoji };
+    if (message) message.reactions = by;
+    else reactions.put({ of: nameOf(of), by });
+  } else if (message?.kind === "message") {
+    Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
+  }
+  if (message) rows.put(message);
+  return message;
+}
 
 /** Names, and whether we are still in the group, from a membership row. */
 function learn(conversation, { action, name, uid, user_name, by, by_name }, people, self) {

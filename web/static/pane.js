@@ -2,7 +2,7 @@
 
 import { counts } from "./db.js";
 import { $, disc, keep } from "./dom.js";
-import { fill, itemsOf, make } from "./rows.js";
+import { fill, itemsOf, make, withAmendments } from "./rows.js";
 
 // Rows taken from the database at once.
 const PAGE = 60;
@@ -16,8 +16,10 @@ const AT_END = 40;
 const UNREAD_PAGES = 5;
 
 export class Pane {
-  constructor(store) {
+  /** `acts`: what the buttons of a message do (rows.js). */
+  constructor(store, acts) {
     this.store = store;
+    this.acts = acts;
     this.log = $("log");
     this.work = Promise.resolve();
     this.wanted = null;
@@ -83,6 +85,7 @@ export class Pane {
     // Read before the rows, so that a message is never in neither.
     const outbox = store.pending(this.id);
     const known = rows.at(-1)?.message_id;
+    if (known) rows.splice(0, rows.length, ...await store.db.between(this.id, rows[0].message_id, known));
     const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
     rows.push(...fresh);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
@@ -102,15 +105,36 @@ export class Pane {
     this.header();
     const title = store.title(this.id);
     const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${title} begins.`;
-    const items = itemsOf(store, this.rows, this.atTail ? outbox : [], this.freshAfter, start);
+    const items = itemsOf(store, withAmendments(this.rows, store.amending(this.id), store.self.uid),
+      this.atTail ? outbox : [], this.freshAfter, start);
     // From here on nothing waits: what is measured is what is changed.
     const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
     const anchor = !end && !this.atEnd() && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
     const offset = anchor && bottom(anchor);
-    keep(log, items, make, (item, element) => fill(item, element, store));
+    keep(log, items, make, (item, element) => fill(item, element, this.acts));
     if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
     else this.toEnd();
     this.jump();
+  }
+
+  /** Shows the message that a quote names; false when it is not in this browser. */
+  reveal(of) {
+    return this.inOrder(async () => {
+      const message = await this.store.db.message(of);
+      if (message?.conversation !== this.id) return false;
+      const { message_id } = message;
+      if (!this.rows.some((row) => row.message_id === message_id)) {
+        const newer = await this.page({ after: message_id - 1, forward: true });
+        this.rows = [...await this.page({ before: message_id, limit: PAGE / 2 }), ...newer];
+        this.atTail = newer.length < PAGE;
+        this.pinned = false;
+        await this.render();
+      }
+      const element = this.log.querySelector(`[data-row="${message_id}"]`);
+      element?.scrollIntoView({ block: "center" });
+      element?.querySelector(".more")?.focus({ preventScroll: true });
+      return Boolean(element);
+    });
   }
 
   /** Pixels below what is in view. */

@@ -28,7 +28,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
       items.push({ key: "fresh", sig: "New", line: "fresh-line" });
       fresh = true;
     }
-    items.push(row.kind === "message" ? messageOf(store, row, newDay || firstFresh || apart(before, row)) : {
+    items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row)) : {
       key: `e${row.message_id}`, sig: store.event(row), line: "event",
     });
     before = row;
@@ -37,7 +37,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
 }
 
 const apart = (a, b) =>
-  a.kind !== "message" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
+  a.kind === "membership" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
 
 function messageOf(store, row, first) {
   const own = row.sender === store.self.uid;
@@ -45,35 +45,103 @@ function messageOf(store, row, first) {
   const name = own ? "You" : store.name(row.sender);
   // An own message keeps its element when the outbox item turns into the stored row.
   const key = own && row.client_id ? `m${row.client_id}` : `r${row.message_id}`;
-  return { key, sig: [state, first, name, row.reason].join(), row, own, first, state, name };
+  const { body, kind, reactions, quote, change } = row;
+  const quoted = body?.reply_to?.of ? body.reply_to : quote;
+  const said = quoted && { of: quoted.of, text: quoted.text,
+    name: quoted.of.sender === store.self.uid ? "You" : store.name(quoted.of.sender) };
+  const smileys = tally(store, reactions);
+  const sig = JSON.stringify([state, first, name, row.reason, kind, body, said, smileys, change?.state, change?.reason]);
+  return { key, sig, row, own, first, state, name, said, smileys, recalled: store.recalled(row) };
 }
+
+/** Emoji with those who chose them: [{emoji, names, own}]. */
+function tally(store, reactions) {
+  const all = new Map();
+  for (const [uid, { emoji }] of Object.entries(reactions ?? {})) {
+    const own = Number(uid) === store.self.uid;
+    for (const each of emoji) {
+      const known = all.get(each) ?? { emoji: each, names: [], own: false };
+      known.names.push(own ? "You" : store.name(Number(uid)));
+      known.own ||= own;
+      all.set(each, known);
+    }
+  }
+  return [...all.values()];
+}
+
+/** The emoji with which `uid` reacts to a row. */
+export const chosen = (row, uid) => row.reactions?.[uid]?.emoji ?? [];
+
+/** The rows as they will be when what waits in the outbox is done. */
+export function withAmendments(rows, amending, uid) {
+  const byRow = Map.groupBy(amending, ({ frame }) => frame.message_id);
+  return !byRow.size ? rows : rows.map((row) => (byRow.get(row.message_id) ?? []).reduce(amended(uid), row));
+}
+
+const amended = (uid) => (row, change) => {
+  const { state, frame: { type, body, emoji } } = change;
+  if (state === "failed") return { ...row, change };
+  switch (type) {
+    case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
+    case "recall": return { ...row, kind: "recalled", body: {} };
+    default: return { ...row, reactions: { ...row.reactions, [uid]: { emoji } } };
+  }
+};
 
 const LABEL = { waiting: "Waiting", sent: "Sent", failed: "Not sent" };
 const ICON = { waiting: "clock", sent: "check", failed: "alert" };
 
 export const make = () => h("div");
 
-/** Fills the element of an item; `retry(row)` and `discard(row)` are for messages that failed. */
-export function fill(item, element, { retry, discard }) {
+/**
+ * Fills the element of an item. `acts`: what its buttons do: `retry(row)`, `discard(row)`, `menu(row, button)`,
+ * `toggle(row, emoji)`, `reveal(of)`.
+ */
+export function fill(item, element, acts) {
   if (item.line) {
     element.className = `line ${item.line}`;
     return element.replaceChildren(h("span", {}, item.sig));
   }
   const { row, own, first, state, name } = item;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}`;
+  element.dataset.row = row.message_id ?? "";
   const time = h("time", { datetime: row.sent_at, title: new Date(row.sent_at).toLocaleString() }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
   if (first) parts.push(h("p.who", {}, own ? unseen(name) : h("b", {}, name), " ", time));
-  const words = h("p.words", {}, String(row.body?.text ?? ""));
+  if (row.kind === "recalled") {
+    parts.push(h("p.words.gone", {}, item.recalled));
+    return element.replaceChildren(...parts);
+  }
+  if (item.said) parts.push(quote(item.said, acts));
+  const words = h("p.words", { dir: "auto" }, String(row.body?.text ?? ""));
   if (!first) words.prepend(unseen(`${name}: `));
+  if (row.body?.edited) words.append(" ", h("small.edited", {}, "(edited)"));
   words.title = time.title;
   parts.push(words);
+  const isStored = row.message_id && row.client_id;
+  if (isStored) {
+    parts.push(h("button.more", { type: "button", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
+      onclick: (event) => acts.menu(row, event.currentTarget) }, icon("more")));
+  }
   if (own) parts.push(h("span.state", { title: LABEL[state] }, icon(ICON[state]), unseen(LABEL[state])));
-  if (state === "failed") {
-    parts.push(h("p.trouble", {}, `Not sent. ${row.reason ?? ""}`,
-      h("button.link", { type: "button", onclick: () => retry(row) }, "Try again"),
-      h("button.link", { type: "button", onclick: () => discard(row) }, "Discard")));
+  if (item.smileys.length) parts.push(smileys(item, acts));
+  const trouble = state === "failed" ? { item: row, what: "Not sent." }
+    : row.change?.state === "failed" && { item: row.change, what: "Not changed." };
+  if (trouble) {
+    parts.push(h("p.trouble", {}, `${trouble.what} ${trouble.item.reason ?? ""}`,
+      h("button.link", { type: "button", onclick: () => acts.retry(trouble.item) }, "Try again"),
+      h("button.link", { type: "button", onclick: () => acts.discard(trouble.item) }, "Discard")));
   }
   element.replaceChildren(...parts);
 }
+
+const brief = (row) => [...String(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
+
+const quote = ({ of, name, text }, acts) =>
+  h("button.quote", { type: "button", dir: "auto", onclick: () => acts.reveal(of) }, h("b", {}, name), ` ${text}`);
+
+const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
+  h("button.smiley", { type: "button", "aria-pressed": String(own), title: names.join(", "),
+    "aria-label": `${emoji} ${names.join(", ")}`, onclick: () => acts.toggle(row, emoji) },
+  `${emoji} ${names.length}`)));

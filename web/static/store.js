@@ -51,14 +51,18 @@ export class Store {
     return id.startsWith("u:") ? this.name(Number(id.slice(2))) : `Group ${id.slice(2)}`;
   }
 
-  pending(id) { return this.outbox.filter((item) => item.conversation === id); }
+  /** Messages that are on their way. */
+  pending(id) { return this.outbox.filter((item) => item.conversation === id && !item.frame); }
+
+  /** Edits, recalls and reactions that are on their way. */
+  amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame); }
 
   /** Conversations to list, the one with the latest message first. */
   sorted() {
     const latest = new Map();
     for (const [id, { last }] of this.conversations) if (last) latest.set(id, last.message_id);
     for (const id of [this.open, ...this.drafts.keys()]) if (id && !latest.has(id)) latest.set(id, 0);
-    for (const item of this.outbox) if (item.state !== "sent") latest.set(item.conversation, 2 ** 53 + item.n * 2);
+    for (const item of this.outbox) if (item.state !== "sent" && !item.frame) latest.set(item.conversation, 2 ** 53 + item.n * 2);
     return [...latest.keys()].sort((a, b) => latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }
 
@@ -68,9 +72,15 @@ export class Store {
   /** What a row says, in one line of plain text; in a group, with the name of who said it. */
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
+    if (row.kind === "recalled") return this.recalled(row);
     const text = String(row.body?.text ?? "").replace(/\s+/g, " ").slice(0, 200);
     if (row.sender === this.self.uid) return `You: ${text}`;
     return group ? `${this.name(row.sender)}: ${text}` : text;
+  }
+
+  /** A message that was taken back, as a sentence. */
+  recalled({ sender }) {
+    return sender === this.self.uid ? "You took a message back" : `${this.name(sender)} took a message back`;
   }
 
   /** A membership row as a sentence. */
@@ -99,13 +109,25 @@ export class Store {
     }
   }
 
-  /** Puts a message into the outbox; it is sent from there. */
-  post(id, text) {
+  /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to. */
+  post(id, text, quoted = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
+    const body = quoted ? { text, reply_to: quoted.message_id } : { text };
+    const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id }, text: quoted.body.text };
     return this.write(id, (db) => db.post({
-      client_id: uuid(), conversation: id, to, body: { text }, sent_at: new Date().toISOString(),
+      client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString(),
     }));
+  }
+
+  edit(row, text) { return this.amend(row, { type: "edit", body: { text } }); }
+  recall(row) { return this.amend(row, { type: "recall" }); }
+  react(row, emoji) { return this.amend(row, { type: "reaction", emoji }); }
+
+  /** Puts something to be done to a stored message into the outbox. */
+  amend({ conversation, message_id }, frame) {
+    const item = { client_id: uuid(), conversation, frame: { ...frame, message_id } };
+    return this.write(conversation, (db) => db.queue(item));
   }
 
   retry = (item) => this.outgoing(item, { state: "waiting" });

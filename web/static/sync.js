@@ -139,8 +139,9 @@ export class Sync {
       if (item.state !== "waiting") continue;
       const flying = this.inFlight.get(item.conversation);
       if (flying && Date.now() - flying.at < PATIENCE_MS) continue;
-      const { client_id, to, body } = item;
-      if (!this.socket.send({ type: "send", client_id, to, body })) return;
+      const { client_id, conversation, to, body, frame } = item;
+      const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
+      if (!this.socket.send(sent)) return;
       this.inFlight.set(item.conversation, { client_id, at: Date.now() });
       setTimeout(() => this.nudge(), PATIENCE_MS);
     }

@@ -60,6 +60,52 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The message that this row is about: of an edit, a recall or a reaction. Each copy of a message has a `message_id` of its own, so
+    /// it is named by what is the same in all.
+    pub fn about(&self) -> Option<MessageKey> {
+        #[derive(Deserialize)]
+        struct About {
+            of: MessageKey,
+        }
+        let is_amendment = matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Reaction);
+        is_amendment.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
+    }
+
+    /// The text that an edit gives its message.
+    pub fn edited_text(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Edited {
+            body: Text,
+        }
+        #[derive(Deserialize)]
+        struct Text {
+            text: String,
+        }
+        (self.kind == Kind::Edit).then(|| self.body_as::<Edited>().ok().map(|edit| edit.body.text)).flatten()
+    }
+
+    /// All that the sender of a reaction reacts with from then on.
+    pub fn emoji(&self) -> Option<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Reaction {
+            emoji: Vec<String>,
+        }
+        (self.kind == Kind::Reaction)
+            .then(|| self.body_as::<Reaction>().ok().map(|body| body.emoji))
+            .flatten()
+    }
+}
+
+/// A message, by what is the same in all its copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct MessageKey {
+    /// Who sent it.
+    pub sender: u32,
+    /// What the sender calls it.
+    pub client_id: Uuid,
+}
+
 impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         (self.receiver, self.message_id, self.sender, self.client_id)
@@ -80,6 +126,14 @@ pub enum Kind {
     ReadMarker,
     /// A group was made, or somebody joined or left it.
     Membership,
+    /// The sender of a message changed its text: [`Entry::about`], [`Entry::edited_text`].
+    Edit,
+    /// The sender of a message took it back: [`Entry::about`].
+    Recall,
+    /// What a person reacts to a message with: [`Entry::about`], [`Entry::emoji`].
+    Reaction,
+    /// A message that was taken back, without what it said.
+    Recalled,
     /// A kind that this version does not know.
     Other(String),
 }
@@ -91,6 +145,10 @@ impl Kind {
             Kind::Message => "message",
             Kind::ReadMarker => "receipt",
             Kind::Membership => "membership",
+            Kind::Edit => "edit",
+            Kind::Recall => "recall",
+            Kind::Reaction => "reaction",
+            Kind::Recalled => "recalled",
             Kind::Other(word) => word,
         }
     }
@@ -109,6 +167,10 @@ impl<'de> Deserialize<'de> for Kind {
             "message" => Kind::Message,
             "receipt" => Kind::ReadMarker,
             "membership" => Kind::Membership,
+            "edit" => Kind::Edit,
+            "recall" => Kind::Recall,
+            "reaction" => Kind::Reaction,
+            "recalled" => Kind::Recalled,
             _ => Kind::Other(word.into_owned()),
         })
     }
@@ -247,9 +309,32 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_kept() {
-        let row: Entry = serde_json::from_str(&ROW.replace("\"message\"", "\"recall\"")).expect("a row");
-        assert_eq!(row.kind, Kind::Other("recall".to_owned()));
+        let row: Entry = serde_json::from_str(&ROW.replace("\"message\"", "\"poll\"")).expect("a row");
+        assert_eq!(row.kind, Kind::Other("poll".to_owned()));
         assert_eq!(row.text(), None);
+    }
+
+    #[test]
+    fn an_amendment_names_its_message_and_says_what_becomes_of_it() {
+        let of = r#""of":{"sender":7,"client_id":"6e0c5a4e-6d0c-4a2c-9c4b-0d5c8f8f3a11"}"#;
+        let amendment = |kind: &str, more: &str| -> Entry {
+            let body = format!(r#""body":{{{of}{more}}}"#);
+            let row = ROW.replace(r#""message","#, &format!(r#""{kind}","#));
+            let row = row.replace(r#""body":{"text":"hi \"you\"","later":1}"#, &body);
+            serde_json::from_str(&row).expect("a row")
+        };
+        let client_id = "6e0c5a4e-6d0c-4a2c-9c4b-0d5c8f8f3a11".parse().expect("a UUID");
+        let key = Some(MessageKey { sender: 7, client_id });
+        let edit = amendment("edit", r#","body":{"text":"ho"}"#);
+        assert_eq!(
+            (edit.kind.clone(), edit.about(), edit.edited_text()),
+            (Kind::Edit, key, Some("ho".into()))
+        );
+        let recall = amendment("recall", "");
+        assert_eq!((recall.about(), recall.edited_text(), recall.emoji()), (key, None, None));
+        let reaction = amendment("reaction", r#","emoji":["👍"]"#);
+        assert_eq!((reaction.about(), reaction.emoji()), (key, Some(vec!["👍".to_owned()])));
+        assert_eq!(amendment("recalled", "").about(), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Sending and read markers: into the sender's queue at once, and the answer when it is durable.
 
 use crate::domain::{Conversation, MessageId, Uid};
-use crate::queue::{Pipeline, Queues, Request, SendError};
+use crate::queue::{Pipeline, Queues, SendError};
 
-pub use crate::queue::{Draft, Post, SendAck};
+pub use crate::queue::{Amend, Draft, Post, Request, SendAck};
 
 /// Sends and read markers.
 #[derive(Clone)]
@@ -46,9 +46,18 @@ impl Messages {
         &self,
         pipeline: &Pipeline,
         who: Uid,
-        draft: Draft,
+        request: Request,
     ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
-        self.queues.submit_in(pipeline, who, draft)
+        self.queues.submit_in(pipeline, who, request)
+    }
+
+    /// Edits or takes back a message of the caller, or reacts to one of anybody.
+    pub fn amend(
+        &self,
+        who: Uid,
+        amend: Amend,
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
+        self.queues.submit(who, Request::Amend(amend))
     }
 
     /// Moves the caller's read marker of a conversation up to one of its rows. It never moves back: an older row is

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Config, ConfigError, DatabaseKind, SequenceSource};
 
+/// A hundred years.
+const MOST_SECONDS: u64 = 3_155_760_000;
+
 /// Who assigns the ids of messages, as it is written in the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,11 +40,21 @@ impl MessageIds {
 }
 
 /// How messages are made.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesSection {
     /// Who assigns their ids.
     pub ids: MessageIdsSetting,
+    /// Seconds for which a message may be edited; 0: not at all.
+    pub edit_seconds: u64,
+    /// Seconds for which a message may be taken back; 0: not at all.
+    pub recall_seconds: u64,
+}
+
+impl Default for MessagesSection {
+    fn default() -> MessagesSection {
+        MessagesSection { ids: MessageIdsSetting::default(), edit_seconds: 86_400, recall_seconds: 86_400 }
+    }
 }
 
 impl Config {
@@ -57,9 +70,15 @@ impl Config {
         }
     }
 
-    /// Whether the source of ids fits the database and the sequence service.
-    pub(super) fn check_message_ids(&self) -> Result<(), ConfigError> {
+    /// Whether the times are in range, and the source of ids fits the database and the sequence service.
+    pub(super) fn check_messages(&self) -> Result<(), ConfigError> {
         let refuse = |section, key, why: &str| Err(ConfigError::Value { section, key, why: why.to_owned() });
+        let MessagesSection { edit_seconds, recall_seconds, .. } = self.messages;
+        for (key, seconds) in [("edit_seconds", edit_seconds), ("recall_seconds", recall_seconds)] {
+            if seconds > MOST_SECONDS {
+                return refuse("messages", key, &format!("is {seconds}; it may be 0 to {MOST_SECONDS}"));
+            }
+        }
         match self.message_ids() {
             MessageIds::Seqsvr if self.storage.database_url.kind() == DatabaseKind::Postgres => refuse(
                 "messages",

@@ -118,7 +118,7 @@ impl Config {
         self.table.check()?;
         self.metrics.check()?;
         self.log.check()?;
-        self.check_message_ids()
+        self.check_messages()
     }
 
     /// The effective configuration as TOML, without the password of the database.

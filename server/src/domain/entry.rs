@@ -15,11 +15,28 @@ pub enum Kind {
     Membership,
     /// Something that a program put there, of a kind of its own ([`AppKind`](super::AppKind)). It is no part of what people said.
     App,
+    /// The sender of a message changed its text.
+    Edit,
+    /// The sender of a message took it back.
+    Recall,
+    /// What a person reacts to a message with.
+    Reaction,
+    /// A message that was taken back: who sent it and when, without what it said.
+    Recalled,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Message, Kind::ReadMarker, Kind::Membership, Kind::App];
+    pub const ALL: [Kind; 8] = [
+        Kind::Message,
+        Kind::ReadMarker,
+        Kind::Membership,
+        Kind::App,
+        Kind::Edit,
+        Kind::Recall,
+        Kind::Reaction,
+        Kind::Recalled,
+    ];
 
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
@@ -28,6 +45,10 @@ impl Kind {
             Kind::ReadMarker => "receipt",
             Kind::Membership => "membership",
             Kind::App => "app",
+            Kind::Edit => "edit",
+            Kind::Recall => "recall",
+            Kind::Reaction => "reaction",
+            Kind::Recalled => "recalled",
         }
     }
 
@@ -38,6 +59,10 @@ impl Kind {
             Kind::ReadMarker => 2,
             Kind::Membership => 3,
             Kind::App => 4,
+            Kind::Edit => 5,
+            Kind::Recall => 6,
+            Kind::Reaction => 7,
+            Kind::Recalled => 8,
         }
     }
 
@@ -49,8 +74,8 @@ impl Kind {
     /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.
     pub fn is_shown(self) -> bool {
         match self {
-            Kind::Message | Kind::Membership => true,
-            Kind::ReadMarker | Kind::App => false,
+            Kind::Message | Kind::Membership | Kind::Recalled => true,
+            Kind::ReadMarker | Kind::App | Kind::Edit | Kind::Recall | Kind::Reaction => false,
         }
     }
 }

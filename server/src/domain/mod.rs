@@ -3,6 +3,7 @@
 //! Every type here is valid once constructed. Nothing in this folder knows JSON frames, SQL or sockets;
 //! wire and stored forms live at the edges and convert from and to these.
 
+pub mod amendment;
 pub mod conversation;
 pub mod entry;
 pub mod group;
@@ -12,6 +13,7 @@ pub mod message;
 pub mod range;
 pub mod time;
 
+pub use amendment::{Amendment, EmojiError, RECALLED, check_emoji};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};

@@ -23,7 +23,7 @@ const fn passing(status: u16, code: &'static str, why: &'static str) -> Code {
 
 /// In the order of their statuses.
 #[rustfmt::skip]
-pub(super) const CODES: [Code; 47] = [
+pub(super) const CODES: [Code; 52] = [
     final_( 400, "malformed_json", "the body is not JSON"),
     final_( 400, "invalid_utf8", "the body is not UTF-8"),
     final_( 400, "body_incomplete", "the body did not arrive whole"),
@@ -34,6 +34,8 @@ pub(super) const CODES: [Code; 47] = [
     final_( 403, "foreign_origin", "the `Origin` is that of another site, or a cookie comes without one"),
     final_( 403, "metrics_private", "`/metrics` answers callers on the same machine only"),
     final_( 403, "sign_up_closed", "the operator alone makes accounts (`[accounts] sign_up`)"),
+    final_( 403, "not_yours", "somebody else sent the message"),
+    final_( 403, "too_late", "the message is too old to be edited or taken back (`[messages] edit_seconds`, `recall_seconds`)"),
     final_( 404, "not_found", "there is no such call"),
     final_( 404, "unknown_user", "no account has this uid"),
     final_( 404, "unknown_group", "there is no such group, or the caller is not in it"),
@@ -48,6 +50,7 @@ pub(super) const CODES: [Code; 47] = [
     passing(409, "group_changed", "others changed the group at the same moment"),
     final_( 410, "expired_invite", "the invitation has ended"),
     final_( 410, "used_up_invite", "the invitation has let in as many as it was made for"),
+    final_( 410, "recalled", "the message was taken back"),
     final_( 413, "body_too_large", "the body has more than 131,072 bytes, or 4 MiB for a batch (`[limits] body_bytes`, `batch_body_bytes`)"),
     final_( 422, "invalid_body", "a field is missing or has the wrong type"),
     final_( 422, "bad_name", "a name has 1 to 40 characters and no control characters"),
@@ -55,7 +58,9 @@ pub(super) const CODES: [Code; 47] = [
     final_( 422, "text_empty", "a text has at least one character"),
     final_( 422, "text_too_long", "a text has at most 8,000 characters (`[limits] text_characters`)"),
     final_( 422, "text_nul", "a text has no NUL"),
-    final_( 422, "not_in_conversation", "the read marker is no row of that conversation in the caller's inbox"),
+    final_( 422, "not_in_conversation", "`message_id` or `reply_to` is no row of that conversation in the caller's inbox"),
+    final_( 422, "no_message", "the row is no message that can be edited, taken back, answered or reacted to"),
+    final_( 422, "emoji", "a reaction has at most 6 different emoji, and nothing else"),
     final_( 422, "group_name", "a group's name has 1 to 80 characters and no control characters"),
     final_( 422, "group_full", "a group has at most 500 members (`[limits] group_members`)"),
     final_( 422, "bad_terms", "the invitation's time or uses are out of range"),

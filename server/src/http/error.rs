@@ -242,11 +242,15 @@ impl From<SendError> for Problem {
             SendError::ClientIdReused | SendError::AlreadyMember | SendError::GroupChanged => {
                 StatusCode::CONFLICT
             }
+            SendError::NotYours | SendError::TooLate(_) => StatusCode::FORBIDDEN,
+            SendError::Recalled => StatusCode::GONE,
             SendError::UnknownUser(_) | SendError::UnknownGroup | SendError::NotMember => {
                 StatusCode::NOT_FOUND
             }
             SendError::Text(_)
             | SendError::NotInConversation
+            | SendError::NoMessage
+            | SendError::Emoji(_)
             | SendError::GroupName
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,

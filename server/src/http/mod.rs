@@ -48,7 +48,7 @@ mod ws;
 pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
-use api::{accounts, conversations, groups, invites, messages, people, range, sessions};
+use api::{accounts, amendments, conversations, groups, invites, messages, people, range, sessions};
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
 use error::Problem;
@@ -102,6 +102,9 @@ fn routes(settings: &Settings) -> Vec<Route> {
         // Conversations and groups.
         route("get",    "conversations",                get(conversations::list)),
         route("get",    "conversations/{id}/messages",  get(conversations::messages)),
+        route("post",   "conversations/{id}/messages/{message_id}/edit",     post(amendments::edit)),
+        route("post",   "conversations/{id}/messages/{message_id}/recall",   post(amendments::recall)),
+        route("post",   "conversations/{id}/messages/{message_id}/reaction", post(amendments::react)),
         route("put",    "conversations/{id}/read",      put(conversations::read)),
         route("post",   "groups",                       post(groups::create)),
         route("get",    "groups/{gid}",                 get(groups::show)),

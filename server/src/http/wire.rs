@@ -28,7 +28,7 @@ pub(super) struct EntryForm {
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
-    /// `message`, `receipt`, `membership`, or what a program put there, `app.*`; skip kinds that you do not know.
+    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, or what a program put there, `app.*`; skip kinds that you do not know.
     #[schema(example = "message")]
     kind: String,
     /// `u:UID`, the other user from the receiver's side, or `g:GID`.
@@ -56,6 +56,37 @@ enum BodyForm {
     Message {
         /// What was said.
         text: String,
+        /// Whether it was edited.
+        #[schema(nullable = false)]
+        edited: Option<bool>,
+        /// The message that it replies to.
+        #[schema(nullable = false)]
+        reply_to: Option<QuoteForm>,
+    },
+    /// Of an `edit`.
+    Edit {
+        /// Which message.
+        of: OfForm,
+        /// The body that it has from now on: that of a `message`.
+        body: serde_json::Map<String, serde_json::Value>,
+    },
+    /// Of a `reaction`.
+    Reaction {
+        /// To which message.
+        of: OfForm,
+        /// All that `sender` reacts with from now on.
+        #[schema(max_items = 6)]
+        emoji: Vec<String>,
+    },
+    /// Of a `recall`.
+    Recall {
+        /// Which message.
+        of: OfForm,
+    },
+    /// Of a message that was taken back (`recalled`).
+    Recalled {
+        /// Always `true`.
+        recalled: bool,
     },
     /// Of a `receipt`.
     ReadMarker {
@@ -79,6 +110,28 @@ enum BodyForm {
         /// The name of that user.
         by_name: String,
     },
+}
+
+/// A message, by what is the same in all its copies.
+#[derive(ToSchema)]
+#[schema(as = MessageKey)]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+struct OfForm {
+    /// Who sent it.
+    sender: u32,
+    /// Its idempotency key.
+    client_id: Uuid,
+}
+
+/// A message that is replied to.
+#[derive(ToSchema)]
+#[schema(as = Quote)]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+struct QuoteForm {
+    /// Which message.
+    of: OfForm,
+    /// Its first 200 characters.
+    text: String,
 }
 
 /// A change of a group.

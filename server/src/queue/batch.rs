@@ -133,7 +133,9 @@ impl Batch {
 fn refuse_stale(request: Queued) {
     let refusal = match request.request {
         Request::Group { .. } => SendError::GroupChanged,
-        Request::Message(_) | Request::Post(_) | Request::Read { .. } => SendError::Unavailable,
+        Request::Message(_) | Request::Post(_) | Request::Amend(_) | Request::Read { .. } => {
+            SendError::Unavailable
+        }
     };
     request.answer(Err(refusal));
 }

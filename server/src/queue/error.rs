@@ -1,6 +1,8 @@
 //! Why something was not accepted: one enum for everything that goes through a queue.
 
-use crate::domain::TextError;
+use std::time::Duration;
+
+use crate::domain::{EmojiError, TextError};
 
 /// Nothing was stored under this request, except where a variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +35,21 @@ pub enum SendError {
     /// A read marker named a row that is not in that conversation of the caller's inbox.
     #[error("message_id must be a row of that conversation in your own inbox")]
     NotInConversation,
+    /// The row is there, and it is no message that others could be told of.
+    #[error("this row is no message that can be edited, taken back, answered or reacted to")]
+    NoMessage,
+    /// The message was taken back.
+    #[error("this message was taken back")]
+    Recalled,
+    /// Somebody else sent the message.
+    #[error("only who sent a message can edit it or take it back")]
+    NotYours,
+    /// The message is too old for it.
+    #[error("a message can be changed like this for {} after it was sent", spoken(*.0))]
+    TooLate(Duration),
+    /// What is to be reacted with breaks a rule.
+    #[error(transparent)]
+    Emoji(#[from] EmojiError),
     /// A group's name breaks a rule.
     #[error("a group's name has 1 to 80 characters and no control characters")]
     GroupName,
@@ -71,6 +88,11 @@ impl SendError {
             SendError::Text(TextError::TooLong { .. }) => "text_too_long",
             SendError::Text(TextError::Nul) => "text_nul",
             SendError::NotInConversation => "not_in_conversation",
+            SendError::NoMessage => "no_message",
+            SendError::Recalled => "recalled",
+            SendError::NotYours => "not_yours",
+            SendError::TooLate(_) => "too_late",
+            SendError::Emoji(_) => "emoji",
             SendError::GroupName => "group_name",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",
@@ -92,4 +114,13 @@ impl SendError {
                 | SendError::GroupChanged
         )
     }
+}
+
+/// A time in the largest unit that says it in whole numbers.
+fn spoken(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
+    let whole = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    let (number, unit) = whole.map_or((seconds, "second"), |(unit, name)| (seconds / unit, name));
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

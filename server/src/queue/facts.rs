@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
-use super::{Draft, GroupAction, Request, SendError};
+use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid};
 use crate::store::StoreError;
 
@@ -43,12 +43,16 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let who = queued.who;
     let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(3), &[]);
     match &queued.request {
-        Request::Message(Draft { client_id, to, .. }) => {
-            facts.push(Fact::Key((who, *client_id)));
-            facts.push(match to {
-                Conversation::User(other) => Fact::Person(*other),
-                Conversation::Group(gid) => Fact::Group(*gid),
-            });
+        Request::Message(Draft { client_id, to, reply_to, .. }) => {
+            facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
+            facts.extend(reply_to.map(|row| Fact::Row(who, row)));
+        }
+        Request::Amend(Amend { client_id, conversation, message_id, .. }) => {
+            facts.extend([
+                Fact::Key((who, *client_id)),
+                receivers(*conversation),
+                Fact::Row(who, *message_id),
+            ]);
         }
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
@@ -69,6 +73,14 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
         }
     }
     facts.into_iter().chain(people.iter().map(|uid| Fact::Person(*uid)))
+}
+
+/// What says who gets what is sent there.
+fn receivers(conversation: Conversation) -> Fact {
+    match conversation {
+        Conversation::User(other) => Fact::Person(other),
+        Conversation::Group(gid) => Fact::Group(gid),
+    }
 }
 
 impl Writer<'_> {
@@ -118,7 +130,7 @@ impl Writer<'_> {
             match row {
                 Ok(row) => {
                     let row = row.filter(|entry| entry.content.kind != Kind::ReadMarker);
-                    facts.rows.extend(row.map(|entry| ((who, id), entry.conversation())));
+                    facts.rows.extend(row.map(|entry| ((who, id), entry.content)));
                 }
                 Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
             }

@@ -40,7 +40,7 @@ use request::{Answer, Queued};
 
 pub use error::SendError;
 pub use pipeline::Pipeline;
-pub use request::{Draft, GroupAction, Post, Request, SendAck};
+pub use request::{Amend, Draft, GroupAction, Post, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).
@@ -67,6 +67,10 @@ pub struct Options {
     pub text: usize,
     /// Members of a group. Default 500.
     pub members: usize,
+    /// For how long a message may be edited. Default one day.
+    pub edit: Duration,
+    /// For how long a message may be taken back. Default one day.
+    pub recall: Duration,
     /// The first pause after a failure; doubled up to `longest_pause`. Default 50 ms.
     pub first_pause: Duration,
     /// The longest pause between two tries. Default 5 s.
@@ -88,6 +92,8 @@ impl Default for Options {
             resend_wait: Duration::from_secs(30),
             text: 8_000,
             members: 500,
+            edit: Duration::from_secs(86_400),
+            recall: Duration::from_secs(86_400),
             first_pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(5),
             look_for_owed: Duration::from_secs(2),
@@ -156,10 +162,10 @@ impl Queues {
         &self,
         pipeline: &Pipeline,
         who: Uid,
-        draft: Draft,
+        request: Request,
     ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
-        let place = pipeline.enter(draft.client_id).map(Some);
-        self.put(who, Request::Message(draft), place)
+        let place = request.client_id().map(|client_id| pipeline.enter(client_id)).transpose();
+        self.put(who, request, place)
     }
 
     fn put(

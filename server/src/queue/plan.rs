@@ -5,16 +5,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, IdempotencyKey,
-    Kind, MembershipEpoch, MessageId, Timestamp, Uid,
+    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
+    IdempotencyKey, Kind, MembershipEpoch, MessageId, Timestamp, Uid, check_emoji,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::request::Answer;
-use super::{Draft, GroupAction, Post, Request, SendAck, SendError};
+use super::{Amend, Draft, GroupAction, Post, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,10 @@ pub(super) struct Limits {
     pub(super) text: usize,
     /// Members of a group.
     pub(super) members: usize,
+    /// For how long a message may be edited.
+    pub(super) edit: Duration,
+    /// For how long it may be taken back.
+    pub(super) recall: Duration,
 }
 
 /// What the decisions of a batch rest on, read before it.
@@ -34,8 +39,8 @@ pub(super) struct Facts {
     pub(super) people: HashMap<Uid, String>,
     /// Groups that the batch mentions, where they exist.
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
-    /// Conversations of the rows that read markers name, where those exist and may be marked.
-    pub(super) rows: HashMap<(Uid, MessageId), Conversation>,
+    /// The rows that requests name, where those exist and are no read markers.
+    pub(super) rows: HashMap<(Uid, MessageId), Arc<Content>>,
     /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
 }
@@ -94,6 +99,7 @@ impl Planner {
         let decided = match request {
             Request::Message(draft) => self.message(at, who, draft),
             Request::Post(post) => self.post(at, who, post),
+            Request::Amend(amend) => self.amend(at, who, amend),
             Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
@@ -101,30 +107,84 @@ impl Planner {
     }
 
     fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Decision, SendError> {
-        let Draft { client_id, to, ref text } = *draft;
-        let (key, digest) = ((who, client_id), Digest::of(to, text));
+        let Draft { client_id, to, ref text, reply_to } = *draft;
+        let (key, digest) = ((who, client_id), draft.digest());
         let unused = match self.under(key, digest)? {
             Under::Answered(decision) => return Ok(decision),
             Under::Nothing(unused) => unused,
         };
-        let (recipients, group_version) = match to {
+        let (recipients, group_version) = self.recipients(who, to)?;
+        let body = match reply_to {
+            None => Body::text(text, self.limits.text)?,
+            Some(row) => Body::reply(text, self.limits.text, self.message_in(who, to, row)?)?,
+        };
+        self.used.insert(key, (at, digest));
+        let content = self.content(Kind::Message, who, to, Some(client_id), body);
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+    }
+
+    /// Who gets what `who` sends there, `who` first, and the version of the group that says so.
+    fn recipients(&self, who: Uid, to: Conversation) -> Result<(Vec<Recipient>, Option<u64>), SendError> {
+        match to {
             Conversation::User(other) => {
-                if !self.facts.people.contains_key(&other) {
-                    return Err(SendError::UnknownUser(other.0));
-                }
+                self.person(other)?;
                 let pair = [who, other];
                 let copies = if who == other { 1 } else { 2 };
                 let pair = pair[..copies].iter().map(|&uid| Recipient { uid, epoch: MembershipEpoch(0) });
-                (pair.collect(), None)
+                Ok((pair.collect(), None))
             }
             Conversation::Group(gid) => {
                 let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
-                (members(group, who)?, Some(group.version))
+                Ok((members(group, who)?, Some(group.version)))
             }
+        }
+    }
+
+    /// The row of the caller's inbox, if it is a message of that conversation which others can be told of.
+    fn message_in(
+        &self,
+        who: Uid,
+        conversation: Conversation,
+        row: MessageId,
+    ) -> Result<&Content, SendError> {
+        let content = self.facts.rows.get(&(who, row)).filter(|row| row.conversation(who) == conversation);
+        let content = content.ok_or(SendError::NotInConversation)?;
+        match content.kind {
+            Kind::Recalled => Err(SendError::Recalled),
+            Kind::Message if content.client_id.is_some() => Ok(content),
+            _ => Err(SendError::NoMessage),
+        }
+    }
+
+    fn amend(&mut self, at: usize, who: Uid, amend: &Amend) -> Result<Decision, SendError> {
+        let Amend { client_id, conversation, message_id, ref amendment } = *amend;
+        let (key, digest) = ((who, client_id), amend.digest());
+        let unused = match self.under(key, digest)? {
+            Under::Answered(decision) => return Ok(decision),
+            Under::Nothing(unused) => unused,
         };
-        let body = Body::text(text, self.limits.text)?;
+        let (recipients, group_version) = self.recipients(who, conversation)?;
+        let message = self.message_in(who, conversation, message_id)?;
+        let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
+        match amendment {
+            Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
+                return Err(SendError::NotYours);
+            }
+            Amendment::Edit(_) if age > self.limits.edit => return Err(SendError::TooLate(self.limits.edit)),
+            Amendment::Recall if age > self.limits.recall => {
+                return Err(SendError::TooLate(self.limits.recall));
+            }
+            Amendment::React(emoji) => check_emoji(emoji)?,
+            Amendment::Edit(_) | Amendment::Recall => {}
+        }
+        let of = message.key().ok_or(SendError::NoMessage)?;
+        let body = Body::amendment(amendment, of, message, self.limits.text)?;
+        let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
+        // What follows in the batch finds the message as it is then.
+        if let Some(amended) = message.amended(&content) {
+            self.facts.rows.insert((who, message_id), Arc::new(amended));
+        }
         self.used.insert(key, (at, digest));
-        let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
     }
 
@@ -176,7 +236,8 @@ impl Planner {
         conversation: Conversation,
         message_id: MessageId,
     ) -> Result<Decision, SendError> {
-        if self.facts.rows.get(&(who, message_id)) != Some(&conversation) {
+        let row = self.facts.rows.get(&(who, message_id));
+        if row.is_none_or(|row| row.conversation(who) != conversation) {
             return Err(SendError::NotInConversation);
         }
         let marker = self.facts.read_to.entry((who, conversation)).or_default();
@@ -290,149 +351,4 @@ fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    const ANN: Uid = Uid(1);
-    const BOB: Uid = Uid(2);
-    const CAT: Uid = Uid(3);
-    const WALKERS: GroupId = GroupId(7);
-
-    fn facts() -> Facts {
-        let people = [(ANN, "ann"), (BOB, "bob"), (CAT, "cat")];
-        let step = GroupStep::Created { name: "walkers".into(), members: vec![ANN, BOB] };
-        let group = Group::create(&GroupChange { gid: WALKERS, from_version: 0, step }).expect("a making");
-        Facts {
-            people: people.into_iter().map(|(uid, name)| (uid, name.to_owned())).collect(),
-            groups: HashMap::from([(WALKERS, Arc::new(group))]),
-            ..Facts::default()
-        }
-    }
-
-    fn planner(facts: Facts) -> Planner {
-        Planner::new(facts, Limits { text: 10, members: 3 }, Timestamp(5))
-    }
-
-    fn say(id: u128, to: Conversation, text: &str) -> Request {
-        Request::Message(Draft { client_id: ClientId(Uuid::from_u128(id)), to, text: text.into() })
-    }
-
-    fn refusal(decision: Decision) -> Option<SendError> {
-        match decision {
-            Decision::Answer(answer) => answer.err(),
-            Decision::Write(_) | Decision::SameAs(_) => None,
-        }
-    }
-
-    #[test]
-    fn a_repetition_within_the_batch_shares_the_first_ones_answer() {
-        let mut planner = planner(facts());
-        let to = Conversation::User(BOB);
-        assert!(matches!(planner.decide(0, ANN, &say(1, to, "hi")), Decision::Write(_)));
-        assert!(matches!(planner.decide(1, ANN, &say(1, to, "hi")), Decision::SameAs(0)));
-        let other = planner.decide(2, ANN, &say(1, to, "ho"));
-        assert_eq!(refusal(other), Some(SendError::ClientIdReused));
-        // The same id of another sender is another message.
-        assert!(matches!(planner.decide(3, BOB, &say(1, to, "hi")), Decision::Write(_)));
-    }
-
-    #[test]
-    fn the_first_answer_outlives_membership_and_limits() {
-        let mut facts = facts();
-        let to = Conversation::Group(WALKERS);
-        let text = "far longer than the limit of ten";
-        let record = IdempotencyRecord {
-            message_id: MessageId::MAX,
-            sent_at: Timestamp(1),
-            digest: Digest::of(to, text),
-        };
-        facts.keys.insert((CAT, ClientId(Uuid::from_u128(1))), KeyState::Used(record));
-        let mut planner = planner(facts);
-        let Decision::Answer(Ok(ack)) = planner.decide(0, CAT, &say(1, to, text)) else {
-            panic!("the record answers");
-        };
-        assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
-        assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
-    }
-
-    fn post(n: u128, target: Conversation) -> Request {
-        let client_id = (n > 0).then(|| ClientId(Uuid::from_u128(n)));
-        let body = Body::text("hi", 10).expect("short");
-        Request::Post(Post { client_id, receiver: BOB, target, kind: Kind::Message, body })
-    }
-
-    #[test]
-    fn a_post_is_for_its_receiver_alone_and_known_again() {
-        let mut planner = planner(facts());
-        for (n, target, epoch, version) in [
-            (1, Conversation::User(BOB), MembershipEpoch(0), None),
-            (2, Conversation::Group(WALKERS), MembershipEpoch(1), Some(1)),
-            (0, Conversation::User(BOB), MembershipEpoch(0), None),
-        ] {
-            let Decision::Write(plan) = planner.decide(n as usize, ANN, &post(n, target)) else {
-                panic!("a write")
-            };
-            assert_eq!(plan.recipients, [Recipient { uid: BOB, epoch }]);
-            assert_eq!((plan.group_version, plan.content.client_id.is_some()), (version, n > 0));
-        }
-        let again = planner.decide(3, ANN, &post(1, Conversation::User(BOB)));
-        assert!(matches!(again, Decision::SameAs(1)), "{again:?}");
-        let other = planner.decide(4, ANN, &post(1, Conversation::Group(WALKERS)));
-        assert_eq!(refusal(other), Some(SendError::ClientIdReused));
-        let said = planner.decide(5, ANN, &say(1, Conversation::User(BOB), "hi"));
-        assert_eq!(refusal(said), Some(SendError::ClientIdReused), "a message is something else");
-        let outside = planner.decide(6, CAT, &post(6, Conversation::Group(WALKERS)));
-        assert_eq!(refusal(outside), Some(SendError::UnknownGroup));
-        let nobody = Post {
-            receiver: Uid(9),
-            ..match post(7, Conversation::User(Uid(9))) {
-                Request::Post(post) => post,
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!(refusal(planner.decide(7, ANN, &Request::Post(nobody))), Some(SendError::UnknownUser(9)));
-    }
-
-    #[test]
-    fn a_note_to_oneself_is_one_copy() {
-        let mut planner = planner(facts());
-        let Decision::Write(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
-            panic!("a write");
-        };
-        assert_eq!(plan.recipients.len(), 1);
-    }
-
-    #[test]
-    fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
-        let mut facts = facts();
-        let id = |n| MessageId::new(n).expect("small");
-        let with_bob = Conversation::User(BOB);
-        facts.rows.extend([((ANN, id(4)), with_bob), ((ANN, id(9)), with_bob)]);
-        let mut planner = planner(facts);
-        let read = |n| Request::Read { conversation: with_bob, message_id: id(n) };
-        assert!(matches!(planner.decide(0, ANN, &read(9)), Decision::Write(_)));
-        assert!(matches!(planner.decide(1, ANN, &read(4)), Decision::Answer(Ok(_))));
-        assert_eq!(refusal(planner.decide(2, ANN, &read(5))), Some(SendError::NotInConversation));
-        let elsewhere = Request::Read { conversation: Conversation::User(CAT), message_id: id(9) };
-        assert_eq!(refusal(planner.decide(3, ANN, &elsewhere)), Some(SendError::NotInConversation));
-    }
-
-    #[test]
-    fn changes_of_one_batch_build_on_each_other() {
-        let mut planner = planner(facts());
-        let change =
-            |action| Request::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
-        let Decision::Write(added) = planner.decide(0, ANN, &change(GroupAction::Add(CAT))) else {
-            panic!("a write");
-        };
-        assert_eq!(added.recipients.len(), 3);
-        let Decision::Write(left) = planner.decide(1, BOB, &change(GroupAction::Remove(BOB))) else {
-            panic!("a write");
-        };
-        assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
-        assert_eq!(left.change.map(|change| change.from_version), Some(2));
-        let again = planner.decide(2, BOB, &change(GroupAction::Add(BOB)));
-        assert_eq!(refusal(again), Some(SendError::UnknownGroup));
-    }
-}
+mod tests;

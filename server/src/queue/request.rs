@@ -7,7 +7,9 @@ use tokio::sync::oneshot;
 
 use super::SendError;
 use super::pipeline::Place;
-use crate::domain::{Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Timestamp, Uid};
+use crate::domain::{
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Timestamp, Uid,
+};
 
 /// What somebody wants written.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub enum Request {
     Message(Draft),
     /// Put a row into one inbox, without a copy for the sender.
     Post(Post),
+    /// Edit or take back one's own message, or react to any.
+    Amend(Amend),
     /// Move one's own read marker.
     Read {
         /// Where.
@@ -34,6 +38,19 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// By which a repetition is known, if its client said that.
+    pub fn client_id(&self) -> Option<ClientId> {
+        match self {
+            Request::Message(draft) => Some(draft.client_id),
+            Request::Amend(amend) => Some(amend.client_id),
+            Request::Post(post) => post.client_id,
+            Request::Group { client_id, .. } => Some(*client_id),
+            Request::Read { .. } => None,
+        }
+    }
+}
+
 /// Something to be said.
 #[derive(Clone, Debug)]
 pub struct Draft {
@@ -43,6 +60,43 @@ pub struct Draft {
     pub to: Conversation,
     /// What.
     pub text: String,
+    /// The row of the sender's own inbox that it replies to: a message of the same conversation.
+    pub reply_to: Option<MessageId>,
+}
+
+impl Draft {
+    /// Taken of the text as it came, so that a repetition is known again even where the limits have changed in between (I4).
+    pub(super) fn digest(&self) -> Digest {
+        match self.reply_to {
+            None => Digest::of(self.to, &self.text),
+            // No text of a person begins with a zero byte.
+            Some(row) => Digest::of(self.to, &format!("\0reply\0{row}\0{}", self.text)),
+        }
+    }
+}
+
+/// Something to be done to a message that was sent.
+#[derive(Clone, Debug)]
+pub struct Amend {
+    /// By which a repetition is known: it gets the first answer (I4).
+    pub client_id: ClientId,
+    /// Where the message is, as the caller sees it.
+    pub conversation: Conversation,
+    /// The caller's own copy.
+    pub message_id: MessageId,
+    /// What.
+    pub amendment: Amendment,
+}
+
+impl Amend {
+    pub(super) fn digest(&self) -> Digest {
+        let what = match &self.amendment {
+            Amendment::Edit(text) => format!("edit\0{text}"),
+            Amendment::Recall => "recall".to_owned(),
+            Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
+        };
+        Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
+    }
 }
 
 /// A row for one inbox (S19): what a program puts there through the table `inbox`.
@@ -113,7 +167,7 @@ impl Queued {
     pub(super) fn goes_through(who: Uid, request: &Request) -> Uid {
         match request {
             Request::Post(post) => post.receiver,
-            Request::Message(_) | Request::Read { .. } | Request::Group { .. } => who,
+            Request::Message(_) | Request::Amend(_) | Request::Read { .. } | Request::Group { .. } => who,
         }
     }
 

@@ -149,7 +149,8 @@ impl Writer<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let limits = Limits { text: self.options.text, members: self.options.members };
+        let Options { text, members, edit, recall, .. } = self.options;
+        let limits = Limits { text, members, edit, recall };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
         let (mut at, mut rows) = (0, 0);

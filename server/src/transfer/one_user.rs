@@ -199,26 +199,32 @@ impl<'a> Mover<'a> {
             group => group,
         };
         let body = match entry.content.kind {
-            Kind::Membership => self.membership(&entry.content.body),
-            Kind::Message | Kind::ReadMarker | Kind::App => entry.content.body.clone(),
+            Kind::Membership => self.renamed(&entry.content.body, &["/uid", "/by"]),
+            Kind::Message | Kind::Edit | Kind::Recall | Kind::Reaction => {
+                const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
+                self.renamed(&entry.content.body, &SENDERS)
+            }
+            Kind::ReadMarker | Kind::App | Kind::Recalled => entry.content.body.clone(),
         };
         let target = Content::target_of(self.into, sender, conversation);
         Content { sender, target, body, ..Content::clone(&entry.content) }
     }
 
-    /// A `membership` body with the old uid replaced.
-    fn membership(&self, body: &Body) -> Body {
+    /// A body with the old uid replaced in these places.
+    fn renamed(&self, body: &Body, places: &[&str]) -> Body {
         let Ok(mut value) = serde_json::from_str::<serde_json::Value>(body.as_json()) else {
             return body.clone();
         };
-        for key in ["uid", "by"] {
-            if let Some(uid) = value.get_mut(key)
+        let mut is_changed = false;
+        for place in places {
+            if let Some(uid) = value.pointer_mut(place)
                 && uid.as_u64() == Some(self.from.0.into())
             {
                 *uid = self.into.0.into();
+                is_changed = true;
             }
         }
-        Body::from_stored(value.to_string())
+        if is_changed { Body::from_stored(value.to_string()) } else { body.clone() }
     }
 
     /// A read marker with the new id of the row that it names, or of the last one before it; `None` when it leads no

@@ -16,6 +16,8 @@ struct World {
     bob: Person,
     gid: u64,
     code: String,
+    /// A message that Ann sent to Bob.
+    own: u64,
     sent: u128,
     /// Calls and statuses that were seen.
     seen: BTreeSet<(String, String)>,
@@ -30,12 +32,13 @@ impl World {
         .await;
         let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
         app.say(&bob, &ann, 9_000, "hello").await;
+        let own = app.say(&ann, &bob, 9_001, "hello to you").await;
         let group = app.post(&ann, "/api/v1/groups", json!({"name": "us"})).await.ok(201);
         let gid = group["gid"].as_u64().expect("a number");
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, sent: 0, seen: BTreeSet::new() }
+        World { app, document, bob, gid, code, own, sent: 0, seen: BTreeSet::new() }
     }
 
     /// A body with which the call succeeds.
@@ -50,6 +53,9 @@ impl World {
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),
             "createGroup" => json!({"name": "more", "members": [self.bob.uid]}),
+            "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
+            "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
+            "recall" => json!({"client_id": client_id(sent)}),
             "markRead" => json!({"message_id": 1}),
             "makeInvite" => json!({"uses": 2, "expires_in_seconds": 60}),
             other => panic!("the test has no body for {other}"),
@@ -61,6 +67,7 @@ impl World {
         path.replace("{uid}", &self.bob.uid.to_string())
             .replace("{gid}", &self.gid.to_string())
             .replace("{code}", &self.code)
+            .replace("{message_id}", &self.own.to_string())
             .replace("{id}", &format!("u:{}", self.bob.uid))
     }
 

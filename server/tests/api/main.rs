@@ -8,6 +8,7 @@ mod fixtures;
 mod support;
 
 mod accounts;
+mod amendments;
 mod contract;
 mod conversations;
 mod door;

@@ -3,6 +3,7 @@
 //! Needs Debian's `chromium` and `chromium-driver`, and npm. Each test has its own server, driver and browser profiles; they
 //! run one after the other, since a browser alone fills a small machine.
 
+mod amend;
 mod chat;
 mod keep;
 mod keys;

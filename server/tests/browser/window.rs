@@ -256,6 +256,6 @@ impl Window {
 }
 
 fn count(text: &str) -> String {
-    let same = format!("(words) => words.lastChild.data === {}", json!(text));
+    let same = format!("(words) => [...words.childNodes].some((node) => node.data === {})", json!(text));
     format!("[...document.querySelectorAll('.words')].filter({same}).length")
 }

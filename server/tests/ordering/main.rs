@@ -242,7 +242,8 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     let process = world.start(options(1)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
-    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
+    let draft =
+        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
     process.store.script([Fault::Stall]);
     let first = tokio::spawn(process.messages.submit(person(0), draft(1)));
     process.store.until_stalled(1).await;
@@ -275,7 +276,8 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)]).await.expect("made");
     process.lines.advance(seqsvr_core::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
-    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
+    let draft =
+        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
     process.messages.submit(ann, draft(1)).await.expect("accepted");
     assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));
     process.queues.stop().await;
@@ -289,7 +291,8 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     let process = world.start(options(4)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
-    let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "bye".into() };
+    let draft =
+        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "bye".into(), reply_to: None };
     let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), draft(id))).collect();
     process.queues.stop().await;
     for answer in sent {
@@ -332,7 +335,12 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     let process = world.start(options(4)).await;
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "pair".into(), vec![bob]).await.expect("made");
-    let say = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hello".into() };
+    let say = |id| Draft {
+        client_id: name(id),
+        to: Conversation::Group(gid),
+        text: "hello".into(),
+        reply_to: None,
+    };
     process.insist(ann, say(1)).await;
     // Ann's message is accepted while Bob is in; his queue gets to it only after he has left.
     process.groups.remove(bob, gid, bob).await.expect("left");

@@ -81,7 +81,12 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
         let process = world.start(options(queues)).await;
         let members = (1..PEOPLE).map(person).collect();
         let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
-        let draft = |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into() };
+        let draft = |id| Draft {
+            client_id: name(id),
+            to: Conversation::Group(gid),
+            text: "hi".into(),
+            reply_to: None,
+        };
         process.refuse_numbers(person(3));
         for id in 1..=5 {
             process.messages.submit(person(id as u32 % 2), draft(id)).await.expect("accepted");

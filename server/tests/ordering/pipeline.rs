@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use tidemark::app::SendError;
-use tidemark::app::messages::Draft;
+use tidemark::app::messages::{Draft, Request};
 use tidemark::domain::Uid;
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
@@ -20,8 +20,10 @@ async fn pump(process: &Process, who: Uid, drafts: &[Draft], window: usize, mut 
         if window.is_empty() {
             return;
         }
-        let answers: Vec<_> =
-            window.iter().map(|draft| process.messages.submit_in(&pipeline, who, draft.clone())).collect();
+        let answers: Vec<_> = window
+            .iter()
+            .map(|draft| process.messages.submit_in(&pipeline, who, Request::Message(draft.clone())))
+            .collect();
         let mut refused = false;
         for answer in answers {
             match answer.await {
@@ -111,7 +113,7 @@ async fn one_that_is_given_up_holds_the_others_for_a_bounded_time_and_nobody_els
     let process = world.start(options).await;
     let (ann, bob) = (person(0), person(1));
     let pipeline = process.messages.pipeline();
-    let send = |id| process.messages.submit_in(&pipeline, ann, to(ann, id, "hi"));
+    let send = |id| process.messages.submit_in(&pipeline, ann, Request::Message(to(ann, id, "hi")));
     process.store.script([Fault::Refuse]);
     assert_eq!(send(1).await, Err(SendError::Unavailable));
     assert_eq!(send(2).await, Err(SendError::OutOfOrder));
@@ -132,8 +134,9 @@ async fn what_others_changed_meanwhile_is_decided_again() {
     let (ann, bob) = (person(0), person(1));
     let pipeline = process.messages.pipeline();
     process.store.script([Fault::Stale, Fault::Stale, Fault::Stale]);
-    let sends: Vec<_> =
-        (1..=3).map(|id| process.messages.submit_in(&pipeline, ann, to(bob, id, "hi"))).collect();
+    let sends: Vec<_> = (1..=3)
+        .map(|id| process.messages.submit_in(&pipeline, ann, Request::Message(to(bob, id, "hi"))))
+        .collect();
     for send in sends {
         send.await.expect("accepted at the fourth try");
     }
@@ -148,14 +151,15 @@ async fn what_keeps_changing_is_refused_and_not_overtaken() {
     let (ann, bob, cat) = (person(0), person(1), person(2));
     let pipeline = process.messages.pipeline();
     process.store.script([Fault::Stale, Fault::Stale, Fault::Stale, Fault::Stale]);
-    let first = process.messages.submit_in(&pipeline, ann, to(bob, 1, "hi"));
-    let second = process.messages.submit_in(&pipeline, ann, to(bob, 2, "hi"));
+    let first = process.messages.submit_in(&pipeline, ann, Request::Message(to(bob, 1, "hi")));
+    let second = process.messages.submit_in(&pipeline, ann, Request::Message(to(bob, 2, "hi")));
     let other = process.messages.submit(cat, to(bob, 3, "hi"));
     assert_eq!(first.await, Err(SendError::Unavailable));
     assert_eq!(second.await, Err(SendError::OutOfOrder));
     other.await.expect("accepted");
     assert_eq!(client_ids_of(&world.inbox(bob).await), [name(3)]);
-    let again = [1, 2].map(|id| process.messages.submit_in(&pipeline, ann, to(bob, id, "hi")));
+    let again =
+        [1, 2].map(|id| process.messages.submit_in(&pipeline, ann, Request::Message(to(bob, id, "hi"))));
     for send in again {
         send.await.expect("accepted");
     }

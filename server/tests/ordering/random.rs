@@ -51,6 +51,7 @@ async fn check(run: Run) {
         client_id: name(id as u128),
         to: to.map_or(Conversation::Group(gid), |n| Conversation::User(person(n))),
         text: format!("message {id}"),
+        reply_to: None,
     };
     let mut unanswered = Vec::new();
     for (at, (from, to)) in run.sends.iter().enumerate() {

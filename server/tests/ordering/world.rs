@@ -254,7 +254,7 @@ pub(crate) fn options(queues: usize) -> Options {
 }
 
 pub(crate) fn to(uid: Uid, id: u128, text: &str) -> Draft {
-    Draft { client_id: name(id), to: Conversation::User(uid), text: text.into() }
+    Draft { client_id: name(id), to: Conversation::User(uid), text: text.into(), reply_to: None }
 }
 
 pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {

@@ -12,9 +12,10 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::amendments::row;
 use super::json;
 use crate::app::Messages;
-use crate::app::messages::{Draft, SendAck};
+use crate::app::messages::{Draft, Request, SendAck};
 use crate::domain::ClientId;
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
@@ -45,17 +46,22 @@ struct NewText {
     /// Without the character U+0000.
     #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at nine")]
     text: String,
+    /// The message that this one replies to: the id of its row in the sender's own inbox, of the same conversation.
+    #[schema(nullable = false, example = 40)]
+    reply_to: Option<u64>,
 }
 
 impl NewMessage {
     pub(in crate::http) fn draft(self) -> Result<Draft, Problem> {
-        Ok(Draft { client_id: ClientId(self.client_id), to: self.to.conversation()?, text: self.body.text })
+        let NewText { text, reply_to } = self.body;
+        let reply_to = reply_to.map(row).transpose()?;
+        Ok(Draft { client_id: ClientId(self.client_id), to: self.to.conversation()?, text, reply_to })
     }
 }
 
 /// It survives a power cut.
 #[derive(Serialize, ToSchema)]
-struct Sent {
+pub(super) struct Sent {
     /// The id of the sender's own copy.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
@@ -78,7 +84,7 @@ impl From<SendAck> for Sent {
         (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
         (status = 200, body = Sent, description = "It was sent before under this `client_id`: the first answer"),
     ),
-    extensions(("x-codes" = json!(sending(["rate_limited"])))),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled"])))),
 )]
 pub(in crate::http) async fn send(
     State(messages): State<Messages>,
@@ -160,7 +166,7 @@ pub(in crate::http) async fn send_batch(
         .iter()
         .map(|raw| {
             let message: NewMessage = from_text(raw.get()).map_err(|error| Problem::from_json(&error))?;
-            Ok::<_, Problem>(messages.submit_in(&pipeline, session.uid, message.draft()?))
+            Ok::<_, Problem>(messages.submit_in(&pipeline, session.uid, Request::Message(message.draft()?)))
         })
         .collect();
     let answers = join_all(submitted.into_iter().map(async |submitted| Ok(submitted?.await?))).await;

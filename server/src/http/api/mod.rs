@@ -1,6 +1,7 @@
 //! The calls under `/api/v1`, one file for each thing that they are about.
 
 pub(super) mod accounts;
+pub(super) mod amendments;
 pub(super) mod conversations;
 pub(super) mod groups;
 pub(super) mod invites;

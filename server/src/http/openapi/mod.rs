@@ -12,7 +12,7 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::api::{accounts, conversations, groups, invites, messages, people, range, sessions};
+use super::api::{accounts, amendments, conversations, groups, invites, messages, people, range, sessions};
 use super::{health, ws};
 use crate::config::LimitsSection;
 
@@ -56,6 +56,9 @@ pub(super) mod refusals;
         people::show,
         messages::send,
         messages::send_batch,
+        amendments::edit,
+        amendments::recall,
+        amendments::react,
         range::range,
         range::seq,
         conversations::list,

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use uuid::Uuid;
 
-use crate::app::messages::{Draft, SendAck};
+use crate::app::messages::{Request, SendAck};
 use crate::app::sync::Pulled;
 use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Uid};
+use crate::http::api::amendments::{Amending, Edit, Reaction, Recall, row};
 use crate::http::api::messages::NewMessage;
 use crate::http::error::Problem;
 use crate::http::object::from_text;
@@ -22,8 +23,8 @@ use crate::http::wire::{put, write_entries, write_text};
 pub(super) enum ClientFrame {
     /// "I have everything up to here"; any number, also beyond every row.
     Heartbeat(u64),
-    /// A message to be sent.
-    Send(Draft),
+    /// A message to be sent, or something to be done to one.
+    Send(Box<Request>),
     /// A read marker to be moved.
     Read(Conversation, MessageId),
 }
@@ -44,8 +45,9 @@ struct Head<'a> {
     seq: Option<&'a RawValue>,
 }
 
+/// A row of the caller's inbox: in a read marker, the last one that was read.
 #[derive(Deserialize)]
-struct Read {
+struct About {
     conversation: String,
     message_id: u64,
 }
@@ -66,24 +68,48 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         },
         "send" => {
             let message = from_text(text).map_err(|error| Problem::from_json(&error));
-            message.and_then(NewMessage::draft).map(ClientFrame::Send).map_err(|problem| {
-                let named = from_text(text).ok();
-                BadFrame { problem, client_id: named.map(|Named { client_id }| ClientId(client_id)) }
-            })
+            let draft = message.and_then(NewMessage::draft).map(Request::Message);
+            draft.map(ClientFrame::from).map_err(|problem| named(text, problem))
         }
+        "edit" => amend::<Edit>(text),
+        "recall" => amend::<Recall>(text),
+        "reaction" => amend::<Reaction>(text),
         "read" => {
-            let Read { conversation, message_id } =
+            let About { conversation, message_id } =
                 from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
             let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
-            let message_id = MessageId::new(message_id);
-            let beyond = || refuse(Problem::invalid_body("message_id is beyond every row"));
-            Ok(ClientFrame::Read(conversation, message_id.ok_or_else(beyond)?))
+            Ok(ClientFrame::Read(conversation, row(message_id).map_err(refuse)?))
         }
         kind => {
             let kind: String = kind.chars().take(40).collect();
-            let detail = format!("there is no frame `{kind}`; send heartbeat, send or read");
+            let detail =
+                format!("there is no frame `{kind}`; send heartbeat, send, edit, recall, reaction or read");
             Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
         }
+    }
+}
+
+/// Reads a frame about a message.
+fn amend<A: Amending + for<'de> Deserialize<'de>>(text: &str) -> Result<ClientFrame, BadFrame> {
+    let read = || {
+        let amending: A = from_text(text).map_err(|error| Problem::from_json(&error))?;
+        let About { conversation, message_id } =
+            from_text(text).map_err(|error| Problem::from_json(&error))?;
+        let conversation = conversation.parse().map_err(Problem::invalid_body)?;
+        Ok(Request::Amend(amending.amend(conversation, row(message_id)?)))
+    };
+    read().map(ClientFrame::from).map_err(|problem| named(text, problem))
+}
+
+/// A refusal of what may be a message.
+fn named(text: &str, problem: Problem) -> BadFrame {
+    let named = from_text(text).ok();
+    BadFrame { problem, client_id: named.map(|Named { client_id }| ClientId(client_id)) }
+}
+
+impl From<Request> for ClientFrame {
+    fn from(request: Request) -> ClientFrame {
+        ClientFrame::Send(Box::new(request))
     }
 }
 

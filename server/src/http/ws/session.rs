@@ -18,7 +18,7 @@ use super::end::{BROKEN, End, FLOOD, LOGGED_OUT, NOT_UTF8, RESTART, SILENCE, TOO
 use super::frame::{self, BadFrame, ClientFrame};
 use super::meter::Flood;
 use super::pace::Pace;
-use crate::app::messages::Draft;
+use crate::app::messages::Request;
 use crate::app::{LiveSession, Pipeline, Wake, Watermark};
 use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
 use crate::http::budget::Charge;
@@ -238,7 +238,7 @@ impl Session {
         }
         match frame::parse(&text) {
             Ok(ClientFrame::Heartbeat(seq)) => self.heartbeat(socket, seq).await,
-            Ok(ClientFrame::Send(draft)) => self.submit(socket, draft).await,
+            Ok(ClientFrame::Send(request)) => self.submit(socket, *request).await,
             Ok(ClientFrame::Read(conversation, message_id)) => {
                 if let Err(problem) = self.count_send() {
                     return self.refuse(socket, &problem, None).await;
@@ -342,20 +342,20 @@ impl Session {
 
     /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was
     /// refused for the moment nothing is accepted until that one comes again.
-    async fn submit(&mut self, socket: &mut impl Socket, draft: Draft) -> Step {
-        let client_id = draft.client_id;
+    async fn submit(&mut self, socket: &mut impl Socket, request: Request) -> Step {
+        let Some(client_id) = request.client_id() else { return Continue(()) };
         if let Err(problem) = self.count_send() {
             self.pipeline.refuse(client_id);
             return self.refuse(socket, &problem, Some(client_id)).await;
         }
         let began = Instant::now();
-        let stored = self.state.messages.submit_in(&self.pipeline, self.uid(), draft);
-        let metrics = Arc::clone(&self.state.metrics);
+        let (metrics, is_message) = (Arc::clone(&self.state.metrics), matches!(request, Request::Message(_)));
+        let stored = self.state.messages.submit_in(&self.pipeline, self.uid(), request);
         self.answers.push(Box::pin(async move {
             let answer = match stored.await {
                 Ok(ack) => {
                     metrics.send_seconds.observe(began.elapsed().as_secs_f64());
-                    metrics.messages_websocket.inc_by(u64::from(!ack.repeated));
+                    metrics.messages_websocket.inc_by(u64::from(is_message && !ack.repeated));
                     frame::sent(client_id, &ack)
                 }
                 Err(refused) => frame::error(&refused.into(), Some(client_id)),

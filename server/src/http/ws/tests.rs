@@ -120,6 +120,7 @@ impl World {
             client_id: ClientId(Uuid::from_u128(self.sent)),
             to: Conversation::User(BOB),
             text: text.to_owned(),
+            reply_to: None,
         };
         self.messages.submit(ANN, draft).await.expect("stored").message_id.get()
     }

@@ -2,6 +2,8 @@
 //!
 //! A history keeps what the writers of a real server know: the last number of each line, the groups, the copies owed.
 
+use std::collections::{HashMap, HashSet};
+
 use super::compare::Universe;
 use super::*;
 use crate::domain::GroupStep;
@@ -24,6 +26,8 @@ pub enum Move {
     Deliver(u8, u8),
     /// A read marker.
     ReadMarker(u8, u8, u8),
+    /// The sender of some message edits it or takes it back, or somebody in its conversation reacts to it; other copies come later.
+    Amend(u8, u8, u8),
     /// The same message once more, under new numbers.
     Repeat(u8),
     /// A message whose number is not larger.
@@ -37,6 +41,10 @@ pub struct History {
     groups: Vec<Option<Group>>,
     owed: Vec<(AcceptanceId, Arc<Content>, Vec<Recipient>)>,
     sent: Vec<Arc<Content>>,
+    recalled: HashSet<IdempotencyKey>,
+    read_to: HashMap<(Uid, Uid), u64>,
+    /// Messages with an edit that is not settled yet.
+    editing: HashSet<IdempotencyKey>,
 }
 
 impl Default for History {
@@ -47,6 +55,9 @@ impl Default for History {
             groups: vec![None; GROUPS as usize],
             owed: Vec::new(),
             sent: Vec::new(),
+            recalled: HashSet::new(),
+            read_to: HashMap::new(),
+            editing: HashSet::new(),
         }
     }
 }
@@ -95,6 +106,7 @@ impl History {
                 let group = self.groups[usize::from(gid) % GROUPS as usize].clone()?;
                 let epoch = group.epoch_of(from)?;
                 let content = text_message(from, Conversation::Group(group.gid), self.name(), "all");
+                self.sent.push(content.clone());
                 Some(Write::Accept(self.accept_for(content, epoch, &group, None)))
             }
             Move::Change(by, gid, who) => self.change(user(u32::from(by)), gid, user(u32::from(who))),
@@ -107,10 +119,14 @@ impl History {
             }
             Move::ReadMarker(owner, other, read_to) => {
                 let (owner, other) = (user(u32::from(owner)), user(u32::from(other)));
-                let content = read_marker(owner, Conversation::User(other), u64::from(read_to));
+                // The queues let it move forward alone.
+                let marker = self.read_to.entry((owner, other)).or_default();
+                *marker = (*marker + 1).max(u64::from(read_to));
+                let content = read_marker(owner, Conversation::User(other), *marker);
                 let row = row(owner, self.next(owner));
                 Some(Write::Accept(accept(content, vec![row], vec![])))
             }
+            Move::Amend(at, by, what) => self.amend(at, user(u32::from(by)), what),
             Move::Repeat(at) => {
                 let content = self.sent.get(usize::from(at) % self.sent.len().max(1))?.clone();
                 let row = row(content.sender, self.next(content.sender));
@@ -149,6 +165,50 @@ impl History {
                 (!some.is_empty()).then_some(Write::Deliver(Deliver { acceptance, content, rows }))
             }
             _ => self.write(step),
+        }
+    }
+
+    fn amend(&mut self, at: u8, by: Uid, what: u8) -> Option<Write> {
+        let message = self.sent.get(usize::from(at) % self.sent.len().max(1))?.clone();
+        let (who, amendment) = match what % 4 {
+            0 => (message.sender, Amendment::Edit(format!("edit {what}"))),
+            1 => (message.sender, Amendment::Recall),
+            _ => (by, Amendment::React(vec!["👍".to_owned(); usize::from(what % 3)])),
+        };
+        // Nobody edits a message that was taken back, and what one sender said of it comes to each receiver in order.
+        let is_owed = |owed: &Content| owed.kind == Kind::Edit && owed.of() == message.key();
+        if what % 4 < 2 && self.recalled.contains(&message.key()?) {
+            return None;
+        }
+        if amendment == Amendment::Recall {
+            let is_under_way = self.editing.contains(&message.key()?);
+            if is_under_way || self.owed.iter().any(|(_, content, _)| is_owed(content)) {
+                return None;
+            }
+            self.recalled.insert(message.key()?);
+        }
+        if amendment.kind() == Kind::Edit {
+            self.editing.insert(message.key()?);
+        }
+        let body = Body::amendment(&amendment, message.key()?, &message, usize::MAX).expect("a text");
+        let amending = |target, name| {
+            let said = text_message(who, target, name, "replaced");
+            Arc::new(Content { kind: amendment.kind(), body, ..Content::clone(&said) })
+        };
+        match message.target {
+            Conversation::Group(gid) => {
+                let group = self.groups[(gid.0 - group(0).0) as usize].clone()?;
+                let epoch = group.epoch_of(who)?;
+                let content = amending(message.target, self.name());
+                Some(Write::Accept(self.accept_for(content, epoch, &group, None)))
+            }
+            Conversation::User(to) => {
+                let other = if who == to { message.sender } else { to };
+                let content = amending(Conversation::User(other), self.name());
+                let rows = vec![row(who, self.next(who))];
+                let later = (other != who).then_some(Recipient { uid: other, epoch: MembershipEpoch(0) });
+                Some(Write::Accept(accept(content, rows, later.into_iter().collect())))
+            }
         }
     }
 
@@ -207,6 +267,9 @@ impl History {
     pub fn settle(&mut self, write: &Write, done: &Outcome) {
         match (write, done) {
             (Write::Accept(accept), Outcome::Accepted(acceptance, _)) => {
+                if let Some(of) = accept.content.amends() {
+                    self.editing.remove(&of);
+                }
                 if let Some(change) = &accept.change {
                     let group = &mut self.groups[(change.gid.0 - group(0).0) as usize];
                     *group = match group.take() {
@@ -243,6 +306,7 @@ pub(crate) fn moves() -> impl proptest::strategy::Strategy<Value = Vec<Move>> {
         4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
         9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
         3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::ReadMarker(owner, other, to)),
+        5 => (byte(), byte(), byte()).prop_map(|(at, by, what)| Move::Amend(at, by, what)),
         1 => byte().prop_map(Move::Repeat),
         1 => byte().prop_map(Move::Backwards),
     ];

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{AppKind, Body, ClientId, Kind};
+use crate::domain::{Amendment, AppKind, Body, ClientId, Kind};
 
 pub mod access_keys;
+pub mod amendments;
 pub mod assigned;
 pub mod compare;
 pub mod directory;
@@ -53,6 +54,8 @@ macro_rules! message_store_conformance {
                 the_senders_copy_comes_first, a_post_is_one_row_of_one_inbox, copies_owed_are_pending_until_delivered, a_copy_is_stored_once,
                 pending_comes_in_the_order_of_acceptance, an_unknown_acceptance_is_refused,
                 writes_of_one_call_see_each_other;
+            amendments: an_edit_changes_the_message_in_every_inbox, a_recall_is_the_last_word,
+                of_rows_with_one_compaction_key_the_newest_stays, an_amendment_is_in_no_list_of_conversations;
             assigned: each_inbox_goes_on_after_its_latest_row, an_empty_inbox_begins_at_one, a_late_copy_gets_the_next_id,
                 the_largest_id_is_followed_by_a_refusal;
             reading: a_range_runs_both_ways, a_page_says_whether_there_is_more, a_page_ends_at_its_bytes,

@@ -23,6 +23,9 @@ struct Open {
 #[derive(Default)]
 pub(super) struct State {
     rows: BTreeMap<(Uid, MessageId), Arc<Content>>,
+    /// Also of inboxes whose newest row is gone.
+    latest_ids: HashMap<Uid, MessageId>,
+    read_to: HashMap<(Uid, Conversation), MessageId>,
     pub(super) records: HashMap<IdempotencyKey, IdempotencyRecord>,
     open: BTreeMap<AcceptanceId, Open>,
     accepted: u64,
@@ -169,7 +172,14 @@ impl State {
         ends: Option<(Uid, MembershipEpoch)>,
     ) {
         for (row, _) in rows.iter().zip(copied).filter(|(_, copied)| **copied == CopyOutcome::Stored) {
+            self.supersede(row.receiver, content);
             self.rows.insert((row.receiver, row.message_id), content.clone());
+            self.latest_ids.insert(row.receiver, row.message_id);
+            if content.kind == Kind::ReadMarker {
+                let last =
+                    self.read_to.entry((row.receiver, content.conversation(row.receiver))).or_default();
+                *last = content.body.read_to().unwrap_or_default().max(*last);
+            }
             if let (Conversation::Group(gid), Some((uid, epoch))) = (content.target, ends)
                 && uid == row.receiver
             {
@@ -177,6 +187,21 @@ impl State {
                 *last = epoch.max(*last);
             }
         }
+    }
+
+    /// Changes the message that `content` amends, and removes the rows whose place it takes.
+    fn supersede(&mut self, receiver: Uid, content: &Content) {
+        let Some(name) = content.compaction_key(receiver) else { return };
+        let of = (receiver, MessageId::ZERO)..=(receiver, MessageId::MAX);
+        for row in self.rows.range_mut(of).map(|(_, row)| row) {
+            if content.amends().is_some_and(|key| row.key() == Some(key))
+                && let Some(amended) = row.amended(content)
+            {
+                *row = Arc::new(amended);
+            }
+        }
+        self.rows
+            .retain(|(uid, _), row| *uid != receiver || row.compaction_key(receiver).as_ref() != Some(&name));
     }
 
     /// Acceptances with copies owed.
@@ -192,8 +217,7 @@ impl State {
 
     /// The latest id of `uid`.
     pub(super) fn latest_id(&self, uid: Uid) -> MessageId {
-        let all = (0, MessageId::MAX.get());
-        self.rows(uid, all, Direction::Backward).next().map_or(MessageId::ZERO, |entry| entry.message_id)
+        self.latest_ids.get(&uid).copied().unwrap_or_default()
     }
 
     /// The rows of `uid` with ids in `low ..= high`.
@@ -234,11 +258,7 @@ impl State {
 
     /// How far `uid` has read.
     pub(super) fn read_to(&self, uid: Uid, conversation: Conversation) -> MessageId {
-        self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward)
-            .filter(|entry| entry.content.kind == Kind::ReadMarker && entry.conversation() == conversation)
-            .filter_map(|entry| entry.content.body.read_to())
-            .max()
-            .unwrap_or_default()
+        self.read_to.get(&(uid, conversation)).copied().unwrap_or_default()
     }
 
     /// The conversation list of `uid`.

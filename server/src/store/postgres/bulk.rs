@@ -113,7 +113,7 @@ pub(super) async fn rows(connection: &mut PgConnection, rows: &[Entry]) -> Resul
     for row in rows {
         let last: &mut MessageId = latest.entry(row.receiver).or_default();
         *last = row.message_id.max(*last);
-        if row.content.kind == Kind::App {
+        if !row.content.kind.is_shown() && row.content.kind != Kind::ReadMarker {
             continue;
         }
         let line: &mut (MessageId, MessageId) =

@@ -86,6 +86,23 @@ impl Run {
     }
 }
 
+impl Run {
+    /// As in the database: the message that `content` amends is shown as it is now, and the row whose place it takes goes. The bytes of
+    /// the run before and after.
+    fn supersede(&mut self, name: &str, content: &Content) -> (usize, usize) {
+        let weight = |run: &Run| run.rows.iter().map(Entry::weight).sum::<usize>();
+        let before = weight(self);
+        self.rows.retain(|row| row.content.compaction_key(row.receiver).as_deref() != Some(name));
+        let key = content.amends();
+        for message in self.rows.iter_mut().filter(|message| key.is_some() && message.content.key() == key) {
+            if let Some(amended) = message.content.amended(content) {
+                message.content = Arc::new(amended);
+            }
+        }
+        (before, weight(self))
+    }
+}
+
 impl State {
     /// Whether rows that come after `base` can be kept. Those of a commit can not whose successor was kept before it.
     fn open(&mut self, uid: Uid, base: MessageId) -> bool {
@@ -102,6 +119,10 @@ impl State {
 
     fn push(&mut self, row: Entry) {
         let Some(run) = self.runs.get_mut(&row.receiver) else { return };
+        if let Some(name) = row.content.compaction_key(row.receiver) {
+            let (before, after) = run.supersede(&name, &row.content);
+            self.bytes = self.bytes - before + after;
+        }
         self.bytes += row.weight();
         self.order.push_back((row.receiver, row.message_id));
         run.rows.push_back(row);

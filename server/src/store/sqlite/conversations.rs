@@ -8,6 +8,7 @@ use sqlx::Row as _;
 use super::lookup;
 use super::read::Reader;
 use crate::domain::{Conversation, Entry, MessageId};
+use crate::store::changes::Changes;
 use crate::store::{StoreError, Summary};
 
 /// The latest row of a conversation that is not a read marker, and how far it is read.
@@ -94,19 +95,36 @@ impl Reader<'_> {
             }
         }
         latest.extend(self.entries(&missing).await?.into_iter().map(|entry| (entry.message_id, entry)));
+        let changes = self.view.changes(self.uid);
+        latest = latest.into_iter().filter_map(|(id, row)| Some((id, changes.show(row)?))).collect();
 
         let markers: Vec<_> =
             positions.iter().map(|(conversation, position)| (*conversation, position.read_to)).collect();
         let stored = self.unread(&markers, Summary::MOST_UNREAD).await?;
+        let recalled = self.recalled(&changes).await?;
         let mut summaries = Vec::with_capacity(positions.len());
         for ((conversation, position), stored) in positions.iter().zip(stored) {
             // One whose newest row was deleted is left out.
             let Some(last) = latest.remove(&position.last) else { continue };
+            let is_counted =
+                |row: &&Entry| row.conversation() == *conversation && row.message_id > position.read_to;
+            let stored = stored.saturating_sub(recalled.iter().filter(is_counted).count() as u32);
             let unread =
                 (stored + self.recent_unread(*conversation, position.read_to)).min(Summary::MOST_UNREAD);
             summaries.push(Summary { conversation: *conversation, last, unread, read_to: position.read_to });
         }
         Ok(summaries)
+    }
+
+    /// Unread messages of the tables that are taken back by rows in memory.
+    async fn recalled(&self, changes: &Changes) -> Result<Vec<Entry>, StoreError> {
+        let keys: Vec<_> = changes.recalled().collect();
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = lookup::rows_of(&mut *self.db.reader().await?, self.uid, &keys).await?;
+        let in_tables = |row: &Entry| row.message_id.get() <= self.base;
+        Ok(rows.into_iter().filter(|row| in_tables(row) && row.content.counts_as_unread(self.uid)).collect())
     }
 
     fn recent_unread(&self, conversation: Conversation, read_to: MessageId) -> u32 {

@@ -30,18 +30,18 @@ impl Shared {
         let mut found: Vec<Option<Entry>> = rows.iter().map(|&(uid, id)| view.row(uid, id)).collect();
         let mut missing = missing(rows, &found);
         missing.retain(|(uid, id)| view.base(*uid).is_none_or(|base| *id <= base));
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        let mut connection = self.db.service().await?;
-        let stored = lookup::entries(&mut *connection, &missing).await?;
-        connection.give_back();
-        for (row, found) in rows.iter().zip(&mut found) {
-            if found.is_none() {
-                *found = stored.get(row).cloned();
+        if !missing.is_empty() {
+            let mut connection = self.db.service().await?;
+            let stored = lookup::entries(&mut *connection, &missing).await?;
+            connection.give_back();
+            for (row, found) in rows.iter().zip(&mut found) {
+                if found.is_none() {
+                    *found = stored.get(row).cloned();
+                }
             }
         }
-        Ok(found)
+        let now = |row: Option<Entry>| row.and_then(|row| view.changes(row.receiver).show(row));
+        Ok(found.into_iter().map(now).collect())
     }
 
     /// How far these users have read, in order.

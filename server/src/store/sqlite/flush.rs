@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sqlx::SqliteConnection;
 
 use super::bulk::{Binding, Bulk};
+use super::compaction::{self, InboxEnd};
 use super::db::Db;
 use super::heads::HeadRow;
 use super::journal::{Journal, record};
@@ -47,6 +48,15 @@ pub(super) struct Flush {
     next_sent: usize,
     rows: RowsFlush,
     set_aside: u64,
+}
+
+/// The rows of one transaction, what they change in the conversation list, how far their inboxes come, and what follows when the
+/// last row of an inbox is written.
+struct Part {
+    entries: Vec<EntryRow>,
+    conversations: Vec<ConversationRow>,
+    heads: Vec<HeadRow>,
+    ends: Vec<InboxEnd>,
 }
 
 pub(super) struct EntryRow {
@@ -128,7 +138,7 @@ impl Flush {
     pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let (entries, mut conversations, heads) = self.next_entries();
+            let Part { entries, mut conversations, heads, ends } = self.next_entries();
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
                     self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
@@ -137,6 +147,7 @@ impl Flush {
             }
             CONVERSATIONS.insert(&mut tx, &conversations, bind_conversation).await?;
             heads::write(&mut tx, &heads).await?;
+            compaction::write(&mut tx, &ends).await?;
             tx.commit().await?;
             return Ok(true);
         }
@@ -164,10 +175,10 @@ impl Flush {
         Ok(false)
     }
 
-    /// The next rows in key order, what they change in the conversation list, and how far their inboxes come.
-    fn next_entries(&mut self) -> (Vec<EntryRow>, Vec<ConversationRow>, Vec<HeadRow>) {
+    /// The next rows in key order, and what they change elsewhere.
+    fn next_entries(&mut self) -> Part {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
-        let mut heads = Vec::new();
+        let (mut heads, mut ends) = (Vec::new(), Vec::new());
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
             let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
@@ -193,7 +204,9 @@ impl Flush {
                             }),
                         }
                     }
-                    entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
+                    if !inbox.changes.supersedes(receiver, message_id, &content) {
+                        entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
+                    }
                 }
                 if from == 0 {
                     conversations.extend(inbox.read_markers.iter().map(|&(conversation, read_to)| {
@@ -210,6 +223,9 @@ impl Flush {
                     heads.push(HeadRow { key: key.clone(), receiver, last_id: *last_id });
                 }
                 self.next.1 = to;
+                if to == inbox.rows.len() && !inbox.changes.is_empty() {
+                    ends.push(InboxEnd { key: key.clone(), receiver, changes: inbox.changes.clone() });
+                }
                 inbox.rows.len() - to
             });
             if rest.unwrap_or(0) > 0 {
@@ -220,7 +236,7 @@ impl Flush {
                 break;
             }
         }
-        (entries, conversations, heads)
+        Part { entries, conversations, heads, ends }
     }
 }
 
@@ -248,10 +264,11 @@ pub(super) async fn write_all(
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
     let mut flush = Flush::new(Arc::new(frozen), chunk);
     while flush.next.0 < flush.receivers.len() {
-        let (entries, conversations, heads) = flush.next_entries();
+        let Part { entries, conversations, heads, ends } = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
         heads::write(connection, &heads).await?;
+        compaction::write(connection, &ends).await?;
     }
     SENT.insert(connection, &flush.sent, bind_sent).await?;
     Ok(())

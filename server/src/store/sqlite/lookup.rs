@@ -61,6 +61,27 @@ pub(super) async fn entries(
     Ok(found)
 }
 
+/// The rows under these keys in one inbox.
+pub(super) async fn rows_of(
+    executor: impl SqliteExecutor<'_>,
+    receiver: Uid,
+    keys: &[IdempotencyKey],
+) -> Result<Vec<Entry>, StoreError> {
+    let key = |(sender, client_id): &IdempotencyKey| json!([sender.0, client_id.0.simple().to_string()]);
+    let keys: Vec<_> = keys.iter().map(key).collect();
+    let sql = format!(
+        "SELECT {ENTRY} FROM json_each(?) CROSS JOIN entries
+         WHERE partition_key = ? AND receiver = ? AND sender = value ->> 0 AND client_id = unhex(value ->> 1)"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .bind(json!(keys).to_string())
+        .bind(receiver.partition_key().as_str().to_owned())
+        .bind(receiver.0)
+        .fetch_all(executor)
+        .await?;
+    rows.iter().map(|row| entry(receiver, row)).collect()
+}
+
 /// How far these users have read in these conversations, in order.
 pub(super) async fn read_markers(
     executor: impl SqliteExecutor<'_>,

@@ -16,6 +16,7 @@ use crate::domain::{
     Content, Conversation, Group, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid,
 };
 use crate::store::IdempotencyRecord;
+use crate::store::changes::InboxChanges;
 
 /// More than the threads that ever meet here.
 const SHARDS: usize = 64;
@@ -44,6 +45,8 @@ pub(super) struct Inbox {
     pub(super) rows: Vec<(MessageId, Arc<Content>)>,
     /// The largest read markers among the rows, by conversation.
     pub(super) read_markers: Vec<(Conversation, MessageId)>,
+    /// What the rows do to earlier ones.
+    pub(super) changes: Arc<InboxChanges>,
 }
 
 #[derive(Default)]
@@ -100,7 +103,7 @@ impl Memtable {
         }
         let marker = match content.kind {
             Kind::ReadMarker => content.body.read_to(),
-            Kind::Message | Kind::Membership | Kind::App => None,
+            _ => None,
         };
         for (receiver, message_id, base) in rows {
             let mut shard = self.shard(receiver);
@@ -112,6 +115,7 @@ impl Memtable {
             if let Some(marker) = marker {
                 inbox.note_read_marker(content.conversation(receiver), marker);
             }
+            InboxChanges::add(&mut inbox.changes, receiver, message_id, &content);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::domain::{
     Content, Conversation, Direction, Entry, Group, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
     PageLimit, Uid,
 };
+use crate::store::changes::Changes;
 use crate::store::{Filling, IdempotencyRecord, Page};
 
 impl MemtableView {
@@ -21,7 +22,7 @@ impl MemtableView {
         self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, last).flatten())
     }
 
-    /// The row `id` of `uid`, if it is in memory.
+    /// The row `id` of `uid` as it was written, if it is in memory.
     pub(super) fn row(&self, uid: Uid, id: MessageId) -> Option<Entry> {
         self.memtables.iter().rev().find_map(|memtable| {
             let of = |inbox: &Inbox| {
@@ -58,7 +59,13 @@ impl MemtableView {
         };
     }
 
-    /// Rows of `uid` with ids in `low ..= high` that pass `filter`, newest first, at most `limit`.
+    /// What the rows in memory do to earlier rows of `uid`.
+    pub(super) fn changes(&self, uid: Uid) -> Changes {
+        let of = |memtable: &Arc<Memtable>| memtable.inbox(uid, |inbox| inbox.changes.clone());
+        Changes::of(self.memtables.iter().filter_map(of))
+    }
+
+    /// Rows of `uid` with ids in `low ..= high` that pass `filter` as they are now, newest first, at most `limit`.
     pub(super) fn filtered(
         &self,
         uid: Uid,
@@ -67,14 +74,13 @@ impl MemtableView {
         limit: usize,
         filter: impl Fn(&Content) -> bool,
     ) -> Vec<Entry> {
-        let mut found = Vec::new();
+        let (mut found, changes) = (Vec::new(), self.changes(uid));
         for memtable in self.memtables.iter().rev() {
             memtable.inbox(uid, |inbox| {
-                let wanted = |(id, content): &&(MessageId, Arc<Content>)| {
-                    (low..=high).contains(&id.get()) && filter(content)
-                };
-                let rows = inbox.rows.iter().rev().filter(wanted).take(limit - found.len());
-                found.extend(rows.map(|row| entry(uid, row)));
+                let within = |(id, _): &&(MessageId, Arc<Content>)| (low..=high).contains(&id.get());
+                let rows = inbox.rows.iter().rev().filter(within);
+                let rows = rows.filter_map(|row| changes.show(entry(uid, row)));
+                found.extend(rows.filter(|row| filter(&row.content)).take(limit - found.len()));
             });
         }
         found
@@ -85,7 +91,7 @@ impl MemtableView {
         if cursor < self.base(uid)? {
             return None;
         }
-        let mut filling = Filling::new(limit);
+        let mut filling = Filling::showing(limit, self.changes(uid));
         self.fill(uid, (cursor.get() + 1, MessageId::MAX.get()), Direction::Forward, &mut filling);
         Some(filling.page())
     }

@@ -31,6 +31,7 @@ mod access_keys;
 mod bulk;
 mod calls;
 mod committer;
+mod compaction;
 mod condition;
 mod conversations;
 mod db;

@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         let direction = query.direction();
         let recent = (low.max(self.base.saturating_add(1)), high);
         let older = (low, high.min(self.base));
-        let mut filling = Filling::new(query.page());
+        let mut filling = Filling::showing(query.page(), self.view.changes(self.uid));
         match direction {
             Direction::Forward => {
                 filling = self.stored(older, direction, filling).await?;
@@ -106,8 +106,9 @@ impl<'a> Reader<'a> {
         let Some(high) = before.map_or(Some(MessageId::MAX.get()), |id| id.get().checked_sub(1)) else {
             return Ok(Page::default());
         };
-        let mut filling = Filling::new(PageLimit::of_rows(limit));
-        let rows = self.view.filtered(self.uid, 0, high, filling.wanted(), |content| {
+        let changes = self.view.changes(self.uid);
+        let mut filling = Filling::showing(PageLimit::of_rows(limit), changes);
+        let rows = self.view.filtered(self.uid, 0, high, limit.saturating_add(1), |content| {
             content.kind != Kind::ReadMarker && content.conversation(self.uid) == conversation
         });
         if rows.into_iter().all(|row| filling.push(row)) {

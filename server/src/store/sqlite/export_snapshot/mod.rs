@@ -20,10 +20,11 @@ use super::memtable::Memtable;
 use super::replay::stored_open;
 use super::tables::definitions;
 use super::{OpenError, SqliteOptions, db, lookup, meta};
-use crate::domain::{Entry, HistoryId, MessageId, Uid};
+use crate::domain::{Content, Entry, HistoryId, MessageId, Uid};
 use crate::store::archive::{
     About, CounterRecord, ExportSnapshot, Key, Record, SECTIONS, Section, TableRowRecord,
 };
+use crate::store::changes::Changes;
 use crate::store::tables::{TableId, TableRecord};
 use crate::store::{AcceptanceId, Pending, StoreError};
 
@@ -42,6 +43,10 @@ pub struct SqliteExportSnapshot {
     latest_ids: HashMap<Uid, MessageId>,
     /// Rows of tables that are deleted there.
     deleted: BTreeSet<Key>,
+    /// Rows of inboxes in the tables whose place later ones have taken there.
+    superseded: BTreeSet<Key>,
+    /// What the rows there do to messages.
+    changes: HashMap<Uid, Changes>,
     history: HistoryId,
     accepted: AcceptanceId,
     /// The last batch of the journal.
@@ -96,8 +101,9 @@ impl ExportSnapshot for SqliteExportSnapshot {
             // Beyond the last row of a full page the tables may hold more, which would have to come first.
             let through = stored.last().filter(|_| is_full).map(Record::key);
             let stored = stored.into_iter().map(|record| (record.key(), record));
-            let mut page: BTreeMap<Key, Record> =
-                stored.filter(|(key, _)| !self.deleted.contains(key)).collect();
+            let mut page: BTreeMap<Key, Record> = stored
+                .filter(|(key, _)| !self.deleted.contains(key) && !self.superseded.contains(key))
+                .collect();
             let bounds = (after.map_or(Unbounded, Excluded), through.clone().map_or(Unbounded, Included));
             let newer = self.newer.get(&section).into_iter().flat_map(|newer| newer.range(bounds.clone()));
             // What is in both is the same but for groups, counters and rows of tables, where the newer one counts.
@@ -105,7 +111,7 @@ impl ExportSnapshot for SqliteExportSnapshot {
             // All of a page may be deleted, and more behind it.
             match through {
                 Some(through) if page.is_empty() => after = Some(through),
-                _ => return Ok(page.into_values().take(limit).collect()),
+                _ => return Ok(page.into_values().take(limit).map(|record| self.amended(record)).collect()),
             }
         }
     }
@@ -167,9 +173,21 @@ impl Tables {
         let tables = definitions::tables_after(&mut self.connection, TableId(0), usize::MAX).await?;
         let deleted = newer_rows(&memtable, &tables, &mut newer);
         let latest_ids = latest_ids(&memtable);
+        let changes = changes(&memtable);
         let (main, history, accepted) = (self.connection, self.history, ledger.accepted());
-        let mut taken = SqliteExportSnapshot { main, newer, latest_ids, deleted, history, accepted, batch };
+        let mut taken = SqliteExportSnapshot {
+            main,
+            newer,
+            latest_ids,
+            deleted,
+            superseded: BTreeSet::new(),
+            changes,
+            history,
+            accepted,
+            batch,
+        };
         taken.leave_out_refused().await?;
+        taken.find_superseded(&memtable).await?;
         Ok(Some(taken))
     }
 }
@@ -207,12 +225,21 @@ fn latest_ids(memtable: &Memtable) -> HashMap<Uid, MessageId> {
     memtable.receivers().into_iter().filter_map(last).collect()
 }
 
+/// What replayed rows do to messages.
+fn changes(memtable: &Memtable) -> HashMap<Uid, Changes> {
+    let of = |uid| Some((uid, Changes::of(memtable.inbox(uid, |inbox| Arc::clone(&inbox.changes)))));
+    memtable.receivers().into_iter().filter_map(of).filter(|(_, changes)| !changes.is_empty()).collect()
+}
+
 /// What was replayed, as records.
 fn newer(memtable: &Memtable, ledger: &Ledger) -> HashMap<Section, BTreeMap<Key, Record>> {
     let mut records = Vec::new();
     for receiver in memtable.receivers() {
         memtable.inbox(receiver, |inbox| {
-            records.extend(inbox.rows.iter().map(|(message_id, content)| {
+            let stays = |(id, content): &&(MessageId, Arc<Content>)| {
+                !inbox.changes.supersedes(receiver, *id, content)
+            };
+            records.extend(inbox.rows.iter().filter(stays).map(|(message_id, content)| {
                 Record::Row(Entry { receiver, message_id: *message_id, content: Arc::clone(content) })
             }));
         });

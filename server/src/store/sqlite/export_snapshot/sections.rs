@@ -12,6 +12,7 @@ use crate::domain::{ClientId, Digest, GroupId, MembershipEpoch, MessageId, Parti
 use crate::store::archive::{Key, Record, Section};
 use crate::store::sqlite::heads;
 use crate::store::sqlite::lookup::{self, ENTRY};
+use crate::store::sqlite::memtable::Memtable;
 use crate::store::sqlite::tables::hex;
 use crate::store::{Account, IdempotencyRecord, StoreError};
 
@@ -157,6 +158,40 @@ impl SqliteExportSnapshot {
         Ok(())
     }
 
+    /// A record as what is newer leaves it.
+    pub(super) fn amended(&self, record: Record) -> Record {
+        match record {
+            Record::Row(row) => match self.changes.get(&row.receiver) {
+                Some(changes) => Record::Row(changes.amend(row)),
+                None => Record::Row(row),
+            },
+            record => record,
+        }
+    }
+
+    /// Finds the rows in the tables whose place later ones of `memtable` take.
+    pub(super) async fn find_superseded(&mut self, memtable: &Memtable) -> Result<(), StoreError> {
+        let mut newest = Vec::new();
+        for uid in memtable.receivers() {
+            let key = uid.partition_key();
+            memtable.inbox(uid, |inbox| {
+                let all = inbox.changes.newest();
+                newest.extend(all.map(|(name, id)| json!([key.as_str(), uid.0, name, id.get()])));
+            });
+        }
+        let sql = "SELECT receiver, message_id FROM json_each(?) CROSS JOIN compaction_keys
+                   WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND name = value ->> 2
+                       AND message_id < value ->> 3";
+        for some in newest.chunks(1_000) {
+            let query = sqlx::query_as(sql).bind(json!(some).to_string());
+            let found: Vec<(u32, i64)> = query.fetch_all(&mut self.main).await?;
+            let key =
+                |(uid, id): (u32, i64)| Key::Row(Uid(uid).partition_key(), Uid(uid), id.cast_unsigned());
+            self.superseded.extend(found.into_iter().map(key));
+        }
+        Ok(())
+    }
+
     /// How many records of `section` there are in both parts together.
     pub(super) async fn count(&mut self, section: Section) -> Result<u64, StoreError> {
         let newer: Vec<Key> =
@@ -202,6 +237,9 @@ impl SqliteExportSnapshot {
         }
         if section == Section::TableRows {
             total -= self.deleted_in_tables().await?;
+        }
+        if section == Section::Rows {
+            total -= self.superseded.len() as i64;
         }
         Ok(total.cast_unsigned())
     }

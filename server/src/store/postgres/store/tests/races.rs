@@ -7,7 +7,7 @@ use tidemark_test_support::until::until;
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{Body, GroupChange, GroupStep, Kind};
+use crate::domain::{Amendment, Body, GroupChange, GroupStep, Kind};
 use crate::store::postgres::plan::Plan;
 
 const GID: GroupId = GroupId(7);
@@ -49,6 +49,30 @@ async fn follow(store: &PostgresStore, uid: Uid, until: &AtomicBool) -> Vec<u64>
             return got;
         }
         tokio::task::yield_now().await;
+    }
+}
+
+/// One server decided to edit what another has taken back meanwhile: the text is nowhere.
+#[tokio::test]
+async fn an_edit_that_comes_after_a_recall_is_left_out() {
+    let (one, other, _) = two().await;
+    let (ann, bob) = (Uid(10_001), Uid(10_002));
+    let said = say(ann, bob, 1);
+    let message = said.content.clone();
+    let amend = |name, what: Amendment| {
+        let body = Body::amendment(&what, message.key().expect("named"), &message, 99).expect("short");
+        let mut accept = say(ann, bob, name);
+        accept.content = Arc::new(Content { kind: what.kind(), body, ..Content::clone(&accept.content) });
+        Write::Accept(accept)
+    };
+    one.commit(vec![Write::Accept(said)]).await.expect("committed");
+    one.commit(vec![amend(2, Amendment::Recall)]).await.expect("committed");
+    other.commit(vec![amend(3, Amendment::Edit("secret".to_owned()))]).await.expect("committed");
+    for uid in [ann, bob] {
+        let rows = one.range(uid, RangeQuery::after(MessageId::ZERO, 50)).await.expect("read").rows;
+        let kinds: Vec<Kind> = rows.iter().map(|row| row.content.kind).collect();
+        assert_eq!(kinds, [Kind::Recalled, Kind::Recall]);
+        assert_eq!(one.watermark(uid).await.expect("read").get(), 3);
     }
 }
 

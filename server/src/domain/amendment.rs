@@ -1,0 +1,280 @@
+//! Amendments: rows about an earlier message, and which earlier rows they make superfluous.
+//!
+//! Each copy of a message has an id of its own, so an amendment names the message by its sender and client_id. An edit and a
+//! recall also change the stored message: whoever reads it later finds the new text, or none. A reaction says all that one person
+//! reacts with; a later one takes its place.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::{Body, ClientId, Content, IdempotencyKey, Kind, TextError, Uid};
+
+/// Emoji of one reaction, at most.
+pub const MOST_EMOJI: usize = 6;
+
+/// Bytes of one emoji: the longest sequences (families, flags of regions) have about 40.
+const EMOJI_BYTES: usize = 64;
+
+/// Characters of the quoted message that a reply carries.
+const QUOTE: usize = 200;
+
+/// The body of a message that was taken back. Stored; must stay stable.
+pub const RECALLED: &str = r#"{"recalled":true}"#;
+
+/// What an amendment does to its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amendment {
+    /// Another text takes the place of the first.
+    Edit(String),
+    /// The text is taken back.
+    Recall,
+    /// What a person reacts with from now on, in that person's order; empty: nothing any more.
+    React(Vec<String>),
+}
+
+impl Amendment {
+    /// The kind of its row.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Amendment::Edit(_) => Kind::Edit,
+            Amendment::Recall => Kind::Recall,
+            Amendment::React(_) => Kind::Reaction,
+        }
+    }
+}
+
+/// Why a reaction is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmojiError {
+    /// More than there may be.
+    #[error("a reaction has at most {MOST_EMOJI} emoji")]
+    TooMany,
+    /// Something that is no single emoji.
+    #[error("each item of `emoji` is one emoji, once: no letters, spaces or control characters")]
+    NotEmoji,
+}
+
+/// Which message an amendment is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Of {
+    sender: u32,
+    client_id: uuid::Uuid,
+}
+
+#[derive(Deserialize)]
+struct Amending<'a> {
+    of: Of,
+    /// The new body of an edited message.
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
+}
+
+impl Body {
+    /// What a person said in reply to `quoted`, a message in the same conversation. `limit` counts the characters of the text.
+    ///
+    /// # Errors
+    /// As [`Body::text`].
+    pub fn reply(text: &str, limit: usize, quoted: &Content) -> Result<Body, TextError> {
+        let plain = Body::text(text, limit)?;
+        let Some((sender, client_id)) = quoted.key() else { return Ok(plain) };
+        let excerpt: String = quoted.body.said().unwrap_or_default().chars().take(QUOTE).collect();
+        let of = Of { sender: sender.0, client_id: client_id.0 };
+        Ok(Body::from_stored(json!({ "text": text, "reply_to": { "of": of, "text": excerpt } }).to_string()))
+    }
+
+    /// The body of an amendment of the message `amended`, which has the key `of`. `limit` counts the characters of a new text.
+    ///
+    /// # Errors
+    /// As [`Body::text`].
+    pub fn amendment(
+        amendment: &Amendment,
+        of: IdempotencyKey,
+        amended: &Content,
+        limit: usize,
+    ) -> Result<Body, TextError> {
+        let of = Of { sender: of.0.0, client_id: of.1.0 };
+        let body = match amendment {
+            Amendment::Edit(text) => {
+                Body::text(text, limit)?;
+                let mut body: serde_json::Map<_, _> =
+                    serde_json::from_str(amended.body.as_json()).unwrap_or_default();
+                body.insert("text".to_owned(), json!(text));
+                body.insert("edited".to_owned(), json!(true));
+                json!({ "of": of, "body": body })
+            }
+            Amendment::Recall => json!({ "of": of }),
+            Amendment::React(emoji) => json!({ "of": of, "emoji": emoji }),
+        };
+        Ok(Body::from_stored(body.to_string()))
+    }
+
+    /// The text of a message.
+    pub fn said(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Said {
+            text: String,
+        }
+        serde_json::from_str::<Said>(self.as_json()).ok().map(|said| said.text)
+    }
+}
+
+impl Content {
+    /// The key of the message that this row is about, if it is an amendment.
+    pub fn of(&self) -> Option<IdempotencyKey> {
+        if !matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Reaction) {
+            return None;
+        }
+        let Amending { of, .. } = serde_json::from_str(self.body.as_json()).ok()?;
+        Some((Uid(of.sender), ClientId(of.client_id)))
+    }
+
+    /// The key of the message that this row changes, if it is an edit or a recall.
+    pub fn amends(&self) -> Option<IdempotencyKey> {
+        if self.kind == Kind::Reaction { None } else { self.of() }
+    }
+
+    /// The body that this row gives its message, if it is an edit.
+    pub fn new_body(&self) -> Option<String> {
+        if self.kind != Kind::Edit {
+            return None;
+        }
+        let Amending { body, .. } = serde_json::from_str(self.body.as_json()).ok()?;
+        body.map(|body| body.get().to_owned())
+    }
+
+    /// This message as the edit or recall `by` leaves it; `None` when it stays as it is.
+    pub fn amended(&self, by: &Content) -> Option<Content> {
+        let is_message = self.kind == Kind::Message;
+        match by.kind {
+            Kind::Recall if is_message => {
+                Some(Content { kind: Kind::Recalled, body: Body::from_stored(RECALLED), ..self.clone() })
+            }
+            Kind::Edit if is_message => {
+                Some(Content { body: Body::from_stored(by.new_body()?), ..self.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
+    /// Stored beside the row; must stay stable.
+    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
+        match self.kind {
+            Kind::ReadMarker => Some(format!("read {}", self.conversation(receiver))),
+            Kind::Edit | Kind::Recall => self.of().map(|(uid, id)| format!("amend {uid} {id}")),
+            Kind::Reaction => self.of().map(|(uid, id)| format!("react {} {uid} {id}", self.sender)),
+            Kind::Message | Kind::Membership | Kind::App | Kind::Recalled => None,
+        }
+    }
+}
+
+/// Whether these may be what a person reacts with.
+///
+/// # Errors
+/// When they are too many, or one is no emoji, or there twice.
+pub fn check_emoji(emoji: &[String]) -> Result<(), EmojiError> {
+    if emoji.len() > MOST_EMOJI {
+        return Err(EmojiError::TooMany);
+    }
+    // What is an emoji changes with each version of Unicode. This keeps out what could pass for words or hide things.
+    let is_emoji = |text: &str| {
+        (1..=EMOJI_BYTES).contains(&text.len())
+            && !text.is_ascii()
+            && text.chars().all(|c| {
+                let in_keycap = c.is_ascii_digit() || matches!(c, '#' | '*');
+                let is_hidden = matches!(c, '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+                    || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+                let is_other = c.is_ascii() || c.is_alphanumeric() || c.is_whitespace() || c.is_control();
+                in_keycap || !(is_hidden || is_other)
+            })
+    };
+    let is_new = |(at, text): (usize, &String)| is_emoji(text) && !emoji[..at].contains(text);
+    if emoji.iter().enumerate().all(is_new) { Ok(()) } else { Err(EmojiError::NotEmoji) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Conversation, Timestamp};
+    use uuid::Uuid;
+
+    fn content(kind: Kind, sender: u32, body: Body) -> Content {
+        Content {
+            kind,
+            sender: Uid(sender),
+            target: Conversation::User(Uid(2)),
+            client_id: Some(ClientId(Uuid::from_u128(7))),
+            body,
+            sent_at: Timestamp(0),
+        }
+    }
+
+    fn said(text: &str) -> Content {
+        content(Kind::Message, 1, Body::text(text, 99).expect("short"))
+    }
+
+    fn amendment(of: &Content, sender: u32, amendment: &Amendment) -> Content {
+        let body = Body::amendment(amendment, of.key().expect("named"), of, 99).expect("short");
+        content(amendment.kind(), sender, body)
+    }
+
+    /// They lie in the tables, in journals and in exports, and devices read them as they are.
+    #[test]
+    fn bodies_and_keys_stay_as_they_are_stored() {
+        let message = said("hi");
+        let edit = amendment(&message, 1, &Amendment::Edit("ho".to_owned()));
+        let of = r#"{"client_id":"00000000-0000-0000-0000-000000000007","sender":1}"#;
+        assert_eq!(edit.body.as_json(), format!(r#"{{"body":{{"edited":true,"text":"ho"}},"of":{of}}}"#));
+        assert_eq!(
+            edit.compaction_key(Uid(2)).as_deref(),
+            Some("amend 1 00000000-0000-0000-0000-000000000007")
+        );
+        let recall = amendment(&message, 1, &Amendment::Recall);
+        assert_eq!(recall.body.as_json(), format!(r#"{{"of":{of}}}"#));
+        assert_eq!(recall.compaction_key(Uid(2)), edit.compaction_key(Uid(2)));
+        let reaction = amendment(&message, 2, &Amendment::React(vec!["👍".to_owned()]));
+        assert_eq!(reaction.body.as_json(), format!(r#"{{"emoji":["👍"],"of":{of}}}"#));
+        assert_eq!(
+            reaction.compaction_key(Uid(2)).as_deref(),
+            Some("react 2 1 00000000-0000-0000-0000-000000000007")
+        );
+        let reply = Body::reply("ho", 9, &message).expect("short");
+        assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of},"text":"hi"}},"text":"ho"}}"#));
+        let marker = Content { client_id: None, kind: Kind::ReadMarker, ..message.clone() };
+        assert_eq!(marker.compaction_key(Uid(1)).as_deref(), Some("read u:2"));
+        assert_eq!(message.compaction_key(Uid(1)), None);
+    }
+
+    #[test]
+    fn an_edit_keeps_what_the_message_replied_to_and_a_recall_is_the_last_word() {
+        let quoted = said("first");
+        let reply = content(Kind::Message, 1, Body::reply("second", 9, &quoted).expect("short"));
+        let edit = amendment(&reply, 1, &Amendment::Edit("2nd".to_owned()));
+        let edited = reply.amended(&edit).expect("changed");
+        assert_eq!(edited.body.said().as_deref(), Some("2nd"));
+        assert!(edited.body.as_json().contains("reply_to"), "{}", edited.body.as_json());
+        let recall = amendment(&reply, 1, &Amendment::Recall);
+        let recalled = edited.amended(&recall).expect("changed");
+        assert_eq!((recalled.kind, recalled.body.as_json()), (Kind::Recalled, r#"{"recalled":true}"#));
+        assert_eq!(recalled.amended(&edit), None);
+        let reaction = amendment(&reply, 2, &Amendment::React(Vec::new()));
+        assert_eq!((reply.amended(&reaction), reaction.amends()), (None, None));
+        assert_eq!(reaction.of(), reply.key());
+    }
+
+    #[test]
+    fn a_reaction_is_emoji_and_nothing_else() {
+        let check =
+            |emoji: &[&str]| check_emoji(&emoji.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        for good in [&[][..], &["👍"], &["❤️", "👨‍👩‍👧‍👦", "🇨🇳", "1️⃣", "👍🏽", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"]]
+        {
+            assert_eq!(check(good), Ok(()), "{good:?}");
+        }
+        for bad in ["", "a", "1", "ok", "好", " 👍", "👍\u{202e}", "\u{0}", "👍".repeat(17).as_str()] {
+            assert_eq!(check(&[bad]), Err(EmojiError::NotEmoji), "{bad:?}");
+        }
+        assert_eq!(check(&["👍", "👍"]), Err(EmojiError::NotEmoji));
+        assert_eq!(check(&["👍"; MOST_EMOJI + 1]), Err(EmojiError::TooMany));
+    }
+}

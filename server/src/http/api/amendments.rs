@@ -1,0 +1,175 @@
+//! What is done to a message after it was sent: edits, recalls and reactions. The WebSocket takes the same, as frames.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::json;
+use super::messages::Sent;
+use crate::app::Messages;
+use crate::app::messages::Amend;
+use crate::domain::{Amendment, ClientId, Conversation, MessageId, Uid};
+use crate::http::error::Problem;
+use crate::http::extract::{Json, Segments, Session};
+use crate::http::limits::Rates;
+use crate::http::object::object;
+use crate::http::openapi::refusals::sending;
+
+/// A new text of one's own message.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Edit {
+    /// The idempotency key, a new one for each edit: the same again gets the first answer.
+    client_id: Uuid,
+    /// What the message says from now on.
+    #[serde(deserialize_with = "object")]
+    body: EditedText,
+}
+
+/// The body of an edit.
+#[derive(Deserialize, ToSchema)]
+struct EditedText {
+    /// Without the character U+0000.
+    #[schema(min_length = 1, max_length = 8_000, example = "Low tide is at ten")]
+    text: String,
+}
+
+/// One's own message is taken back.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Recall {
+    /// The idempotency key, a new one for each recall: the same again gets the first answer.
+    client_id: Uuid,
+}
+
+/// What the caller reacts to a message with.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Reaction {
+    /// The idempotency key, a new one for each reaction: the same again gets the first answer.
+    client_id: Uuid,
+    /// All of the caller's emoji on this message from now on; empty: none.
+    #[schema(max_items = 6, example = json!(["👍"]))]
+    emoji: Vec<String>,
+}
+
+/// A request to amend a message, before it is known which one.
+pub(in crate::http) trait Amending {
+    /// What is to be done to that message.
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend;
+}
+
+impl Amending for Edit {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::Edit(self.body.text);
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+impl Amending for Recall {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::Recall;
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+impl Amending for Reaction {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::React(self.emoji);
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+/// Edit one's own message.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/edit", operation_id = "edit", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Edit,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "not_yours", "too_late"])))),
+)]
+pub(in crate::http) async fn edit(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(edit): Json<Edit>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, edit).await
+}
+
+/// Take one's own message back.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/recall", operation_id = "recall", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Recall,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "not_yours", "too_late"])))),
+)]
+pub(in crate::http) async fn recall(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(recall): Json<Recall>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, recall).await
+}
+
+/// React to a message.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/reaction", operation_id = "react", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Reaction,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "emoji"])))),
+)]
+pub(in crate::http) async fn react(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(reaction): Json<Reaction>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, reaction).await
+}
+
+/// The id of a row, from an address or a frame.
+pub(in crate::http) fn row(message_id: u64) -> Result<MessageId, Problem> {
+    MessageId::new(message_id).ok_or_else(|| Problem::invalid_body("message_id is beyond every row"))
+}
+
+async fn amend(
+    messages: &Messages,
+    rates: &Rates,
+    uid: Uid,
+    (conversation, message_id): (String, u64),
+    amending: impl Amending,
+) -> Result<Response, Problem> {
+    let refuse = |error| Problem::invalid_query(format!("{conversation}: {error}"));
+    let amend = amending.amend(conversation.parse().map_err(refuse)?, row(message_id)?);
+    rates.send(uid, 1)?;
+    let ack = messages.amend(uid, amend).await?;
+    let status = if ack.repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(json(status, &Sent::from(ack)))
+}

@@ -1,0 +1,227 @@
+//! What a request leads to, without a store.
+
+use super::*;
+use uuid::Uuid;
+
+const ANN: Uid = Uid(1);
+const BOB: Uid = Uid(2);
+const CAT: Uid = Uid(3);
+const WALKERS: GroupId = GroupId(7);
+
+fn facts() -> Facts {
+    let people = [(ANN, "ann"), (BOB, "bob"), (CAT, "cat")];
+    let step = GroupStep::Created { name: "walkers".into(), members: vec![ANN, BOB] };
+    let group = Group::create(&GroupChange { gid: WALKERS, from_version: 0, step }).expect("a making");
+    Facts {
+        people: people.into_iter().map(|(uid, name)| (uid, name.to_owned())).collect(),
+        groups: HashMap::from([(WALKERS, Arc::new(group))]),
+        ..Facts::default()
+    }
+}
+
+fn planner(facts: Facts) -> Planner {
+    let limits =
+        Limits { text: 10, members: 3, edit: Duration::from_secs(60), recall: Duration::from_secs(30) };
+    Planner::new(facts, limits, Timestamp(5))
+}
+
+fn say(id: u128, to: Conversation, text: &str) -> Request {
+    Request::Message(Draft {
+        client_id: ClientId(Uuid::from_u128(id)),
+        to,
+        text: text.into(),
+        reply_to: None,
+    })
+}
+
+fn refusal(decision: Decision) -> Option<SendError> {
+    match decision {
+        Decision::Answer(answer) => answer.err(),
+        Decision::Write(_) | Decision::SameAs(_) => None,
+    }
+}
+
+#[test]
+fn a_repetition_within_the_batch_shares_the_first_ones_answer() {
+    let mut planner = planner(facts());
+    let to = Conversation::User(BOB);
+    assert!(matches!(planner.decide(0, ANN, &say(1, to, "hi")), Decision::Write(_)));
+    assert!(matches!(planner.decide(1, ANN, &say(1, to, "hi")), Decision::SameAs(0)));
+    let other = planner.decide(2, ANN, &say(1, to, "ho"));
+    assert_eq!(refusal(other), Some(SendError::ClientIdReused));
+    // The same id of another sender is another message.
+    assert!(matches!(planner.decide(3, BOB, &say(1, to, "hi")), Decision::Write(_)));
+}
+
+#[test]
+fn the_first_answer_outlives_membership_and_limits() {
+    let mut facts = facts();
+    let to = Conversation::Group(WALKERS);
+    let text = "far longer than the limit of ten";
+    let record =
+        IdempotencyRecord { message_id: MessageId::MAX, sent_at: Timestamp(1), digest: Digest::of(to, text) };
+    facts.keys.insert((CAT, ClientId(Uuid::from_u128(1))), KeyState::Used(record));
+    let mut planner = planner(facts);
+    let Decision::Answer(Ok(ack)) = planner.decide(0, CAT, &say(1, to, text)) else {
+        panic!("the record answers");
+    };
+    assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
+    assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
+}
+
+fn post(n: u128, target: Conversation) -> Request {
+    let client_id = (n > 0).then(|| ClientId(Uuid::from_u128(n)));
+    let body = Body::text("hi", 10).expect("short");
+    Request::Post(Post { client_id, receiver: BOB, target, kind: Kind::Message, body })
+}
+
+#[test]
+fn a_post_is_for_its_receiver_alone_and_known_again() {
+    let mut planner = planner(facts());
+    for (n, target, epoch, version) in [
+        (1, Conversation::User(BOB), MembershipEpoch(0), None),
+        (2, Conversation::Group(WALKERS), MembershipEpoch(1), Some(1)),
+        (0, Conversation::User(BOB), MembershipEpoch(0), None),
+    ] {
+        let Decision::Write(plan) = planner.decide(n as usize, ANN, &post(n, target)) else {
+            panic!("a write")
+        };
+        assert_eq!(plan.recipients, [Recipient { uid: BOB, epoch }]);
+        assert_eq!((plan.group_version, plan.content.client_id.is_some()), (version, n > 0));
+    }
+    let again = planner.decide(3, ANN, &post(1, Conversation::User(BOB)));
+    assert!(matches!(again, Decision::SameAs(1)), "{again:?}");
+    let other = planner.decide(4, ANN, &post(1, Conversation::Group(WALKERS)));
+    assert_eq!(refusal(other), Some(SendError::ClientIdReused));
+    let said = planner.decide(5, ANN, &say(1, Conversation::User(BOB), "hi"));
+    assert_eq!(refusal(said), Some(SendError::ClientIdReused), "a message is something else");
+    let outside = planner.decide(6, CAT, &post(6, Conversation::Group(WALKERS)));
+    assert_eq!(refusal(outside), Some(SendError::UnknownGroup));
+    let nobody = Post {
+        receiver: Uid(9),
+        ..match post(7, Conversation::User(Uid(9))) {
+            Request::Post(post) => post,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refusal(planner.decide(7, ANN, &Request::Post(nobody))), Some(SendError::UnknownUser(9)));
+}
+
+#[test]
+fn a_note_to_oneself_is_one_copy() {
+    let mut planner = planner(facts());
+    let Decision::Write(plan) = planner.decide(0, ANN, &say(1, Conversation::User(ANN), "hi")) else {
+        panic!("a write");
+    };
+    assert_eq!(plan.recipients.len(), 1);
+}
+
+#[test]
+fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
+    let mut facts = facts();
+    let id = |n| MessageId::new(n).expect("small");
+    let with_bob = Conversation::User(BOB);
+    let row = Arc::new(Content {
+        kind: Kind::Message,
+        sender: BOB,
+        target: Conversation::User(ANN),
+        client_id: Some(ClientId(Uuid::from_u128(1))),
+        body: Body::text("hi", 10).expect("short"),
+        sent_at: Timestamp(0),
+    });
+    facts.rows.extend([((ANN, id(4)), row.clone()), ((ANN, id(9)), row)]);
+    let mut planner = planner(facts);
+    let read = |n| Request::Read { conversation: with_bob, message_id: id(n) };
+    assert!(matches!(planner.decide(0, ANN, &read(9)), Decision::Write(_)));
+    assert!(matches!(planner.decide(1, ANN, &read(4)), Decision::Answer(Ok(_))));
+    assert_eq!(refusal(planner.decide(2, ANN, &read(5))), Some(SendError::NotInConversation));
+    let elsewhere = Request::Read { conversation: Conversation::User(CAT), message_id: id(9) };
+    assert_eq!(refusal(planner.decide(3, ANN, &elsewhere)), Some(SendError::NotInConversation));
+}
+
+#[test]
+fn changes_of_one_batch_build_on_each_other() {
+    let mut planner = planner(facts());
+    let change = |action| Request::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
+    let Decision::Write(added) = planner.decide(0, ANN, &change(GroupAction::Add(CAT))) else {
+        panic!("a write");
+    };
+    assert_eq!(added.recipients.len(), 3);
+    let Decision::Write(left) = planner.decide(1, BOB, &change(GroupAction::Remove(BOB))) else {
+        panic!("a write");
+    };
+    assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
+    assert_eq!(left.change.map(|change| change.from_version), Some(2));
+    let again = planner.decide(2, BOB, &change(GroupAction::Add(BOB)));
+    assert_eq!(refusal(again), Some(SendError::UnknownGroup));
+}
+
+/// A message that Ann sent to Bob at 0 s, as Ann has it under id 4.
+fn with_message() -> (Facts, MessageId) {
+    let (mut facts, row) = (facts(), MessageId::new(4).expect("small"));
+    let content = Content {
+        kind: Kind::Message,
+        sender: ANN,
+        target: Conversation::User(BOB),
+        client_id: Some(ClientId(Uuid::from_u128(1))),
+        body: Body::text("hi", 10).expect("short"),
+        sent_at: Timestamp(0),
+    };
+    facts.rows.insert((ANN, row), Arc::new(content));
+    (facts, row)
+}
+
+fn amend(n: u128, message_id: MessageId, amendment: Amendment) -> Request {
+    let client_id = ClientId(Uuid::from_u128(n));
+    Request::Amend(Amend { client_id, conversation: Conversation::User(BOB), message_id, amendment })
+}
+
+#[test]
+fn amendments_of_one_batch_build_on_each_other() {
+    let (facts, row) = with_message();
+    let mut planner = planner(facts);
+    let edit = amend(2, row, Amendment::Edit("ho".to_owned()));
+    let Decision::Write(plan) = planner.decide(0, ANN, &edit) else { panic!("a write") };
+    assert_eq!((plan.content.kind, plan.recipients.len()), (Kind::Edit, 2));
+    assert!(matches!(planner.decide(1, ANN, &edit), Decision::SameAs(0)));
+    let recall = planner.decide(2, ANN, &amend(3, row, Amendment::Recall));
+    assert!(matches!(recall, Decision::Write(_)));
+    let late = planner.decide(3, ANN, &amend(4, row, Amendment::Edit("he".to_owned())));
+    assert_eq!(refusal(late), Some(SendError::Recalled));
+    let reply = Request::Message(Draft {
+        client_id: ClientId(Uuid::from_u128(5)),
+        to: Conversation::User(BOB),
+        text: "what?".into(),
+        reply_to: Some(row),
+    });
+    assert_eq!(refusal(planner.decide(4, ANN, &reply)), Some(SendError::Recalled));
+}
+
+#[test]
+fn what_a_person_may_not_amend_is_refused_by_its_reason() {
+    let (mut facts, row) = with_message();
+    let theirs =
+        Content { sender: BOB, target: Conversation::User(ANN), ..Content::clone(&facts.rows[&(ANN, row)]) };
+    let named = |content: Content| Arc::new(Content { client_id: None, ..content });
+    let id = |n| MessageId::new(n).expect("small");
+    facts.rows.insert((ANN, id(5)), Arc::new(theirs.clone()));
+    facts.rows.insert((ANN, id(6)), named(theirs));
+    let limits =
+        Limits { text: 10, members: 3, edit: Duration::from_secs(60), recall: Duration::from_secs(30) };
+    let mut planner = Planner::new(facts, limits, Timestamp(40_000));
+    for (n, row, amendment, expected) in [
+        (2, id(5), Amendment::Edit("no".into()), SendError::NotYours),
+        (3, id(5), Amendment::Recall, SendError::NotYours),
+        (4, row, Amendment::Recall, SendError::TooLate(Duration::from_secs(30))),
+        (5, id(6), Amendment::React(vec!["👍".into()]), SendError::NoMessage),
+        (6, id(9), Amendment::React(vec![]), SendError::NotInConversation),
+        (7, row, Amendment::React(vec!["no".into()]), SendError::Emoji(crate::domain::EmojiError::NotEmoji)),
+    ] {
+        let decided = planner.decide(n as usize, ANN, &amend(n, row, amendment));
+        assert_eq!(refusal(decided), Some(expected), "{n}");
+    }
+    let edit = planner.decide(8, ANN, &amend(8, row, Amendment::Edit("in time".into())));
+    assert!(matches!(edit, Decision::Write(_)));
+    let react = planner.decide(9, ANN, &amend(9, id(5), Amendment::React(vec!["👍".into()])));
+    assert!(matches!(react, Decision::Write(_)));
+}

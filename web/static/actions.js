@@ -1,0 +1,68 @@
+// What one can do with a message: the menu behind its button, and the question before it is taken back.
+
+import { $, h } from "./dom.js";
+import { chosen } from "./rows.js";
+
+// Shown in the menu; any others that a person chose stand under the message.
+const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
+
+/** The menu of messages. `composer` edits and replies. Answers `open(row, button)`. */
+export function actionsMenu(store, composer) {
+  const menu = $("actions");
+  let button = null;
+  const item = (label, act, more = {}) => h("button.action", { type: "button", role: "menuitem", tabindex: -1, ...more,
+    onclick: () => {
+      close();
+      act();
+    } }, label);
+  const close = () => {
+    menu.hidePopover();
+    button?.focus({ preventScroll: true });
+  };
+  menu.addEventListener("keydown", (event) => {
+    const items = [...menu.querySelectorAll("button")];
+    const at = items.indexOf(document.activeElement);
+    const steps = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+    if (steps[event.key]) items.at((at + steps[event.key]) % items.length).focus();
+    else if (event.key === "Home") items[0].focus();
+    else if (event.key === "End") items.at(-1).focus();
+    else if (event.key === "Escape" || event.key === "Tab") close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return (row, opener) => {
+    button = opener;
+    const own = row.sender === store.self.uid;
+    const mine = chosen(row, store.self.uid);
+    const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
+      role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": `React with ${emoji}`,
+    }));
+    menu.replaceChildren(...[
+      h("div.smileys", { role: "group", "aria-label": "Reactions" }, ...smileys),
+      item("Reply", () => composer.reply(row)),
+      item("Copy text", () => navigator.clipboard?.writeText(row.body.text)),
+      own && item("Edit", () => composer.edit(row)),
+      own && item("Take back…", () => askRecall(store, row)),
+    ].filter(Boolean));
+    menu.showPopover();
+    const place = opener.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = menu;
+    const below = place.bottom + height < innerHeight;
+    menu.style.top = `${below ? place.bottom : Math.max(0, place.top - height)}px`;
+    menu.style.left = `${Math.max(4, Math.min(place.right - width, innerWidth - width - 4))}px`;
+    menu.querySelector("button").focus();
+  };
+}
+
+/** Adds an emoji to the person's own on a message, or takes it away. */
+export function toggle(store, row, emoji) {
+  const mine = chosen(row, store.self.uid);
+  return store.react(row, mine.includes(emoji) ? mine.filter((each) => each !== emoji) : [...mine, emoji].slice(-6));
+}
+
+function askRecall(store, row) {
+  $("recall-text").textContent = row.body.text;
+  $("recall-yes").onclick = () => store.recall(row);
+  $("recall").showModal();
+}
