@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
 use super::passwords::{Busy, PasswordOptions, Passwords};
 use super::sessions::{LiveSession, OpenSession, SessionCache, SessionId};
 use super::tickets::{LIFETIME_MS as TICKET_LIFETIME_MS, Tickets, TooManyTickets};
@@ -19,16 +20,12 @@ use crate::store::{
 };
 
 mod operator;
+mod rules;
 
 /// Sessions that one statement compares with the database.
 const CONFIRMED_AT_ONCE: usize = 1_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-
-/// Characters of a name.
-const NAME_CHARACTERS: std::ops::RangeInclusive<usize> = 1..=40;
-/// Characters of a password.
-const PASSWORD_CHARACTERS: std::ops::RangeInclusive<usize> = 8..=200;
 
 /// What accounts are held to.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +49,9 @@ pub enum AccountError {
     #[error("sign-up is closed on this server; ask its operator for an account")]
     SignUpClosed,
     /// The name cannot be one.
-    #[error("a name has 1 to 40 characters and no control characters; choose another")]
+    #[error(
+        "a name has 1 to 40 characters, all of them visible, and single spaces between them; choose another"
+    )]
     BadName,
     /// The password cannot be one.
     #[error("a password has 8 to 200 characters; choose another")]
@@ -205,9 +204,10 @@ impl Accounts {
         if password.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongCredentials);
         }
-        let account = match checked_name(name) {
-            Ok(name) => self.0.directory.account_by_name(name).await?,
-            Err(_) => None,
+        // Not by the rule for new names: older accounts keep theirs.
+        let account = match name.trim() {
+            name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
+            _ => None,
         };
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password, stored).await?;
@@ -398,41 +398,31 @@ impl Accounts {
     }
 }
 
-fn checked_name(name: &str) -> Result<&str, AccountError> {
-    let name = name.trim();
-    // Overrides of the writing direction would let one name look like another.
-    let misleading =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if !NAME_CHARACTERS.contains(&name.chars().count()) || name.contains(misleading) {
-        return Err(AccountError::BadName);
-    }
-    Ok(name)
-}
-
-fn check_password(password: &str) -> Result<(), AccountError> {
-    match PASSWORD_CHARACTERS.contains(&password.chars().count()) {
-        true => Ok(()),
-        false => Err(AccountError::BadPassword),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::memory::MemoryDirectory;
 
-    #[test]
-    fn a_name_is_trimmed_short_and_visible() {
-        assert_eq!(checked_name("  Ann Lee ").ok(), Some("Ann Lee"));
-        assert_eq!(checked_name(&"é".repeat(40)).ok().map(|name| name.chars().count()), Some(40));
-        for bad in ["", "  ", "a\nb", "a\u{202e}b", &"x".repeat(41)] {
-            assert!(checked_name(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_password_is_long_enough_and_not_endless() {
-        for (length, good) in [(7, false), (8, true), (200, true), (201, false)] {
-            assert_eq!(check_password(&"é".repeat(length)).is_ok(), good, "{length}");
-        }
+    #[tokio::test]
+    async fn whose_name_could_not_be_taken_today_logs_in_as_before() {
+        let directory = Arc::new(MemoryDirectory::new());
+        let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
+        let options = AccountOptions {
+            sign_up_is_open: true,
+            session_days: 1,
+            cached_sessions: 1,
+            tickets: 1,
+            passwords,
+        };
+        let accounts = Accounts::new(directory.clone(), options, Clock::new(|| Timestamp(7)));
+        let name = "An\u{200b}n  Lee";
+        let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
+        let account = NewAccount { name: name.to_owned(), password_hash, created_at: Timestamp(1) };
+        assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
+        let signed_in = accounts.log_in(&format!(" {name} "), "correct horse".to_owned()).await;
+        assert_eq!(signed_in.expect("right").uid, Uid(10_001));
+        let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
+        let taken = accounts.sign_up("Bo\u{200b}b", "correct horse".to_owned(), &ids).await;
+        assert!(matches!(taken, Err(AccountError::BadName)), "{taken:?}");
     }
 }

@@ -10,6 +10,7 @@ pub mod group;
 pub mod ids;
 pub mod invite;
 pub mod message;
+pub mod name;
 pub mod range;
 pub mod time;
 
@@ -20,5 +21,6 @@ pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
+pub use name::is_visible;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
 pub use time::{Clock, Timestamp};

@@ -51,7 +51,7 @@ pub enum SendError {
     #[error(transparent)]
     Emoji(#[from] EmojiError),
     /// A group's name breaks a rule.
-    #[error("a group's name has 1 to 80 characters and no control characters")]
+    #[error("a group's name has 1 to 80 characters, all of them visible, and single spaces between them")]
     GroupName,
     /// The group would be too large.
     #[error("a group has at most {0} members")]

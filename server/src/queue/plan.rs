@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::domain::message::Person;
 use crate::domain::{
     Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, MessageId, Timestamp, Uid, check_emoji,
+    IdempotencyKey, Kind, MembershipEpoch, MessageId, Timestamp, Uid, check_emoji, is_visible,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
@@ -291,7 +291,7 @@ impl Planner {
 
     fn creation(&self, who: Uid, name: &str, members: &[Uid]) -> Result<GroupStep, SendError> {
         let name = name.trim();
-        if name.is_empty() || name.chars().count() > 80 || name.chars().any(char::is_control) {
+        if name.is_empty() || name.chars().count() > 80 || !is_visible(name) {
             return Err(SendError::GroupName);
         }
         let mut all = members.to_vec();

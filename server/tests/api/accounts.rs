@@ -53,6 +53,9 @@ async fn names_and_passwords_that_cannot_be_are_refused() {
     for (name, password, code) in [
         ("", "correct horse", "bad_name"),
         ("a\u{0}b", "correct horse", "bad_name"),
+        ("a\u{200b}b", "correct horse", "bad_name"),
+        ("a\u{2066}b", "correct horse", "bad_name"),
+        ("a  b", "correct horse", "bad_name"),
         (&"x".repeat(41), "correct horse", "bad_name"),
         ("ann", "short", "bad_password"),
         ("ann", &"x".repeat(201), "bad_password"),

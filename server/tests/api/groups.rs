@@ -108,6 +108,7 @@ async fn what_cannot_be_done_to_a_group_is_refused() {
     for (body, status, code) in [
         (json!({"name": "", "members": []}), 422, "group_name"),
         (json!({"name": "x".repeat(81), "members": []}), 422, "group_name"),
+        (json!({"name": "wal\u{200d}kers", "members": []}), 422, "group_name"),
         (json!({"name": "g", "members": [77]}), 404, "unknown_user"),
         (json!({"name": "g", "members": [bob.uid, eve.uid, max.uid]}), 422, "group_full"),
         (json!({"name": "g", "members": "bob"}), 422, "invalid_body"),

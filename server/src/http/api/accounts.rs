@@ -20,7 +20,7 @@ use crate::http::state::{HttpState, Settings};
 /// What one signs up or logs in with.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Credentials {
-    /// Unique without regard to case; no control characters.
+    /// Unique without regard to case: visible characters, and single spaces between them.
     #[schema(min_length = 1, max_length = 40, example = "Ada")]
     name: String,
     /// Any characters.

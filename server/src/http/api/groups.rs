@@ -20,7 +20,7 @@ use crate::http::openapi::refusals::writing;
 /// A group to be made.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct NewGroup {
-    /// What people call it; no control characters.
+    /// What people call it: visible characters, and single spaces between them.
     #[schema(min_length = 1, max_length = 80, example = "Harbour walk")]
     name: String,
     /// Who is in it beside the caller, by uid.
