@@ -9,6 +9,8 @@ const PATIENCE_MS = 20_000;
 const MOST_TRIES = 6;
 // Refusals by a server that stops, or has lost its storage: behind the same address there may be another.
 const OF_THE_SERVER = ["unavailable", "stopping"];
+// Messages that are on their way at once; a server takes 64 of a connection.
+const MOST_IN_FLIGHT = 32;
 // Heartbeats that are kept for those who look.
 const BEATS = 6;
 
@@ -31,7 +33,7 @@ export class Sync {
     Object.assign(this, { db, call, changed, notified });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
-    // By conversation: {client_id, at} of the message that is under way.
+    // By client_id: since when it is under way.
     this.inFlight = new Map();
     // By client_id: refusals so far.
     this.tries = new Map();
@@ -133,16 +135,19 @@ export class Sync {
     this.tell({ beats: [{ ...this.beaten, answer }, ...this.state.beats].slice(0, BEATS) });
   }
 
-  /** Sends read markers, and the oldest waiting message of each conversation: one by one, so that order holds. */
+  /**
+   * Sends read markers, and what waits in the outbox, in its order. The server keeps that order: behind a message that it refuses for
+   * the moment it refuses the others (`out_of_order`), and all of them come again.
+   */
   async flush() {
     for (const item of this.pauses ? [] : await this.db.all("outbox")) {
       if (item.state !== "waiting") continue;
-      const flying = this.inFlight.get(item.conversation);
-      if (flying && Date.now() - flying.at < PATIENCE_MS) continue;
+      if (Date.now() - (this.inFlight.get(item.client_id) ?? -Infinity) < PATIENCE_MS) continue;
+      if (this.inFlight.size >= MOST_IN_FLIGHT) break;
       const { client_id, conversation, to, body, frame } = item;
       const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
       if (!this.socket.send(sent)) return;
-      this.inFlight.set(item.conversation, { client_id, at: Date.now() });
+      this.inFlight.set(client_id, Date.now());
       setTimeout(() => this.nudge(), PATIENCE_MS);
     }
     for (const { id, read_to, acked } of await this.db.all("conversations")) {
@@ -162,7 +167,7 @@ export class Sync {
     this.tries.set(client_id, tries);
     if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
-    this.land(client_id);
+    this.inFlight.delete(client_id);
     if (tries > 1) this.unanswered({ code });
     this.pauses += 1;
     setTimeout(() => {
@@ -178,14 +183,11 @@ export class Sync {
 
   async answered(clientId, fields) {
     this.tries.delete(clientId);
-    this.land(clientId);
+    this.inFlight.delete(clientId);
     const item = await this.db.outgoing(clientId, fields);
     if (item) this.changed([item.conversation]);
-    await this.flush();
-  }
-
-  land(clientId) {
-    for (const [id, flying] of this.inFlight) if (flying.client_id === clientId) this.inFlight.delete(id);
+    // More goes out when half of what was under way has been answered.
+    if (this.inFlight.size < MOST_IN_FLIGHT / 2) await this.flush();
   }
 
   /** The connection was refused before it opened: is it the network, or is the session over? */

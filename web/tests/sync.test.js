@@ -88,15 +88,42 @@ test("an end before the cursor is another history, too", async () => {
   assert.equal(sync.state.cursor, 40);
 });
 
-test("one message of a conversation is under way at a time, in the order in which they were written", async () => {
-  db.post("a1", "u:1");
-  db.post("a2", "u:1");
-  db.post("b1", "u:2");
+test("what was written offline goes out at once, in its order, and no more of it than is well answered", async () => {
+  const ids = Array.from({ length: 100 }, (_, at) => `a${at}`);
+  for (const id of ids) db.post(id, "u:1");
   await welcome();
-  assert.deepEqual(sends(), ["a1", "b1"]);
-  await receive({ type: "sent", client_id: "a1", message_id: 6, sent_at: "now" });
-  assert.deepEqual(sends(), ["a1", "b1", "a2"]);
-  assert.equal(db.outbox.find(({ client_id }) => client_id === "a1").state, "sent");
+  assert.deepEqual(sends(), ids.slice(0, 32));
+  const sent = async (id) => receive({ type: "sent", client_id: id, message_id: 6, sent_at: "now" });
+  for (const id of ids.slice(0, 16)) await sent(id);
+  assert.deepEqual(sends(), ids.slice(0, 32), "half of it is under way");
+  await sent("a16");
+  assert.deepEqual(sends(), ids.slice(0, 49));
+  for (const id of ids.slice(17)) await sent(id);
+  assert.deepEqual(sends(), ids);
+  assert.deepEqual([...new Set(db.outbox.map(({ state }) => state))], ["sent"]);
+});
+
+test("messages behind one that was refused for the moment come again behind it", async () => {
+  for (const id of ["a1", "a2", "b1"]) db.post(id, id.startsWith("a") ? "u:1" : "u:2");
+  await welcome();
+  const refused = (id, code) => receive({ type: "error", client_id: id, code, detail: "Busy.", retryable: true });
+  await refused("a1", "busy");
+  await refused("a2", "out_of_order");
+  await refused("b1", "out_of_order");
+  world.pass(2_000);
+  await settled();
+  assert.deepEqual(sends(), ["a1", "a2", "b1", "a1", "a2", "b1"]);
+});
+
+test("an amendment goes out as its own frame, behind what was written before it", async () => {
+  db.post("a1", "u:1");
+  db.outbox.push({ n: 2, client_id: "e1", conversation: "u:1", state: "waiting",
+    frame: { type: "edit", message_id: 4, body: { text: "better" } } });
+  await welcome();
+  assert.deepEqual(world.last.sent.slice(1), [
+    { type: "send", client_id: "a1", to: { user: 1 }, body: { text: "a1" } },
+    { type: "edit", message_id: 4, body: { text: "better" }, client_id: "e1", conversation: "u:1" },
+  ]);
 });
 
 test("after a refusal nothing goes out until the pause is over, and the refused one goes first", async () => {
@@ -110,7 +137,7 @@ test("after a refusal nothing goes out until the pause is over, and the refused 
   assert.deepEqual(sends(), ["a1"]);
   world.pass(2_000);
   await settled();
-  assert.deepEqual(sends(), ["a1", "a1", "b1"]);
+  assert.deepEqual(sends(), ["a1", "a1", "a2", "b1"]);
 });
 
 test("a message is tried six times, and what only waited for another one was not tried", async () => {

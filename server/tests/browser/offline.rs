@@ -29,6 +29,34 @@ async fn a_message_sent_while_offline_arrives_once() {
     assert_eq!(stored(&ben, "written at sea").await, 1);
 }
 
+/// In order, each once. How long it took is printed; a test of it on a machine that others use would say little.
+#[tokio::test]
+async fn a_hundred_messages_written_offline_arrive_in_their_order() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    ada.offline(true).await;
+    ada.until(&format!("{BANNER_SAYS}.startsWith('Offline. Messages are kept')")).await;
+    let write = "const done = arguments[0], text = document.getElementById('text');
+        (async () => {
+          for (let n = 0; n < 100; n++) {
+            text.value = `number ${n}`;
+            document.getElementById('composer').requestSubmit();
+            while (document.querySelectorAll('.own').length <= n) await new Promise((go) => setTimeout(go, 5));
+          }
+          done(true);
+        })();";
+    ada.run_async(write).await;
+    ada.run("window.began = performance.now()").await;
+    ada.offline(false).await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')").await;
+    println!("all were sent after {} ms", ada.run("return performance.now() - window.began").await);
+    let page = ben.http.range(&tidemark_client::RangeQuery::after(0)).await.expect("rows");
+    let texts: Vec<_> = page.rows.iter().filter_map(tidemark_client::Entry::text).collect();
+    assert_eq!(texts, (0..100).map(|n| format!("number {n}")).collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     let world = World::start().await;
