@@ -96,6 +96,7 @@ export class Composer {
     if (this.edited) this.text.value = this.store.drafts.get(this.id) ?? "";
     this.quoted = this.edited = null;
     $("context").hidden = true;
+    $("context-text").textContent = "";
     this.measure();
     if (focus) this.text.focus();
   }
@@ -116,9 +117,14 @@ export class Composer {
     clearTimeout(this.timer);
     const { quoted, edited } = this;
     if (edited) {
-      this.cancel();
-      if (text !== edited.body.text) await this.store.edit(edited, text);
-      return;
+      if (text !== edited.body.text) {
+        try {
+          await this.store.edit(edited, text);
+        } catch (problem) {
+          return void ($("counter").textContent = `Not kept: ${problem.message}`);
+        }
+      }
+      return this.cancel();
     }
     this.text.value = "";
     this.cancel();

@@ -26,8 +26,8 @@ export async function openDb(person) {
   request.onupgradeneeded = ({ oldVersion }) => {
     const db = request.result;
     if (oldVersion === 1) request.transaction.objectStore("rows").createIndex("message", ["sender", "client_id"]);
-    // Reactions to messages that are not here.
-    db.createObjectStore("reactions", { keyPath: "of" });
+    // What is known of messages that are not here: reactions to them, and their last edit or recall.
+    db.createObjectStore("early", { keyPath: "of" });
     if (oldVersion === 1) return;
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
     rows.createIndex("message", ["sender", "client_id"]);
@@ -77,10 +77,10 @@ class Db {
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
   begin(seq, history, list) {
-    const names = ["rows", "reactions", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, reactions, conversations, outbox, people, meta) => {
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta) => {
       rows.clear();
-      reactions.clear();
+      early.clear();
       conversations.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, read_to } of list) {
@@ -91,7 +91,9 @@ class Db {
         conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
-        if (item.state === "sent") outbox.put({ ...item, state: "waiting" });
+        // The ids of rows may mean others now.
+        if (item.frame) outbox.delete(item.n);
+        else outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
       }
     });
   }
@@ -101,13 +103,15 @@ class Db {
    * Answers {cursor, changed: [conversation], stale}; the cursor is unchanged when the frame leaves a gap.
    */
   entries(entries, after, synced) {
-    const names = ["rows", "reactions", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, reactions, conversations, outbox, people, meta) => {
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta) => {
       const position = await done(meta.get("position"));
       if (after > position.cursor) return { cursor: position.cursor, changed: [] };
       const touched = new Map();
-      for (const row of entries) {
-        if (row.message_id <= position.cursor) continue;
+      const anyEarly = await done(early.count());
+      for (const entry of entries) {
+        if (entry.message_id <= position.cursor) continue;
+        const row = anyEarly && entry.client_id ? await withEarly(early, entry) : entry;
         if (!amends(row)) rows.put(row);
         const id = row.conversation;
         if (!touched.has(id)) {
@@ -116,10 +120,17 @@ class Db {
         const conversation = touched.get(id);
         if (shown(row)) conversation.last = row;
         if (amends(row)) {
-          const message = await amend(rows, reactions, row);
-          if (message?.message_id === conversation.last?.message_id) conversation.last = message;
-          const wasUnread = row.kind === "recall" && message?.message_id > conversation.read_to;
-          if (wasUnread && message.sender !== this.uid) conversation.unread = Math.max(0, conversation.unread - 1);
+          const { last } = conversation;
+          // The newest message may be known from the list alone.
+          const isLast = last && nameOf(last) === nameOf(row.body.of);
+          const before = await amend(rows, early, row, isLast ? last : null);
+          if (row.kind === "recall" && before) {
+            const isNew = before.kind === "message" && before.message_id > conversation.read_to;
+            if (isNew && before.sender !== this.uid) conversation.unread = Math.max(0, conversation.unread - 1);
+            for (const item of await done(outbox.getAll())) {
+              if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
+            }
+          }
         }
         if (counts(row, this.uid) && row.message_id > conversation.counted) conversation.unread++;
         if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
@@ -132,6 +143,10 @@ class Db {
       for (const conversation of touched.values()) conversations.put(conversation);
       position.cursor = Math.max(position.cursor, synced);
       meta.put(position, "position");
+      // The row of an amendment may have made way for a later one and never comes.
+      for (const item of await done(outbox.getAll())) {
+        if (item.state === "sent" && item.message_id <= position.cursor) outbox.delete(item.n);
+      }
       const stale = [...touched.values()].some((conversation) => conversation.stale);
       return { cursor: position.cursor, changed: [...touched.keys()], stale };
     });
@@ -199,21 +214,31 @@ class Db {
     return this.read(["rows"], (rows) => done(rows.index("message").get([sender, client_id])));
   }
 
+  /** The messages that these rows reply to, as far as they are here, by `nameOf`. */
+  quoted(replies) {
+    const all = replies.map((row) => row.body?.reply_to?.of ?? row.quote?.of).filter(Boolean);
+    return this.read(["rows"], async (rows) => {
+      const index = rows.index("message");
+      const found = await Promise.all(all.map(({ sender, client_id }) => done(index.get([sender, client_id]))));
+      return new Map(found.filter(Boolean).map((row) => [nameOf(row), row]));
+    });
+  }
+
   /** Stores a page of history; everything from `floor` up is now here. */
   older(id, page, floor) {
-    const names = ["rows", "reactions", "conversations", "names", "meta"];
-    return this.write(names, async (rows, reactions, conversations, people, meta) => {
+    const names = ["rows", "early", "conversations", "names", "meta"];
+    return this.write(names, async (rows, early, conversations, people, meta) => {
       const { base } = await done(meta.get("position"));
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
       for (const row of page.filter((each) => !amends(each))) {
-        const of = nameOf(row);
-        const early = row.client_id && await done(reactions.get(of));
-        if (early) reactions.delete(of);
-        rows.put(early ? { ...row, reactions: early.by } : row);
+        // What is here may have been amended since the page was made.
+        if ((await done(rows.getKey(row.message_id))) === undefined) {
+          rows.put(row.client_id ? await withEarly(early, row) : row);
+        }
         if (row.kind === "membership") learn({}, row.body, people, this.uid);
       }
       // The server gives messages as they were edited.
-      for (const row of page.filter(({ kind }) => kind === "reaction")) await amend(rows, reactions, row);
+      for (const row of page.filter(({ kind }) => kind === "reaction")) await amend(rows, early, row);
       conversation.last ??= page.find(shown);
       conversation.floor = Math.min(conversation.floor, floor);
       conversations.put(conversation);
@@ -279,10 +304,16 @@ class Db {
 
   /** Keeps the database bounded: drops the oldest rows beyond KEPT_ROWS. */
   prune() {
-    return this.write(["rows", "conversations"], async (rows, conversations) => {
+    return this.write(["rows", "early", "conversations"], async (rows, early, conversations) => {
       const extra = (await done(rows.count())) - KEPT_ROWS;
+      const known = (await done(early.count())) - KEPT_ROWS;
+      if (known > 0) for (const key of await done(early.getAllKeys(null, known))) early.delete(key);
       if (extra <= 0) return;
       const [last] = (await done(rows.getAllKeys(null, extra))).slice(-1);
+      for (const row of await done(rows.getAll(IDBKeyRange.upperBound(last)))) {
+        // The reactions themselves are rows above, which are not fetched again.
+        if (row.reactions) early.put({ of: nameOf(row), by: row.reactions });
+      }
       rows.delete(IDBKeyRange.upperBound(last));
       for (const conversation of await done(conversations.getAll())) {
         conversation.floor = Math.max(conversation.floor, last + 1);
@@ -294,22 +325,44 @@ class Db {
 
 const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, counted: 0, read_to: 0, acked: 0, floor });
 
-const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
+/** What is the same in all copies of a message. */
+export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
 
-/** Does to a message what the row says, and answers it; reactions to one that is not here are kept until it is. */
-async function amend(rows, reactions, { kind, sender, message_id, body: { of, body, emoji } }) {
+/** The row with what came before it, which is not kept any longer. */
+async function withEarly(early, row) {
+  const known = await done(early.get(nameOf(row)));
+  if (!known) return row;
+  early.delete(known.of);
+  if (known.change) changeMessage(row, known.change);
+  return known.by ? { ...row, reactions: known.by } : row;
+}
+
+/** Does to a message what an edit or a recall says; a recall is the last word. */
+function changeMessage(message, { kind, body }) {
+  if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
+}
+
+/**
+ * Does to a message what the row says, and answers the message as it was before. What concerns one that is not here is kept until
+ * it is. `last`: the same message, as the list of conversations has it.
+ */
+async function amend(rows, early, { kind, sender, message_id, body: { of, body, emoji } }, last = null) {
   const message = await done(rows.index("message").get([of.sender, of.client_id]));
+  const known = message ?? (await done(early.get(nameOf(of)))) ?? { of: nameOf(of) };
+  const before = message ?? last;
+  const was = before && { ...before };
   if (kind === "reaction") {
-    const by = (message ? message.reactions : (await done(reactions.get(nameOf(of))))?.by) ?? {};
+    const by = (message ? known.reactions : known.by) ?? {};
     // A page of history may be older than what is known.
     if (!(by[sender]?.at > message_id)) by[sender] = { at: message_id, emoji };
-    if (message) message.reactions = by;
-    else reactions.put({ of: nameOf(of), by });
-  } else if (message?.kind === "message") {
-    Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
+    Object.assign(known, message ? { reactions: by } : { by });
+  } else {
+    if (message) changeMessage(message, { kind, body });
+    else if (known.change?.kind !== "recall") known.change = { kind, body };
+    if (last) changeMessage(last, { kind, body });
   }
-  if (message) rows.put(message);
-  return message;
+  (message ? rows : early).put(known);
+  return was;
 }
 
 /** Names, and whether we are still in the group, from a membership row. */

@@ -12,8 +12,8 @@ const MOST = 240;
 const NEAR = 600;
 // Pixels from the end that still count as being there.
 const AT_END = 40;
-// Pages of history that are fetched to find the first unread row.
-const UNREAD_PAGES = 5;
+// Pages of history that are fetched at once, to find the first unread row or enough to show.
+const MOST_PAGES = 5;
 
 export class Pane {
   /** `acts`: what the buttons of a message do (rows.js). */
@@ -63,7 +63,7 @@ export class Pane {
   async start() {
     const known = () => this.store.conversations.get(this.id) ?? {};
     const { unread, read_to } = known();
-    for (let page = 0; unread && page < UNREAD_PAGES && known().floor > read_to + 1; page++) await this.more();
+    for (let page = 0; unread && page < MOST_PAGES && known().floor > read_to + 1; page++) await this.more();
     if (unread && known().floor <= read_to + 1) {
       this.freshAfter = read_to;
       const newer = await this.page({ after: read_to, forward: true });
@@ -105,8 +105,10 @@ export class Pane {
     this.header();
     const title = store.title(this.id);
     const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${title} begins.`;
-    const items = itemsOf(store, withAmendments(this.rows, store.amending(this.id), store.self.uid),
-      this.atTail ? outbox : [], this.freshAfter, start);
+    const waiting = this.atTail ? outbox : [];
+    const quoted = await store.db.quoted([...this.rows, ...waiting]);
+    const rows = withAmendments(this.rows, store.amending(this.id), store.self.uid);
+    const items = itemsOf(store, rows, waiting, this.freshAfter, start, quoted);
     // From here on nothing waits: what is measured is what is changed.
     const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
     const anchor = !end && !this.atEnd() && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
@@ -181,7 +183,10 @@ export class Pane {
   async older() {
     const before = this.rows[0]?.message_id;
     let page = await this.page({ before });
-    if (page.length < PAGE && await this.more()) page = await this.page({ before });
+    // A page of the server may hold few rows to show, and many reactions.
+    for (let tries = 0; page.length < PAGE && tries < MOST_PAGES && await this.more(); tries++) {
+      page = await this.page({ before });
+    }
     this.rows.unshift(...page);
     if (this.rows.splice(MOST).length) this.atTail = this.pinned = false;
     await this.render();

@@ -1,15 +1,15 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
-import { counts } from "./db.js";
+import { counts, nameOf } from "./db.js";
 import { dayOf, disc, h, icon, timeOf, unseen } from "./dom.js";
 
 const TOGETHER_MS = 5 * 60_000;
 
 /**
  * What to show for the rows and outbox items of one conversation. `freshAfter`: the row after which "New"
- * stands; `start`: the text above the first row. A `line` is all in its `sig`.
+ * stands; `start`: the text above the first row; `quoted`: messages that are replied to. A `line` is all in its `sig`.
  */
-export function itemsOf(store, rows, outbox, freshAfter, start) {
+export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map()) {
   const stored = new Set(rows.map((row) => row.client_id));
   const waiting = outbox
     .filter((item) => !stored.has(item.client_id))
@@ -28,7 +28,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
       items.push({ key: "fresh", sig: "New", line: "fresh-line" });
       fresh = true;
     }
-    items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row)) : {
+    items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted) : {
       key: `e${row.message_id}`, sig: store.event(row), line: "event",
     });
     before = row;
@@ -39,19 +39,25 @@ export function itemsOf(store, rows, outbox, freshAfter, start) {
 const apart = (a, b) =>
   a.kind === "membership" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
 
-function messageOf(store, row, first) {
+function messageOf(store, row, first, quotes) {
   const own = row.sender === store.self.uid;
   const state = !own ? "" : row.state ?? "sent";
   const name = own ? "You" : store.name(row.sender);
   // An own message keeps its element when the outbox item turns into the stored row.
   const key = own && row.client_id ? `m${row.client_id}` : `r${row.message_id}`;
   const { body, kind, reactions, quote, change } = row;
-  const quoted = body?.reply_to?.of ? body.reply_to : quote;
-  const said = quoted && { of: quoted.of, text: quoted.text,
-    name: quoted.of.sender === store.self.uid ? "You" : store.name(quoted.of.sender) };
+  const of = body?.reply_to?.of ?? quote?.of;
+  const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
   const sig = JSON.stringify([state, first, name, row.reason, kind, body, said, smileys, change?.state, change?.reason]);
   return { key, sig, row, own, first, state, name, said, smileys, recalled: store.recalled(row) };
+}
+
+/** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
+function quoteOf(store, { sender }, message) {
+  const name = sender === store.self.uid ? "You" : store.name(sender);
+  if (!message) return { name, text: "…" };
+  return message.kind === "recalled" ? { name, text: "took this message back" } : { name, text: message.body.text };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -103,6 +109,7 @@ export function fill(item, element, acts) {
     return element.replaceChildren(h("span", {}, item.sig));
   }
   const { row, own, first, state, name } = item;
+  const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}`;
   element.dataset.row = row.message_id ?? "";
   const time = h("time", { datetime: row.sent_at, title: new Date(row.sent_at).toLocaleString() }, timeOf(row.sent_at));
@@ -121,7 +128,7 @@ export function fill(item, element, acts) {
   parts.push(words);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("more")));
   }
   if (own) parts.push(h("span.state", { title: LABEL[state] }, icon(ICON[state]), unseen(LABEL[state])));
@@ -134,6 +141,8 @@ export function fill(item, element, acts) {
       h("button.link", { type: "button", onclick: () => acts.discard(trouble.item) }, "Discard")));
   }
   element.replaceChildren(...parts);
+  // What had the focus is a new element now, or gone.
+  if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
 const brief = (row) => [...String(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
@@ -142,6 +151,6 @@ const quote = ({ of, name, text }, acts) =>
   h("button.quote", { type: "button", dir: "auto", onclick: () => acts.reveal(of) }, h("b", {}, name), ` ${text}`);
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
-  h("button.smiley", { type: "button", "aria-pressed": String(own), title: names.join(", "),
+  h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: names.join(", "),
     "aria-label": `${emoji} ${names.join(", ")}`, onclick: () => acts.toggle(row, emoji) },
   `${emoji} ${names.length}`)));

@@ -114,7 +114,7 @@ export class Store {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
     const body = quoted ? { text, reply_to: quoted.message_id } : { text };
-    const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id }, text: quoted.body.text };
+    const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
     return this.write(id, (db) => db.post({
       client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString(),
     }));

@@ -158,7 +158,7 @@ export class Sync {
 
   /** It is stored; its row takes the item's place, or is there already, or lies below what was ever synced. */
   sent({ client_id, message_id, sent_at }) {
-    return this.answered(client_id, message_id > this.state.cursor ? { state: "sent", sent_at } : null);
+    return this.answered(client_id, message_id > this.state.cursor ? { state: "sent", sent_at, message_id } : null);
   }
 
   /** One that only waits for an earlier one (`out_of_order`) has not been tried. */

@@ -16,9 +16,6 @@ pub const MOST_EMOJI: usize = 6;
 /// Bytes of one emoji: the longest sequences (families, flags of regions) have about 40.
 const EMOJI_BYTES: usize = 64;
 
-/// Characters of the quoted message that a reply carries.
-const QUOTE: usize = 200;
-
 /// The body of a message that was taken back. Stored; must stay stable.
 pub const RECALLED: &str = r#"{"recalled":true}"#;
 
@@ -71,16 +68,16 @@ struct Amending<'a> {
 }
 
 impl Body {
-    /// What a person said in reply to `quoted`, a message in the same conversation. `limit` counts the characters of the text.
+    /// What a person said in reply to `quoted`, a message in the same conversation. It names that message and does not carry its text,
+    /// which may be edited or taken back. `limit` counts the characters of the text.
     ///
     /// # Errors
     /// As [`Body::text`].
     pub fn reply(text: &str, limit: usize, quoted: &Content) -> Result<Body, TextError> {
         let plain = Body::text(text, limit)?;
         let Some((sender, client_id)) = quoted.key() else { return Ok(plain) };
-        let excerpt: String = quoted.body.said().unwrap_or_default().chars().take(QUOTE).collect();
         let of = Of { sender: sender.0, client_id: client_id.0 };
-        Ok(Body::from_stored(json!({ "text": text, "reply_to": { "of": of, "text": excerpt } }).to_string()))
+        Ok(Body::from_stored(json!({ "text": text, "reply_to": { "of": of } }).to_string()))
     }
 
     /// The body of an amendment of the message `amended`, which has the key `of`. `limit` counts the characters of a new text.
@@ -110,6 +107,7 @@ impl Body {
     }
 
     /// The text of a message.
+    #[cfg(test)]
     pub fn said(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Said {
@@ -130,7 +128,7 @@ impl Content {
     }
 
     /// The key of the message that this row changes, if it is an edit or a recall.
-    pub fn amends(&self) -> Option<IdempotencyKey> {
+    pub fn changes_message(&self) -> Option<IdempotencyKey> {
         if self.kind == Kind::Reaction { None } else { self.of() }
     }
 
@@ -240,7 +238,7 @@ mod tests {
             Some("react 2 1 00000000-0000-0000-0000-000000000007")
         );
         let reply = Body::reply("ho", 9, &message).expect("short");
-        assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of},"text":"hi"}},"text":"ho"}}"#));
+        assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of}}},"text":"ho"}}"#));
         let marker = Content { client_id: None, kind: Kind::ReadMarker, ..message.clone() };
         assert_eq!(marker.compaction_key(Uid(1)).as_deref(), Some("read u:2"));
         assert_eq!(message.compaction_key(Uid(1)), None);
@@ -259,7 +257,7 @@ mod tests {
         assert_eq!((recalled.kind, recalled.body.as_json()), (Kind::Recalled, r#"{"recalled":true}"#));
         assert_eq!(recalled.amended(&edit), None);
         let reaction = amendment(&reply, 2, &Amendment::React(Vec::new()));
-        assert_eq!((reply.amended(&reaction), reaction.amends()), (None, None));
+        assert_eq!((reply.amended(&reaction), reaction.changes_message()), (None, None));
         assert_eq!(reaction.of(), reply.key());
     }
 

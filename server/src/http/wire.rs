@@ -130,8 +130,6 @@ struct OfForm {
 struct QuoteForm {
     /// Which message.
     of: OfForm,
-    /// Its first 200 characters.
-    text: String,
 }
 
 /// A change of a group.

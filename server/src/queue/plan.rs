@@ -170,8 +170,10 @@ impl Planner {
             Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
                 return Err(SendError::NotYours);
             }
-            Amendment::Edit(_) if age > self.limits.edit => return Err(SendError::TooLate(self.limits.edit)),
-            Amendment::Recall if age > self.limits.recall => {
+            Amendment::Edit(_) if age >= self.limits.edit => {
+                return Err(SendError::TooLate(self.limits.edit));
+            }
+            Amendment::Recall if age >= self.limits.recall => {
                 return Err(SendError::TooLate(self.limits.recall));
             }
             Amendment::React(emoji) => check_emoji(emoji)?,

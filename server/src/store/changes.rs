@@ -27,7 +27,7 @@ impl InboxChanges {
         // Copied only while somebody reads by it.
         let changes = Arc::make_mut(this);
         changes.newest.insert(key.into(), message_id);
-        if let Some(of) = content.amends() {
+        if let Some(of) = content.changes_message() {
             changes.amendments.entry(of).or_default().push((message_id, content.clone()));
         }
     }

@@ -322,7 +322,7 @@ impl Summary {
 ///   [`Refused`](Outcome::Refused), and the copies of an acceptance that are missing in its outcome stay owed.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
 ///   record is `Rejected`, whatever proof it carries, or stale (below).
-/// - **Amendments.** A row that amends a message (`Content::amends`) changes the message in the same inbox that came before it, if it is
+/// - **Amendments.** A row that amends a message (`Content::changes_message`) changes the message in the same inbox that came before it, if it is
 ///   there; whoever reads it from then on finds it changed. Callers do not edit what was taken back. Of the rows of one inbox with one
 ///   compaction key only the newest is shown; the ids of the others are gaps (I15).
 /// - **Membership epochs.** A row whose content ends one (`GroupStep::ends`) closes it in its own transaction; later rows

@@ -267,7 +267,7 @@ impl History {
     pub fn settle(&mut self, write: &Write, done: &Outcome) {
         match (write, done) {
             (Write::Accept(accept), Outcome::Accepted(acceptance, _)) => {
-                if let Some(of) = accept.content.amends() {
+                if let Some(of) = accept.content.changes_message() {
                     self.editing.remove(&of);
                 }
                 if let Some(change) = &accept.change {

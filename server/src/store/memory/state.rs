@@ -194,7 +194,7 @@ impl State {
         let Some(name) = content.compaction_key(receiver) else { return };
         let of = (receiver, MessageId::ZERO)..=(receiver, MessageId::MAX);
         for row in self.rows.range_mut(of).map(|(_, row)| row) {
-            if content.amends().is_some_and(|key| row.key() == Some(key))
+            if content.changes_message().is_some_and(|key| row.key() == Some(key))
                 && let Some(amended) = row.amended(content)
             {
                 *row = Arc::new(amended);

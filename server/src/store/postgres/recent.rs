@@ -93,7 +93,7 @@ impl Run {
         let weight = |run: &Run| run.rows.iter().map(Entry::weight).sum::<usize>();
         let before = weight(self);
         self.rows.retain(|row| row.content.compaction_key(row.receiver).as_deref() != Some(name));
-        let key = content.amends();
+        let key = content.changes_message();
         for message in self.rows.iter_mut().filter(|message| key.is_some() && message.content.key() == key) {
             if let Some(amended) = message.content.amended(content) {
                 message.content = Arc::new(amended);

@@ -1,8 +1,9 @@
-//! What the flush does to rows that are in the tables already: edits and recalls change their messages, and of the rows with one
-//! compaction key only the newest stays.
+//! What the flush does to rows that are in the tables already: of the rows with one compaction key only the newest stays, and edits
+//! and recalls change their messages.
 //!
-//! It follows when all rows of an inbox are written, so that each message is there before what amends it. Done again
-//! after a flush that was cut off, it changes nothing more.
+//! The first is done in the transaction that inserts a row, so that a later flush finds the row by its key. The second
+//! follows when all rows of an inbox are written, so that each message is there before what amends it. Done again after
+//! a flush that was cut off, both change nothing more.
 
 use std::sync::Arc;
 
@@ -19,16 +20,26 @@ pub(super) struct InboxEnd {
     pub(super) changes: Arc<InboxChanges>,
 }
 
-/// Does it, in the caller's transaction.
-pub(super) async fn write(connection: &mut SqliteConnection, ends: &[InboxEnd]) -> Result<(), StoreError> {
+/// A row that takes the place of those before it with the same compaction key.
+pub(super) struct Compacted {
+    pub(super) key: Arc<str>,
+    pub(super) receiver: Uid,
+    pub(super) name: String,
+    pub(super) message_id: MessageId,
+}
+
+/// Does it for rows that the caller's transaction has written, and for inboxes that it has come to the end of.
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    compacted: &[Compacted],
+    ends: &[InboxEnd],
+) -> Result<(), StoreError> {
+    for row in compacted {
+        compact(connection, row).await?;
+    }
     for end in ends {
         for (of, message_id, amendment) in end.changes.amendments() {
             amend(connection, end, of, message_id, amendment).await?;
-        }
-        let mut newest: Vec<_> = end.changes.newest().collect();
-        newest.sort_unstable();
-        for (name, message_id) in newest {
-            compact(connection, end, name, message_id).await?;
         }
     }
     Ok(())
@@ -64,31 +75,26 @@ async fn amend(
     Ok(())
 }
 
-async fn compact(
-    connection: &mut SqliteConnection,
-    end: &InboxEnd,
-    name: &str,
-    message_id: MessageId,
-) -> Result<(), StoreError> {
+async fn compact(connection: &mut SqliteConnection, row: &Compacted) -> Result<(), StoreError> {
     sqlx::query(
         "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND message_id =
              (SELECT message_id FROM compaction_keys
               WHERE partition_key = ?1 AND receiver = ?2 AND name = ?3 AND message_id < ?4)",
     )
-    .bind(end.key.clone())
-    .bind(end.receiver.0)
-    .bind(name.to_owned())
-    .bind(message_id.get().cast_signed())
+    .bind(row.key.clone())
+    .bind(row.receiver.0)
+    .bind(row.name.clone())
+    .bind(row.message_id.get().cast_signed())
     .execute(&mut *connection)
     .await?;
     sqlx::query(
         "INSERT INTO compaction_keys (partition_key, receiver, name, message_id) VALUES (?, ?, ?, ?)
          ON CONFLICT (partition_key, receiver, name) DO UPDATE SET message_id = max(message_id, excluded.message_id)",
     )
-    .bind(end.key.clone())
-    .bind(end.receiver.0)
-    .bind(name.to_owned())
-    .bind(message_id.get().cast_signed())
+    .bind(row.key.clone())
+    .bind(row.receiver.0)
+    .bind(row.name.clone())
+    .bind(row.message_id.get().cast_signed())
     .execute(connection)
     .await?;
     Ok(())

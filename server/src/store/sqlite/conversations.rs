@@ -100,8 +100,9 @@ impl Reader<'_> {
 
         let markers: Vec<_> =
             positions.iter().map(|(conversation, position)| (*conversation, position.read_to)).collect();
-        let stored = self.unread(&markers, Summary::MOST_UNREAD).await?;
         let recalled = self.recalled(&changes).await?;
+        // Counting stops at some number, from which those that are taken back are still to be subtracted.
+        let stored = self.unread(&markers, Summary::MOST_UNREAD + recalled.len() as u32).await?;
         let mut summaries = Vec::with_capacity(positions.len());
         for ((conversation, position), stored) in positions.iter().zip(stored) {
             // One whose newest row was deleted is left out.

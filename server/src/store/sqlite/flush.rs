@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sqlx::SqliteConnection;
 
 use super::bulk::{Binding, Bulk};
-use super::compaction::{self, InboxEnd};
+use super::compaction::{self, Compacted, InboxEnd};
 use super::db::Db;
 use super::heads::HeadRow;
 use super::journal::{Journal, record};
@@ -50,10 +50,11 @@ pub(super) struct Flush {
     set_aside: u64,
 }
 
-/// The rows of one transaction, what they change in the conversation list, how far their inboxes come, and what follows when the
-/// last row of an inbox is written.
+/// The rows of one transaction, what they change in the conversation list, how far their inboxes come, which of them take the place of
+/// others, and what follows when the last row of an inbox is written.
 struct Part {
     entries: Vec<EntryRow>,
+    compacted: Vec<Compacted>,
     conversations: Vec<ConversationRow>,
     heads: Vec<HeadRow>,
     ends: Vec<InboxEnd>,
@@ -138,7 +139,7 @@ impl Flush {
     pub(super) async fn step(&mut self, db: &Db) -> Result<bool, StoreError> {
         let mut tx = db.write().await?;
         if self.next.0 < self.receivers.len() {
-            let Part { entries, mut conversations, heads, ends } = self.next_entries();
+            let Part { entries, compacted, mut conversations, heads, ends } = self.next_entries();
             match ENTRIES.insert(&mut tx, &entries, bind_entry).await {
                 Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
                     self.set_aside += set_aside::one_by_one(&mut tx, entries, &mut conversations).await?;
@@ -147,7 +148,7 @@ impl Flush {
             }
             CONVERSATIONS.insert(&mut tx, &conversations, bind_conversation).await?;
             heads::write(&mut tx, &heads).await?;
-            compaction::write(&mut tx, &ends).await?;
+            compaction::write(&mut tx, &compacted, &ends).await?;
             tx.commit().await?;
             return Ok(true);
         }
@@ -178,7 +179,7 @@ impl Flush {
     /// The next rows in key order, and what they change elsewhere.
     fn next_entries(&mut self) -> Part {
         let (mut entries, mut conversations) = (Vec::with_capacity(self.chunk), Vec::new());
-        let (mut heads, mut ends) = (Vec::new(), Vec::new());
+        let (mut heads, mut ends, mut compacted) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(&(key, receiver)) = self.receivers.get(self.next.0) {
             let key: Arc<str> = key.as_str().into();
             let from = self.next.1;
@@ -205,6 +206,9 @@ impl Flush {
                         }
                     }
                     if !inbox.changes.supersedes(receiver, message_id, &content) {
+                        if let Some(name) = content.compaction_key(receiver) {
+                            compacted.push(Compacted { key: key.clone(), receiver, name, message_id });
+                        }
                         entries.push(EntryRow { key: key.clone(), receiver, message_id, content });
                     }
                 }
@@ -236,7 +240,7 @@ impl Flush {
                 break;
             }
         }
-        Part { entries, conversations, heads, ends }
+        Part { entries, compacted, conversations, heads, ends }
     }
 }
 
@@ -264,11 +268,11 @@ pub(super) async fn write_all(
     let frozen = Frozen { memtable, through: 0, accepted: AcceptanceId(0), open: Vec::new() };
     let mut flush = Flush::new(Arc::new(frozen), chunk);
     while flush.next.0 < flush.receivers.len() {
-        let Part { entries, conversations, heads, ends } = flush.next_entries();
+        let Part { entries, compacted, conversations, heads, ends } = flush.next_entries();
         ENTRIES.insert(connection, &entries, bind_entry).await?;
         CONVERSATIONS.insert(connection, &conversations, bind_conversation).await?;
         heads::write(connection, &heads).await?;
-        compaction::write(connection, &ends).await?;
+        compaction::write(connection, &compacted, &ends).await?;
     }
     SENT.insert(connection, &flush.sent, bind_sent).await?;
     Ok(())
