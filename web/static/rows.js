@@ -129,7 +129,7 @@ export function fill(item, element, acts) {
   const isStored = row.message_id && row.client_id;
   if (isStored) {
     parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
-      onclick: (event) => acts.menu(row, event.currentTarget) }, icon("more")));
+      onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   if (own) parts.push(h("span.state", { title: LABEL[state] }, icon(ICON[state]), unseen(LABEL[state])));
   if (item.smileys.length) parts.push(smileys(item, acts));

@@ -202,6 +202,10 @@ async fn the_menu_is_used_by_keyboard_and_fits_a_phone() {
         "const { left, top, right, bottom } = document.getElementById('actions').getBoundingClientRect();
         return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;";
     assert_eq!(window.run(inside).await, true);
+    let dots = "const { width, height } = document.querySelector('.more .icon').getBoundingClientRect();
+        const button = document.querySelector('.more').getBoundingClientRect();
+        return width >= 16 && height >= 16 && button.width >= 24 && button.height >= 24;";
+    assert_eq!(window.run(dots).await, true, "the button is large enough to be hit (WCAG 2.5.8)");
     take(&window, "message-actions.png", 390, 844).await;
     window.write("#actions :focus", ESCAPE).await;
     window.until("document.activeElement.ariaLabel === 'Actions for “A question”'").await;
