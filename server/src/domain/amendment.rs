@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use unicode_properties::UnicodeEmoji;
 
 use super::{Body, ClientId, Content, IdempotencyKey, Kind, TextError, Uid};
 
@@ -18,6 +19,9 @@ const EMOJI_BYTES: usize = 64;
 
 /// The body of a message that was taken back. Stored; must stay stable.
 pub const RECALLED: &str = r#"{"recalled":true}"#;
+
+/// Makes a key of the digit before it.
+const KEYCAP: char = '\u{20e3}';
 
 /// What an amendment does to its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,17 +179,13 @@ pub fn check_emoji(emoji: &[String]) -> Result<(), EmojiError> {
     if emoji.len() > MOST_EMOJI {
         return Err(EmojiError::TooMany);
     }
-    // What is an emoji changes with each version of Unicode. This keeps out what could pass for words or hide things.
+    // Parts of emoji alone, of which one is seen by itself. A digit is part of a keycap, once.
+    let is_seen = |c: char| (!c.is_ascii() && c.is_emoji_char()) || c == KEYCAP;
     let is_emoji = |text: &str| {
         (1..=EMOJI_BYTES).contains(&text.len())
-            && !text.is_ascii()
-            && text.chars().all(|c| {
-                let in_keycap = c.is_ascii_digit() || matches!(c, '#' | '*');
-                let is_hidden = matches!(c, '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
-                    || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
-                let is_other = c.is_ascii() || c.is_alphanumeric() || c.is_whitespace() || c.is_control();
-                in_keycap || !(is_hidden || is_other)
-            })
+            && text.chars().all(UnicodeEmoji::is_emoji_char_or_emoji_component)
+            && text.chars().any(is_seen)
+            && text.chars().filter(char::is_ascii).count() <= 1
     };
     let is_new = |(at, text): (usize, &String)| is_emoji(text) && !emoji[..at].contains(text);
     if emoji.iter().enumerate().all(is_new) { Ok(()) } else { Err(EmojiError::NotEmoji) }
@@ -265,12 +265,31 @@ mod tests {
     fn a_reaction_is_emoji_and_nothing_else() {
         let check =
             |emoji: &[&str]| check_emoji(&emoji.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-        for good in [&[][..], &["👍"], &["❤️", "👨‍👩‍👧‍👦", "🇨🇳", "1️⃣", "👍🏽", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"]]
+        for good in [&[][..], &["👍", "🅰️"], &["❤️", "👨‍👩‍👧‍👦", "🇨🇳", "1️⃣", "👍🏽", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"]]
         {
             assert_eq!(check(good), Ok(()), "{good:?}");
         }
-        for bad in ["", "a", "1", "ok", "好", " 👍", "👍\u{202e}", "\u{0}", "👍".repeat(17).as_str()] {
+        for bad in [
+            "",
+            "a",
+            "1",
+            "ok",
+            "好",
+            " 👍",
+            "👍\u{202e}",
+            "\u{0}",
+            "\u{200d}",
+            "\u{fe0f}",
+            "123\u{fe0f}",
+            "\u{2800}",
+            "\u{ad}",
+            "👍".repeat(17).as_str(),
+        ] {
             assert_eq!(check(&[bad]), Err(EmojiError::NotEmoji), "{bad:?}");
+        }
+        for any in (0..=0x10_ffff).filter_map(char::from_u32) {
+            // None of them is too much for the tables.
+            _ = check(&[any.to_string().as_str()]);
         }
         assert_eq!(check(&["👍", "👍"]), Err(EmojiError::NotEmoji));
         assert_eq!(check(&["👍"; MOST_EMOJI + 1]), Err(EmojiError::TooMany));
