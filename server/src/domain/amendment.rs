@@ -20,6 +20,12 @@ const EMOJI_BYTES: usize = 64;
 /// The body of a message that was taken back. Stored; must stay stable.
 pub const RECALLED: &str = r#"{"recalled":true}"#;
 
+/// The body of what was deleted. Stored; must stay stable.
+pub const DELETED: &str = r#"{"deleted":true}"#;
+
+/// What can be deleted. PostgreSQL's `compact_entry` has the same.
+pub const DELETED_FROM: [Kind; 4] = [Kind::Message, Kind::Recalled, Kind::Moment, Kind::Comment];
+
 /// Makes a key of the digit before it.
 const KEYCAP: char = '\u{20e3}';
 
@@ -30,6 +36,8 @@ pub enum Amendment {
     Edit(String),
     /// The text is taken back.
     Recall,
+    /// The message is deleted for the person alone who asks for it.
+    Delete,
     /// What a person reacts with from now on, in that person's order; empty: nothing any more.
     React(Vec<String>),
 }
@@ -40,6 +48,7 @@ impl Amendment {
         match self {
             Amendment::Edit(_) => Kind::Edit,
             Amendment::Recall => Kind::Recall,
+            Amendment::Delete => Kind::Delete,
             Amendment::React(_) => Kind::Reaction,
         }
     }
@@ -104,7 +113,7 @@ impl Body {
                 body.insert("edited".to_owned(), json!(true));
                 json!({ "of": of, "body": body })
             }
-            Amendment::Recall => json!({ "of": of }),
+            Amendment::Recall | Amendment::Delete => json!({ "of": of }),
             Amendment::React(emoji) => json!({ "of": of, "emoji": emoji }),
         };
         Ok(Body::from_stored(body.to_string()))
@@ -124,16 +133,21 @@ impl Body {
 impl Content {
     /// The key of the message that this row is about, if it is an amendment.
     pub fn of(&self) -> Option<IdempotencyKey> {
-        if !matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Reaction) {
+        let names_one = match self.kind {
+            Kind::Edit | Kind::Recall | Kind::Delete | Kind::Reaction => true,
+            Kind::Like | Kind::Comment | Kind::Seen => true,
+            _ => false,
+        };
+        if !names_one {
             return None;
         }
         let Amending { of, .. } = serde_json::from_str(self.body.as_json()).ok()?;
         Some((Uid(of.sender), ClientId(of.client_id)))
     }
 
-    /// The key of the message that this row changes, if it is an edit or a recall.
+    /// The key of the message that this row changes, if it is an edit, a recall or a deletion.
     pub fn changes_message(&self) -> Option<IdempotencyKey> {
-        if self.kind == Kind::Reaction { None } else { self.of() }
+        if matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Delete) { self.of() } else { None }
     }
 
     /// The body that this row gives its message, if it is an edit.
@@ -145,7 +159,7 @@ impl Content {
         body.map(|body| body.get().to_owned())
     }
 
-    /// This message as the edit or recall `by` leaves it; `None` when it stays as it is.
+    /// This message, moment or comment as the edit, recall or deletion `by` leaves it; `None` when it stays as it is.
     pub fn amended(&self, by: &Content) -> Option<Content> {
         let is_message = self.kind == Kind::Message;
         match by.kind {
@@ -155,18 +169,10 @@ impl Content {
             Kind::Edit if is_message => {
                 Some(Content { body: Body::from_stored(by.new_body()?), ..self.clone() })
             }
+            Kind::Delete if DELETED_FROM.contains(&self.kind) => {
+                Some(Content { kind: Kind::Deleted, body: Body::from_stored(DELETED), ..self.clone() })
+            }
             _ => None,
-        }
-    }
-
-    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
-    /// Stored beside the row; must stay stable.
-    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
-        match self.kind {
-            Kind::ReadMarker => Some(format!("read {}", self.conversation(receiver))),
-            Kind::Edit | Kind::Recall => self.of().map(|(uid, id)| format!("amend {uid} {id}")),
-            Kind::Reaction => self.of().map(|(uid, id)| format!("react {} {uid} {id}", self.sender)),
-            Kind::Message | Kind::Membership | Kind::App | Kind::Recalled => None,
         }
     }
 }

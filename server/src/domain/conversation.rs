@@ -14,6 +14,11 @@ pub enum Conversation {
     Group(GroupId),
 }
 
+impl Conversation {
+    /// Where moments lie, and what is said of them: `u:0`, since nobody has the uid 0.
+    pub const MOMENTS: Conversation = Conversation::User(Uid(0));
+}
+
 impl fmt::Display for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

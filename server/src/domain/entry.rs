@@ -23,11 +23,27 @@ pub enum Kind {
     Reaction,
     /// A message that was taken back: who sent it and when, without what it said.
     Recalled,
+    /// What the user has chosen, for one conversation or for all; only in the user's own inbox.
+    Setting,
+    /// One of two people wants to be the other's friend, or no longer.
+    Friend,
+    /// What a person tells all friends.
+    Moment,
+    /// A person likes a moment, or no longer.
+    Like,
+    /// What a person says about a moment.
+    Comment,
+    /// A moment or a comment is deleted for everybody, or a message for the user alone.
+    Delete,
+    /// A message, a moment or a comment that was deleted: without what it said.
+    Deleted,
+    /// How far the other person has got and read the user's messages.
+    Seen,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 16] = [
         Kind::Message,
         Kind::ReadMarker,
         Kind::Membership,
@@ -36,6 +52,14 @@ impl Kind {
         Kind::Recall,
         Kind::Reaction,
         Kind::Recalled,
+        Kind::Setting,
+        Kind::Friend,
+        Kind::Moment,
+        Kind::Like,
+        Kind::Comment,
+        Kind::Delete,
+        Kind::Deleted,
+        Kind::Seen,
     ];
 
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
@@ -49,6 +73,14 @@ impl Kind {
             Kind::Recall => "recall",
             Kind::Reaction => "reaction",
             Kind::Recalled => "recalled",
+            Kind::Setting => "setting",
+            Kind::Friend => "friend",
+            Kind::Moment => "moment",
+            Kind::Like => "like",
+            Kind::Comment => "comment",
+            Kind::Delete => "delete",
+            Kind::Deleted => "deleted",
+            Kind::Seen => "seen",
         }
     }
 
@@ -63,6 +95,14 @@ impl Kind {
             Kind::Recall => 6,
             Kind::Reaction => 7,
             Kind::Recalled => 8,
+            Kind::Setting => 9,
+            Kind::Friend => 10,
+            Kind::Moment => 11,
+            Kind::Like => 12,
+            Kind::Comment => 13,
+            Kind::Delete => 14,
+            Kind::Deleted => 15,
+            Kind::Seen => 16,
         }
     }
 
@@ -75,7 +115,7 @@ impl Kind {
     pub fn is_shown(self) -> bool {
         match self {
             Kind::Message | Kind::Membership | Kind::Recalled => true,
-            Kind::ReadMarker | Kind::App | Kind::Edit | Kind::Recall | Kind::Reaction => false,
+            _ => false,
         }
     }
 }
@@ -123,6 +163,7 @@ impl Content {
     /// The conversation in which `receiver` sees it: a one-to-one message is filed under the *other* person.
     pub fn conversation(&self, receiver: Uid) -> Conversation {
         match self.target {
+            Conversation::MOMENTS => Conversation::MOMENTS,
             Conversation::User(_) if receiver != self.sender => Conversation::User(self.sender),
             own_side_or_group => own_side_or_group,
         }
@@ -131,6 +172,7 @@ impl Content {
     /// Turns the stored per-receiver conversation back into the sender's side, the inverse of [`Content::conversation`].
     pub fn target_of(receiver: Uid, sender: Uid, conversation: Conversation) -> Conversation {
         match conversation {
+            Conversation::MOMENTS => Conversation::MOMENTS,
             Conversation::User(_) if receiver != sender => Conversation::User(receiver),
             own_side_or_group => own_side_or_group,
         }

@@ -4,6 +4,7 @@
 //! wire and stored forms live at the edges and convert from and to these.
 
 pub mod amendment;
+pub mod compaction;
 pub mod conversation;
 pub mod entry;
 pub mod group;
@@ -12,9 +13,12 @@ pub mod invite;
 pub mod message;
 pub mod name;
 pub mod range;
+pub mod setting;
+pub mod social;
 pub mod time;
 
-pub use amendment::{Amendment, EmojiError, RECALLED, check_emoji};
+pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, RECALLED, check_emoji};
+pub use compaction::{FRIENDS, SETTINGS, friend_key, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
@@ -23,4 +27,6 @@ pub use invite::Invite;
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::is_visible;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
+pub use setting::{Circle, FoundBy, Privacy, Profile, Setting, SettingError};
+pub use social::{Friendship, Progress, SocialError};
 pub use time::{Clock, Timestamp};

@@ -133,9 +133,7 @@ impl Batch {
 fn refuse_stale(request: Queued) {
     let refusal = match request.request {
         Request::Group { .. } => SendError::GroupChanged,
-        Request::Message(_) | Request::Post(_) | Request::Amend(_) | Request::Read { .. } => {
-            SendError::Unavailable
-        }
+        _ => SendError::Unavailable,
     };
     request.answer(Err(refusal));
 }

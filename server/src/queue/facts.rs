@@ -54,6 +54,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
                 Fact::Row(who, *message_id),
             ]);
         }
+        Request::Publish(publish) => facts.push(Fact::Key((who, publish.client_id))),
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
             facts.push(Fact::Person(post.receiver));

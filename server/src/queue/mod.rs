@@ -40,7 +40,7 @@ use request::{Answer, Queued};
 
 pub use error::SendError;
 pub use pipeline::Pipeline;
-pub use request::{Amend, Draft, GroupAction, Post, Request, SendAck};
+pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
 
 /// How many, how long, how much at once. Every field is a limit with its default (I9).

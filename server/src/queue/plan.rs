@@ -15,7 +15,7 @@ use crate::domain::{
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::request::Answer;
-use super::{Amend, Draft, GroupAction, Post, Request, SendAck, SendError};
+use super::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +100,7 @@ impl Planner {
             Request::Message(draft) => self.message(at, who, draft),
             Request::Post(post) => self.post(at, who, post),
             Request::Amend(amend) => self.amend(at, who, amend),
+            Request::Publish(publish) => self.publish(at, who, publish),
             Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
@@ -147,13 +148,33 @@ impl Planner {
         conversation: Conversation,
         row: MessageId,
     ) -> Result<&Content, SendError> {
-        let content = self.facts.rows.get(&(who, row)).filter(|row| row.conversation(who) == conversation);
-        let content = content.ok_or(SendError::NotInConversation)?;
+        let content = self.row_in(who, conversation, row)?;
         match content.kind {
             Kind::Recalled => Err(SendError::Recalled),
             Kind::Message if content.client_id.is_some() => Ok(content),
             _ => Err(SendError::NoMessage),
         }
+    }
+
+    /// The row of the caller's inbox, if it is one of that conversation.
+    fn row_in(&self, who: Uid, conversation: Conversation, row: MessageId) -> Result<&Content, SendError> {
+        let content = self.facts.rows.get(&(who, row)).filter(|row| row.conversation(who) == conversation);
+        content.map(|content| &**content).ok_or(SendError::NotInConversation)
+    }
+
+    fn publish(&mut self, at: usize, who: Uid, publish: &Publish) -> Result<Decision, SendError> {
+        let Publish { client_id, kind, target, ref body, ref others } = *publish;
+        let (key, digest) = ((who, client_id), publish.digest());
+        let unused = match self.under(key, digest)? {
+            Under::Answered(decision) => return Ok(decision),
+            Under::Nothing(unused) => unused,
+        };
+        self.used.insert(key, (at, digest));
+        let everybody = std::iter::once(who).chain(others.iter().copied().filter(|uid| *uid != who));
+        let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
+        let content = self.content(kind, who, target, Some(client_id), body.clone());
+        let (change, group_version) = (None, None);
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
     }
 
     fn amend(&mut self, at: usize, who: Uid, amend: &Amend) -> Result<Decision, SendError> {
@@ -163,8 +184,17 @@ impl Planner {
             Under::Answered(decision) => return Ok(decision),
             Under::Nothing(unused) => unused,
         };
-        let (recipients, group_version) = self.recipients(who, conversation)?;
-        let message = self.message_in(who, conversation, message_id)?;
+        let (recipients, group_version) = match amendment {
+            // Also where the caller may not write any more.
+            Amendment::Delete => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
+            _ => self.recipients(who, conversation)?,
+        };
+        let message = match self.message_in(who, conversation, message_id) {
+            Err(SendError::Recalled) if *amendment == Amendment::Delete => {
+                self.row_in(who, conversation, message_id)?
+            }
+            message => message?,
+        };
         let age = Duration::from_millis(self.now.0.saturating_sub(message.sent_at.0).max(0).cast_unsigned());
         match amendment {
             Amendment::Edit(_) | Amendment::Recall if message.sender != who => {
@@ -177,7 +207,7 @@ impl Planner {
                 return Err(SendError::TooLate(self.limits.recall));
             }
             Amendment::React(emoji) => check_emoji(emoji)?,
-            Amendment::Edit(_) | Amendment::Recall => {}
+            Amendment::Edit(_) | Amendment::Recall | Amendment::Delete => {}
         }
         let of = message.key().ok_or(SendError::NoMessage)?;
         let body = Body::amendment(amendment, of, message, self.limits.text)?;

@@ -18,8 +18,10 @@ pub enum Request {
     Message(Draft),
     /// Put a row into one inbox, without a copy for the sender.
     Post(Post),
-    /// Edit or take back one's own message, or react to any.
+    /// Edit or take back one's own message, react to any, or delete one's own copy of any.
     Amend(Amend),
+    /// Put a row into one's own inbox and into those of others whom the caller has found out.
+    Publish(Publish),
     /// Move one's own read marker.
     Read {
         /// Where.
@@ -44,6 +46,7 @@ impl Request {
         match self {
             Request::Message(draft) => Some(draft.client_id),
             Request::Amend(amend) => Some(amend.client_id),
+            Request::Publish(publish) => Some(publish.client_id),
             Request::Post(post) => post.client_id,
             Request::Group { client_id, .. } => Some(*client_id),
             Request::Read { .. } => None,
@@ -93,9 +96,34 @@ impl Amend {
         let what = match &self.amendment {
             Amendment::Edit(text) => format!("edit\0{text}"),
             Amendment::Recall => "recall".to_owned(),
+            Amendment::Delete => "delete".to_owned(),
             Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
         };
         Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
+    }
+}
+
+/// Something that is told to a circle of people: a setting to oneself, a friend request to two, a moment to all friends.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// By which a repetition is known: it gets the first answer (I4).
+    pub client_id: ClientId,
+    /// What it is.
+    pub kind: Kind,
+    /// In which conversation, from the sender's side.
+    pub target: Conversation,
+    /// What it says.
+    pub body: Body,
+    /// Who gets it beside the sender; each of them exists.
+    pub others: Vec<Uid>,
+}
+
+impl Publish {
+    /// The receivers are not in it: among whom something is told may have changed before a repetition.
+    pub(super) fn digest(&self) -> Digest {
+        let Publish { kind, body, .. } = self;
+        // No text of a person begins with a zero byte.
+        Digest::of(self.target, &format!("\0publish\0{}\0{}", kind.code(), body.as_json()))
     }
 }
 
@@ -108,7 +136,7 @@ pub struct Post {
     pub receiver: Uid,
     /// In which conversation, as the sender sees it: with the receiver, or in a group that both are in.
     pub target: Conversation,
-    /// [`Kind::Message`] or [`Kind::App`].
+    /// [`Kind::Message`], [`Kind::App`] or [`Kind::Seen`].
     pub kind: Kind,
     /// What.
     pub body: Body,
@@ -167,7 +195,7 @@ impl Queued {
     pub(super) fn goes_through(who: Uid, request: &Request) -> Uid {
         match request {
             Request::Post(post) => post.receiver,
-            Request::Message(_) | Request::Amend(_) | Request::Read { .. } | Request::Group { .. } => who,
+            _ => who,
         }
     }
 

@@ -49,6 +49,11 @@ impl InboxChanges {
         self.newest.iter().map(|(name, id)| (&**name, *id))
     }
 
+    /// The newest row under this compaction key.
+    pub(super) fn newest_of(&self, name: &str) -> Option<MessageId> {
+        self.newest.get(name).copied()
+    }
+
     /// Whether a later row takes the place of this one.
     pub(super) fn supersedes(&self, receiver: Uid, message_id: MessageId, content: &Content) -> bool {
         let newest = content.compaction_key(receiver).and_then(|key| self.newest.get(key.as_str()));

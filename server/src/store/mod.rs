@@ -271,6 +271,11 @@ impl Pending {
     }
 }
 
+/// What comes after all compaction keys that begin with `prefix`.
+fn beyond(prefix: &str) -> String {
+    format!("{prefix}\u{7f}")
+}
+
 /// How a store is doing.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
@@ -333,7 +338,7 @@ impl Summary {
 ///   again in order. A write that brings neither is refused by itself.
 /// - **After `CommitError::Unknown`** the store has reopened its database and knows again what is there before it
 ///   answers anything else; the caller looks up what it wrote before it goes on (I1, I3).
-/// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `read_markers` and `groups` are for the queues: no number of other
+/// - **Two ways to read.** `keys`, `pending`, `latest_ids`, `entries`, `newest`, `read_markers` and `groups` are for the queues: no number of other
 ///   reads keeps them waiting. The others are for everybody, bounded in number, and refused as `Busy` beyond that.
 #[async_trait]
 pub trait MessageStore: Send + Sync + 'static {
@@ -380,6 +385,22 @@ pub trait MessageStore: Send + Sync + 'static {
         before: Option<MessageId>,
         limit: usize,
     ) -> Result<Page, StoreError>;
+
+    /// The newest rows under these compaction keys (`Content::compaction_key`), in order: how things stand.
+    async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError>;
+
+    /// The newest rows of `uid` under the compaction keys that begin with `prefix` and come after `after`, with their keys, in the order
+    /// of the keys; at most `limit`. `prefix` is ASCII.
+    async fn newest_under(
+        &self,
+        uid: Uid,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError>;
+
+    /// Which of these users have a copy of what was accepted under `key`, in order.
+    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError>;
 
     /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;

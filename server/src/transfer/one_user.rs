@@ -200,11 +200,18 @@ impl<'a> Mover<'a> {
         };
         let body = match entry.content.kind {
             Kind::Membership => self.renamed(&entry.content.body, &["/uid", "/by"]),
-            Kind::Message | Kind::Edit | Kind::Recall | Kind::Reaction => {
+            Kind::Message
+            | Kind::Edit
+            | Kind::Recall
+            | Kind::Reaction
+            | Kind::Like
+            | Kind::Comment
+            | Kind::Delete
+            | Kind::Seen => {
                 const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
                 self.renamed(&entry.content.body, &SENDERS)
             }
-            Kind::ReadMarker | Kind::App | Kind::Recalled => entry.content.body.clone(),
+            _ => entry.content.body.clone(),
         };
         let target = Content::target_of(self.into, sender, conversation);
         Content { sender, target, body, ..Content::clone(&entry.content) }

@@ -65,6 +65,31 @@ impl MessageStore for MemoryStore {
         Ok(self.state().pending(after.acceptance, limit))
     }
 
+    async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let state = self.state();
+        Ok(of.iter().map(|(uid, name)| state.keyed(*uid).remove(name)).collect())
+    }
+
+    async fn newest_under(
+        &self,
+        uid: Uid,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        let keyed = self.state().keyed(uid).into_iter();
+        Ok(keyed.filter(|(name, _)| name.starts_with(prefix) && **name > *after).take(limit).collect())
+    }
+
+    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let state = self.state();
+        let all = (0, MessageId::MAX.get());
+        let holds = |uid: &Uid| {
+            state.rows(*uid, all, Direction::Forward).any(|entry| entry.content.key() == Some(key))
+        };
+        Ok(uids.iter().map(holds).collect())
+    }
+
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {
         let state = self.state();
         Ok(uids.iter().map(|uid| state.latest_id(*uid)).collect())

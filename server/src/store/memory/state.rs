@@ -256,6 +256,12 @@ impl State {
         }
     }
 
+    /// The rows of `uid` that have a compaction key, by it.
+    pub(super) fn keyed(&self, uid: Uid) -> BTreeMap<String, Entry> {
+        let rows = self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward);
+        rows.filter_map(|entry| Some((entry.content.compaction_key(uid)?, entry))).collect()
+    }
+
     /// How far `uid` has read.
     pub(super) fn read_to(&self, uid: Uid, conversation: Conversation) -> MessageId {
         self.read_to.get(&(uid, conversation)).copied().unwrap_or_default()

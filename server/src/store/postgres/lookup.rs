@@ -32,7 +32,7 @@ pub(super) fn of_layout(sql: &str, layout: Layout) -> AssertSqlSafe<String> {
 }
 
 /// Keys of users, as two arguments.
-fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
+pub(super) fn keys(uids: impl Iterator<Item = Uid>) -> (Vec<String>, Vec<i64>) {
     uids.map(|uid| (uid.partition_key().to_string(), i64::from(uid.0))).unzip()
 }
 
@@ -364,7 +364,7 @@ fn client_id(stored: Option<&[u8]>) -> Result<Option<ClientId>, StoreError> {
 }
 
 /// The key, of so many, that a row of an answer is for; places count from 1.
-fn at(place: i64, keys: usize) -> Result<usize, StoreError> {
+pub(super) fn at(place: i64, keys: usize) -> Result<usize, StoreError> {
     let at = usize::try_from(place - 1).ok().filter(|at| *at < keys);
     at.ok_or_else(|| StoreError::corrupt(format!("an answer for key {place} of {keys}")))
 }

@@ -20,6 +20,7 @@ mod export_snapshot;
 mod heads;
 mod inbox_import;
 mod invites;
+mod keyed;
 mod layout;
 mod learnt;
 mod life;

@@ -22,7 +22,7 @@ use super::learnt::Learnt;
 use super::life::HISTORY;
 use super::recent::Recent;
 use super::tables::Revisions;
-use super::{PgDb, distributed, lookup, read};
+use super::{PgDb, distributed, keyed, lookup, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
     RangeQuery, Uid,
@@ -186,6 +186,29 @@ impl MessageStore for PostgresStore {
         let entries =
             async { lookup::entries(&mut *self.db.for_queues().await?, rows, self.db.layout).await };
         self.db.limited(entries).await
+    }
+
+    async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let newest = async { keyed::newest(&mut *self.db.for_queues().await?, of, self.db.layout).await };
+        self.db.limited(newest).await
+    }
+
+    async fn newest_under(
+        &self,
+        uid: Uid,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        let newest =
+            async { keyed::newest_under(&mut *self.db.reader().await?, uid, prefix, after, limit).await };
+        self.db.limited(newest).await
+    }
+
+    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let holders =
+            async { keyed::holders(&mut *self.db.reader().await?, key, uids, self.db.layout).await };
+        self.db.limited(holders).await
     }
 
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {

@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use sqlx::SqliteConnection;
 
-use crate::domain::{Content, IdempotencyKey, Kind, MessageId, RECALLED, Uid};
+use crate::domain::{Content, DELETED, DELETED_FROM, IdempotencyKey, Kind, MessageId, RECALLED, Uid};
 use crate::store::StoreError;
 use crate::store::changes::InboxChanges;
 
@@ -52,15 +53,17 @@ async fn amend(
     message_id: MessageId,
     amendment: &Content,
 ) -> Result<(), StoreError> {
-    let (kind, body) = match amendment.kind {
-        Kind::Recall => (Kind::Recalled, Some(RECALLED.to_owned())),
-        _ => (Kind::Message, amendment.new_body()),
+    const OF_PEOPLE: &[Kind] = &[Kind::Message];
+    let (from, kind, body) = match amendment.kind {
+        Kind::Recall => (OF_PEOPLE, Kind::Recalled, Some(RECALLED.to_owned())),
+        Kind::Delete => (DELETED_FROM.as_slice(), Kind::Deleted, Some(DELETED.to_owned())),
+        _ => (OF_PEOPLE, Kind::Message, amendment.new_body()),
     };
     let Some(body) = body else { return Ok(()) };
     sqlx::query(
         "UPDATE entries SET kind = ?, body = ?
-         WHERE partition_key = ? AND receiver = ? AND sender = ? AND client_id = ? AND kind = ?
-           AND message_id < ?",
+         WHERE partition_key = ? AND receiver = ? AND sender = ? AND client_id = ? AND message_id < ?
+           AND kind IN (SELECT value FROM json_each(?))",
     )
     .bind(kind.code())
     .bind(body)
@@ -68,8 +71,8 @@ async fn amend(
     .bind(end.receiver.0)
     .bind(sender.0)
     .bind(client_id.0.as_bytes().to_vec())
-    .bind(Kind::Message.code())
     .bind(message_id.get().cast_signed())
+    .bind(json!(from.iter().map(|kind| kind.code()).collect::<Vec<_>>()).to_string())
     .execute(connection)
     .await?;
     Ok(())

@@ -3,7 +3,7 @@
 
 use super::lookup;
 use super::shared::Shared;
-use crate::domain::{Conversation, Entry, MessageId, Uid};
+use crate::domain::{Conversation, Entry, IdempotencyKey, MessageId, Uid};
 use crate::store::StoreError;
 
 impl Shared {
@@ -42,6 +42,38 @@ impl Shared {
         }
         let now = |row: Option<Entry>| row.and_then(|row| view.changes(row.receiver).show(row));
         Ok(found.into_iter().map(now).collect())
+    }
+
+    /// The newest rows under these compaction keys, in order.
+    pub(super) async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let view = self.memory.view();
+        let recent = |(uid, name): &(Uid, String)| view.row(*uid, view.newest(*uid, name)?);
+        let mut found: Vec<Option<Entry>> = of.iter().map(recent).collect();
+        let missing: Vec<&(Uid, String)> =
+            of.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(of, _)| of).collect();
+        if !missing.is_empty() {
+            let mut connection = self.db.service().await?;
+            let stored = lookup::newest(&mut *connection, &missing).await?;
+            connection.give_back();
+            let empty = found.iter_mut().filter(|found| found.is_none());
+            empty.zip(stored).for_each(|(place, stored)| *place = stored);
+        }
+        Ok(found)
+    }
+
+    /// Which of these users have a copy of what was accepted under `key`, in order.
+    pub(super) async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        let view = self.memory.view();
+        let mut holds: Vec<bool> = uids.iter().map(|uid| view.holds(*uid, key)).collect();
+        let missing: Vec<Uid> =
+            uids.iter().zip(&holds).filter(|(_, holds)| !**holds).map(|(uid, _)| *uid).collect();
+        if !missing.is_empty() {
+            let stored = lookup::holders(&mut *self.db.reader().await?, key, &missing).await?;
+            for (uid, holds) in uids.iter().zip(&mut holds) {
+                *holds |= stored.contains(uid);
+            }
+        }
+        Ok(holds)
     }
 
     /// How far these users have read, in order.

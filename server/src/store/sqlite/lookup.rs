@@ -3,7 +3,7 @@
 //! Keys go in as one JSON array (`json_each`), so that one prepared statement serves any number of them.
 //! `partition_key` stands in every statement on a table whose rows belong to users.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -104,6 +104,48 @@ pub(super) async fn read_markers(
         None => Ok(MessageId::ZERO),
     };
     rows.iter().map(marker).collect()
+}
+
+/// The newest rows under these compaction keys, in order.
+pub(super) async fn newest(
+    executor: impl SqliteExecutor<'_>,
+    of: &[&(Uid, String)],
+) -> Result<Vec<Option<Entry>>, StoreError> {
+    let key = |(uid, name): &&(Uid, String)| json!([uid.partition_key().as_str(), uid.0, name]);
+    let keys: Vec<_> = of.iter().map(key).collect();
+    let sql = format!(
+        "SELECT {ENTRY}, wanted.key FROM json_each(?) AS wanted
+         CROSS JOIN compaction_keys AS newest
+             ON newest.partition_key = value ->> 0 AND newest.receiver = value ->> 1 AND newest.name = value ->> 2
+         CROSS JOIN entries USING (partition_key, receiver, message_id)"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql)).bind(json!(keys).to_string()).fetch_all(executor).await?;
+    let mut found = vec![None; of.len()];
+    for row in rows {
+        let place: i64 = row.try_get(7)?;
+        let at = usize::try_from(place).map_err(StoreError::corrupt)?;
+        found[at] = Some(entry(of[at].0, &row)?);
+    }
+    Ok(found)
+}
+
+/// Those of these users who have a row under this key.
+pub(super) async fn holders(
+    executor: impl SqliteExecutor<'_>,
+    (sender, client_id): IdempotencyKey,
+    uids: &[Uid],
+) -> Result<HashSet<Uid>, StoreError> {
+    let keys: Vec<_> = uids.iter().map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
+    let rows = sqlx::query(
+        "SELECT receiver FROM json_each(?) CROSS JOIN entries
+         WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = ? AND client_id = ?",
+    )
+    .bind(json!(keys).to_string())
+    .bind(sender.0)
+    .bind(client_id.0.as_bytes().as_slice())
+    .fetch_all(executor)
+    .await?;
+    rows.iter().map(|row| uid(row, 0)).collect()
 }
 
 /// The idempotency records under these keys; keys that are not used are absent.

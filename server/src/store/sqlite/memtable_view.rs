@@ -1,5 +1,6 @@
 //! Looking things up in memory: the memtables of a [`MemtableView`] seen as one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::memtable::{Inbox, Memtable, MemtableView};
@@ -63,6 +64,30 @@ impl MemtableView {
     pub(super) fn changes(&self, uid: Uid) -> Changes {
         let of = |memtable: &Arc<Memtable>| memtable.inbox(uid, |inbox| inbox.changes.clone());
         Changes::of(self.memtables.iter().filter_map(of))
+    }
+
+    /// The newest row of `uid` under this compaction key, if it is in memory.
+    pub(super) fn newest(&self, uid: Uid, name: &str) -> Option<MessageId> {
+        let of = |inbox: &Inbox| inbox.changes.newest_of(name);
+        self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, of).flatten())
+    }
+
+    /// The newest rows of `uid` in memory whose compaction keys pass, by key.
+    pub(super) fn newest_that(&self, uid: Uid, passes: impl Fn(&str) -> bool) -> BTreeMap<String, MessageId> {
+        let mut found = BTreeMap::new();
+        for memtable in &self.memtables {
+            memtable.inbox(uid, |inbox| {
+                let newest = inbox.changes.newest().filter(|(name, _)| passes(name));
+                found.extend(newest.map(|(name, id)| (name.to_owned(), id)));
+            });
+        }
+        found
+    }
+
+    /// Whether memory has a row of `uid` under this key.
+    pub(super) fn holds(&self, uid: Uid, key: IdempotencyKey) -> bool {
+        let of = |inbox: &Inbox| inbox.rows.iter().any(|(_, content)| content.key() == Some(key));
+        self.memtables.iter().any(|memtable| memtable.inbox(uid, of).unwrap_or(false))
     }
 
     /// Rows of `uid` with ids in `low ..= high` that pass `filter` as they are now, newest first, at most `limit`.

@@ -232,6 +232,24 @@ impl MessageStore for SqliteStore {
         self.shared.entries(rows).await
     }
 
+    async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.shared.newest(of).await
+    }
+
+    async fn newest_under(
+        &self,
+        uid: Uid,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        self.reader(uid).newest_under(prefix, after, limit).await
+    }
+
+    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        self.shared.holders(key, uids).await
+    }
+
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
         self.reader(uid).conversations(limit).await
     }

@@ -3,6 +3,8 @@
 //! Every read takes its [`MemtableView`] before it asks the tables and asks them only for ids up to the view's base, so
 //! that no flush in between can show it a row twice or hide one. A row that lies in memory never costs a query.
 
+use std::collections::BTreeMap;
+
 use futures_util::TryStreamExt;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
@@ -12,7 +14,7 @@ use super::lookup::{self, ENTRY};
 use super::memtable::{Memory, MemtableView};
 use super::scan::Scan;
 use crate::domain::{Conversation, Direction, Entry, Kind, MessageId, PageLimit, RangeQuery, Uid};
-use crate::store::{Filling, Page, StoreError};
+use crate::store::{Filling, Page, StoreError, beyond};
 
 /// Reads of one inbox.
 pub(super) struct Reader<'a> {
@@ -127,6 +129,36 @@ impl<'a> Reader<'a> {
             self.collect(query, &mut filling).await?;
         }
         Ok(filling.page())
+    }
+
+    /// The newest rows under compaction keys that begin with `prefix` and come after `after`, with their keys.
+    pub(super) async fn newest_under(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        let recent = self.view.newest_that(self.uid, |name| name.starts_with(prefix) && name > after);
+        let sql = format!(
+            "SELECT {ENTRY}, name FROM compaction_keys CROSS JOIN entries USING (partition_key, receiver, message_id)
+             WHERE partition_key = ? AND receiver = ? AND name > ? AND name < ? ORDER BY name LIMIT ?"
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
+            .bind(self.uid.partition_key().as_str())
+            .bind(self.uid.0)
+            .bind(after.max(prefix))
+            .bind(beyond(prefix))
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all(&mut *self.db.reader().await?)
+            .await?;
+        let mut found = BTreeMap::new();
+        for row in rows {
+            found.insert(row.try_get(7)?, lookup::entry(self.uid, &row)?);
+        }
+        for (name, id) in recent {
+            found.extend(self.view.row(self.uid, id).map(|row| (name, row)));
+        }
+        Ok(found.into_iter().take(limit).collect())
     }
 
     /// Rows of the tables by id.

@@ -55,6 +55,24 @@ impl MessageStore for Turns {
         self.next().entries(rows).await
     }
 
+    async fn newest(&self, of: &[(Uid, String)]) -> Result<Vec<Option<Entry>>, StoreError> {
+        self.next().newest(of).await
+    }
+
+    async fn newest_under(
+        &self,
+        uid: Uid,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        self.next().newest_under(uid, prefix, after, limit).await
+    }
+
+    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+        self.next().holders(key, uids).await
+    }
+
     async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
         self.next().conversations(uid, limit).await
     }

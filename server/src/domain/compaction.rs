@@ -1,0 +1,89 @@
+//! Which earlier rows of an inbox a row makes superfluous: those with the same compaction key.
+//!
+//! Such rows say how things stand, not what happened: how far somebody has read, what a person reacts with, who is a
+//! friend. So the newest row under a key is also where its value is looked up (`MessageStore::newest`). Keys are stored
+//! beside the rows on SQLite, and made by the trigger `compact_entry` on PostgreSQL: they must stay stable.
+
+use super::{Content, Conversation, IdempotencyKey, Kind, Setting, Uid};
+
+/// What comes before the number of the other person in the keys of friends: all of them lie side by side.
+pub const FRIENDS: &str = "friend u:";
+
+/// What comes before the name of a setting in the keys of settings.
+pub const SETTINGS: &str = "set ";
+
+impl Content {
+    /// Of rows with the same compaction key in one inbox only the newest is kept. `None`: the row is kept whatever comes later.
+    pub fn compaction_key(&self, receiver: Uid) -> Option<String> {
+        let of = |(uid, id): IdempotencyKey| format!("{uid} {id}");
+        match self.kind {
+            Kind::ReadMarker => Some(format!("read {}", self.conversation(receiver))),
+            Kind::Edit | Kind::Recall => self.of().map(|key| format!("amend {}", of(key))),
+            Kind::Reaction => self.of().map(|key| format!("react {} {}", self.sender, of(key))),
+            Kind::Like => self.of().map(|key| format!("like {} {}", self.sender, of(key))),
+            Kind::Delete => self.of().map(|key| format!("delete {}", of(key))),
+            Kind::Seen => {
+                let progress = self.body.progress()?;
+                Some(format!("seen {} {}", progress.as_str(), self.conversation(receiver)))
+            }
+            Kind::Friend => Some(friend_key(self.conversation(receiver), self.sender)),
+            Kind::Setting => self.body.setting().map(|name| setting_key(name, self.conversation(receiver))),
+            Kind::Message
+            | Kind::Membership
+            | Kind::App
+            | Kind::Recalled
+            | Kind::Moment
+            | Kind::Comment
+            | Kind::Deleted => None,
+        }
+    }
+}
+
+/// The key of what `by` says about being friends, in the inbox of one of the two; `with`: the other one, from there.
+pub fn friend_key(with: Conversation, by: Uid) -> String {
+    format!("friend {with} {by}")
+}
+
+/// The key of a setting; of one for all conversations, `of` is the conversation with oneself.
+pub fn setting_key(name: Setting, of: Conversation) -> String {
+    format!("{SETTINGS}{} {of}", name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::{Body, ClientId, Timestamp};
+
+    /// They lie in the tables, and PostgreSQL makes the same.
+    #[test]
+    fn keys_stay_as_they_are_stored() {
+        let (ann, bob, id) = (Uid(1), Uid(2), ClientId(Uuid::from_u128(7)));
+        let of = r#"{"of":{"sender":1,"client_id":"00000000-0000-0000-0000-000000000007"}}"#;
+        let key = |kind, sender, target, body: &str, receiver| {
+            let body = Body::from_stored(body);
+            let content = Content { kind, sender, target, client_id: Some(id), body, sent_at: Timestamp(0) };
+            content.compaction_key(receiver)
+        };
+        let to_bob = Conversation::User(bob);
+        let message = "1 00000000-0000-0000-0000-000000000007";
+        for (kind, sender, body, receiver, expected) in [
+            (Kind::ReadMarker, ann, r#"{"read_to":4}"#, ann, "read u:2".to_owned()),
+            (Kind::Edit, ann, of, bob, format!("amend {message}")),
+            (Kind::Recall, ann, of, ann, format!("amend {message}")),
+            (Kind::Reaction, ann, of, bob, format!("react 1 {message}")),
+            (Kind::Delete, ann, of, ann, format!("delete {message}")),
+            (Kind::Seen, ann, r#"{"state":"read"}"#, bob, "seen read u:1".to_owned()),
+            (Kind::Friend, ann, r#"{"wanted":true}"#, ann, "friend u:2 1".to_owned()),
+            (Kind::Friend, ann, r#"{"wanted":true}"#, bob, "friend u:1 1".to_owned()),
+            (Kind::Setting, ann, r#"{"name":"mute","value":{}}"#, ann, "set mute u:2".to_owned()),
+        ] {
+            assert_eq!(key(kind, sender, to_bob, body, receiver), Some(expected), "{kind:?}");
+        }
+        let like = key(Kind::Like, bob, Conversation::MOMENTS, of, ann);
+        assert_eq!(like, Some(format!("like 2 {message}")));
+        assert_eq!(key(Kind::Moment, ann, Conversation::MOMENTS, "{}", bob), None);
+        assert_eq!(key(Kind::Setting, ann, to_bob, r#"{"name":"later"}"#, ann), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! Settings: what a user has chosen, for one conversation or for all. Each is a row of the user's own inbox, so that
+//! the user's other devices follow; the newest one stands.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Body;
+
+/// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
+pub const MOST_SETTING_BYTES: usize = 65_536;
+
+/// Characters of the line that a person says about himself, at most.
+pub const MOST_ABOUT: usize = 120;
+
+/// What can be set. The names are stored and go over the wire; they must stay stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Setting {
+    /// A text that is not sent yet: `{"text"}`.
+    Draft,
+    /// Nothing is told of new messages: `{"until"}`, milliseconds since 1970 UTC, or always without it.
+    Mute,
+    /// The conversation stands above the others: `{"pinned": true}`.
+    Pin,
+    /// The conversation is not listed until a newer row comes: `{"up_to"}`, a row of one's own inbox.
+    Hide,
+    /// The other person may not write: `{"blocked": true}`.
+    Block,
+    /// Who may do what, for all: [`Privacy`].
+    Privacy,
+    /// What others see of a person: [`Profile`].
+    Profile,
+}
+
+impl Setting {
+    /// All of them.
+    pub const ALL: [Setting; 7] = [
+        Setting::Draft,
+        Setting::Mute,
+        Setting::Pin,
+        Setting::Hide,
+        Setting::Block,
+        Setting::Privacy,
+        Setting::Profile,
+    ];
+
+    /// The word in bodies, addresses and keys.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Setting::Draft => "draft",
+            Setting::Mute => "mute",
+            Setting::Pin => "pin",
+            Setting::Hide => "hide",
+            Setting::Block => "block",
+            Setting::Privacy => "privacy",
+            Setting::Profile => "profile",
+        }
+    }
+
+    /// Whether it is set once for all conversations, and not for each.
+    pub fn is_for_all(self) -> bool {
+        matches!(self, Setting::Privacy | Setting::Profile)
+    }
+}
+
+/// A name that no setting has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such setting; there are draft, mute, pin, hide, block, privacy and profile")]
+pub struct UnknownSetting;
+
+impl FromStr for Setting {
+    type Err = UnknownSetting;
+
+    fn from_str(name: &str) -> Result<Setting, UnknownSetting> {
+        Setting::ALL.into_iter().find(|known| known.as_str() == name).ok_or(UnknownSetting)
+    }
+}
+
+/// For whom something is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Circle {
+    /// Every user of the server.
+    #[default]
+    Everybody,
+    /// Friends alone.
+    Friends,
+}
+
+/// By what a person can be found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FoundBy {
+    /// Any part of the name.
+    #[default]
+    Part,
+    /// The whole name alone.
+    Name,
+}
+
+/// Who may do what. A field that is absent has its default, which is the most open one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// Who may write to the person.
+    pub write: Circle,
+    /// Who may put the person into a group.
+    pub groups: Circle,
+    /// By what others find the person.
+    pub found_by: FoundBy,
+}
+
+/// What others see of a person beside the name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Profile {
+    /// The hue of the person's disc, 0 to 359.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hue: Option<u16>,
+    /// A line of text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub about: String,
+}
+
+/// Why a value is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// It has another shape.
+    #[error("the value of {setting} is {expected}, or null to clear it")]
+    Shape {
+        /// Which setting.
+        setting: &'static str,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// It is too long.
+    #[error("the value of {setting} has {bytes} bytes as JSON; at most {MOST_SETTING_BYTES} are allowed")]
+    TooLong {
+        /// Which setting.
+        setting: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draft {
+    #[serde(rename = "text")]
+    _text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mute {
+    #[serde(rename = "until")]
+    _until: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pin {
+    pinned: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hide {
+    #[serde(rename = "up_to")]
+    _up_to: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Block {
+    blocked: bool,
+}
+
+#[derive(Deserialize)]
+struct Stored<'a> {
+    name: &'a str,
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+}
+
+impl Setting {
+    fn check(self, value: &str) -> Result<(), SettingError> {
+        fn reads<'a, T: Deserialize<'a>>(value: &'a str, good: impl Fn(T) -> bool) -> bool {
+            serde_json::from_str(value).is_ok_and(good)
+        }
+        let (is_good, expected) = match self {
+            Setting::Draft => (reads(value, |_: Draft| true), "{\"text\": TEXT}"),
+            Setting::Mute => (reads(value, |_: Mute| true), "{} or {\"until\": milliseconds since 1970 UTC}"),
+            Setting::Pin => (reads(value, |pin: Pin| pin.pinned), "{\"pinned\": true}"),
+            Setting::Hide => (reads(value, |_: Hide| true), "{\"up_to\": MESSAGE_ID}"),
+            Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
+            Setting::Privacy => (
+                reads(value, |_: Privacy| true),
+                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\"}",
+            ),
+            Setting::Profile => (
+                reads(value, |profile: Profile| {
+                    profile.hue.is_none_or(|hue| hue < 360)
+                        && profile.about.chars().count() <= MOST_ABOUT
+                        && !profile.about.chars().any(char::is_control)
+                }),
+                "{\"hue\": 0 to 359, \"about\": a line of at most 120 characters}",
+            ),
+        };
+        if is_good { Ok(()) } else { Err(SettingError::Shape { setting: self.as_str(), expected }) }
+    }
+}
+
+impl Body {
+    /// The body of a setting's row. `value`: JSON; `null` clears it.
+    ///
+    /// # Errors
+    /// When the value is too long, or not what the setting takes.
+    pub fn of_setting(setting: Setting, value: &RawValue) -> Result<Body, SettingError> {
+        let value = value.get();
+        if value.len() > MOST_SETTING_BYTES {
+            return Err(SettingError::TooLong { setting: setting.as_str(), bytes: value.len() });
+        }
+        if value != "null" {
+            setting.check(value)?;
+        }
+        Ok(Body::from_stored(format!("{{\"name\":\"{}\",\"value\":{value}}}", setting.as_str())))
+    }
+
+    /// Which setting this is the body of.
+    pub fn setting(&self) -> Option<Setting> {
+        let Stored { name, .. } = serde_json::from_str(self.as_json()).ok()?;
+        name.parse().ok()
+    }
+
+    /// The value of the setting that this is the body of, as JSON; `None`: it is cleared.
+    pub fn setting_value(&self) -> Option<&str> {
+        let Stored { value, .. } = serde_json::from_str(self.as_json()).ok()?;
+        value.map(RawValue::get)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(setting: Setting, value: &str) -> Result<Body, SettingError> {
+        Body::of_setting(setting, &RawValue::from_string(value.to_owned()).expect("JSON"))
+    }
+
+    #[test]
+    fn each_setting_takes_what_it_says_and_nothing_else() {
+        for (setting, good, bad) in [
+            (Setting::Draft, r#"{"text":"to be"}"#, r#"{"text":1}"#),
+            (Setting::Mute, "{}", r#"{"until":-1}"#),
+            (Setting::Mute, r#"{"until":1795261438042}"#, "true"),
+            (Setting::Pin, r#"{"pinned":true}"#, r#"{"pinned":false}"#),
+            (Setting::Hide, r#"{"up_to":7}"#, "{}"),
+            (Setting::Block, r#"{"blocked":true}"#, "{}"),
+            (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
+            (Setting::Profile, r#"{"hue":359,"about":"at sea"}"#, r#"{"hue":360}"#),
+            (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
+        ] {
+            let stored = body(setting, good).expect(good);
+            assert_eq!((stored.setting(), stored.setting_value()), (Some(setting), Some(good)));
+            assert!(matches!(body(setting, bad), Err(SettingError::Shape { .. })), "{bad}");
+            let cleared = body(setting, "null").expect("cleared");
+            assert_eq!((cleared.setting(), cleared.setting_value()), (Some(setting), None));
+        }
+        let long = format!("{{\"text\":\"{}\"}}", "a".repeat(MOST_SETTING_BYTES));
+        assert!(matches!(body(Setting::Draft, &long), Err(SettingError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows that say how things stand (settings, friends), moments, and deletions.
+
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::domain::{DELETED, FRIENDS, Setting, friend_key, setting_key};
+
+const ANN: Uid = Uid(10_001);
+const BOB: Uid = Uid(10_002);
+const CAT: Uid = Uid(10_003);
+const TO_BOB: Conversation = Conversation::User(BOB);
+
+fn made(kind: Kind, sender: Uid, target: Conversation, name: u128, body: Body) -> Arc<Content> {
+    let said = text_message(sender, target, name, "replaced");
+    Arc::new(Content { kind, body, ..Content::clone(&said) })
+}
+
+fn setting(setting: Setting, target: Conversation, name: u128, value: &str) -> Arc<Content> {
+    let value = RawValue::from_string(value.to_owned()).expect("JSON");
+    made(Kind::Setting, ANN, target, name, Body::of_setting(setting, &value).expect("good"))
+}
+
+fn friend(by: Uid, with: Uid, name: u128, wanted: bool) -> Arc<Content> {
+    made(Kind::Friend, by, Conversation::User(with), name, Body::friend(wanted, None).expect("short"))
+}
+
+async fn stands(store: &dyn MessageStore, uid: Uid, key: String) -> Option<Content> {
+    let found = store.newest(&[(uid, key)]).await.expect("read").pop().expect("one for each");
+    found.map(|entry| Content::clone(&entry.content))
+}
+
+/// Only the last one, and each inbox for itself.
+pub async fn the_newest_row_of_each_key_says_how_things_stand(store: &dyn MessageStore) {
+    let mute = |of| setting_key(Setting::Mute, of);
+    assert_eq!(stands(store, ANN, mute(TO_BOB)).await, None);
+    accepted(store, accept(setting(Setting::Mute, TO_BOB, 1, "{}"), vec![row(ANN, 1)], vec![])).await;
+    let until = setting(Setting::Mute, TO_BOB, 2, r#"{"until":7}"#);
+    accepted(store, accept(until.clone(), vec![row(ANN, 2)], vec![])).await;
+    assert_eq!(stands(store, ANN, mute(TO_BOB)).await.as_ref(), Some(&*until));
+    assert_eq!(stands(store, ANN, mute(Conversation::User(CAT))).await, None);
+    assert_eq!(stands(store, BOB, mute(TO_BOB)).await, None);
+    assert_eq!(ids(store, ANN).await, [2]);
+    let of = [(ANN, mute(Conversation::User(CAT))), (ANN, mute(TO_BOB)), (BOB, mute(TO_BOB))];
+    let found = store.newest(&of).await.expect("read");
+    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(store.newest(&[]).await.expect("read"), []);
+}
+
+/// In pages, without those that begin otherwise.
+pub async fn keys_are_walked_in_their_order(store: &dyn MessageStore) {
+    for (n, by, with, wanted) in
+        [(1, ANN, BOB, true), (2, BOB, ANN, true), (3, CAT, ANN, true), (4, BOB, ANN, false)]
+    {
+        let rows = vec![row(by, n), row(with, n)];
+        accepted(store, accept(friend(by, with, n.into(), wanted), rows, vec![])).await;
+    }
+    accepted(store, accept(setting(Setting::Pin, TO_BOB, 9, "null"), vec![row(ANN, 9)], vec![])).await;
+    let keys = |found: &[(String, Entry)]| {
+        found.iter().map(|(key, row)| (key.clone(), row.content.body.wanted())).collect::<Vec<_>>()
+    };
+    let key = |with: Uid, by| friend_key(Conversation::User(with), by);
+    let all = [(key(BOB, ANN), true), (key(BOB, BOB), false), (key(CAT, CAT), true)];
+    let found = store.newest_under(ANN, FRIENDS, "", 10).await.expect("read");
+    assert_eq!(keys(&found), all);
+    let first = store.newest_under(ANN, FRIENDS, "", 2).await.expect("read");
+    assert_eq!(keys(&first), all[..2]);
+    let rest = store.newest_under(ANN, FRIENDS, &first[1].0, 2).await.expect("read");
+    assert_eq!(keys(&rest), all[2..]);
+    let other = store.newest_under(CAT, FRIENDS, "", 10).await.expect("read");
+    assert_eq!(keys(&other), [(key(ANN, CAT), true)]);
+}
+
+/// Whatever became of it there.
+pub async fn who_has_a_copy_is_known(store: &dyn MessageStore) {
+    let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 1, Body::text("sun", 9).expect("short"));
+    accepted(store, accept(moment.clone(), vec![row(ANN, 1), row(CAT, 1)], vec![])).await;
+    let key = moment.key().expect("named");
+    assert_eq!(store.holders(key, &[BOB, CAT, ANN]).await.expect("read"), [false, true, true]);
+    let other = (BOB, key.1);
+    assert_eq!(store.holders(other, &[ANN]).await.expect("read"), [false]);
+}
+
+/// A message for one person alone; a moment for all who have it.
+pub async fn what_is_deleted_says_nothing_any_more(store: &dyn MessageStore) {
+    let said = text_message(ANN, TO_BOB, 1, "secret");
+    accepted(store, accept(said.clone(), vec![row(ANN, 1), row(BOB, 1)], vec![])).await;
+    let deletion = |name, of: &Content| {
+        made(Kind::Delete, ANN, of.target, name, Body::deletion(of.key().expect("named")))
+    };
+    accepted(store, accept(deletion(2, &said), vec![row(ANN, 2)], vec![])).await;
+    let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 3, Body::text("secret", 9).expect("short"));
+    accepted(store, accept(moment.clone(), vec![row(ANN, 3), row(CAT, 3)], vec![])).await;
+    accepted(store, accept(deletion(4, &moment), vec![row(ANN, 4), row(CAT, 4)], vec![])).await;
+    let kind = async |uid, n| {
+        let content = store.entry(uid, id(n)).await.expect("read").expect("there").content;
+        (content.kind, content.body.as_json().to_owned())
+    };
+    let deleted = (Kind::Deleted, DELETED.to_owned());
+    assert_eq!((kind(ANN, 1).await, kind(ANN, 3).await), (deleted.clone(), deleted.clone()));
+    assert_eq!((kind(CAT, 3).await, kind(BOB, 1).await.0), (deleted, Kind::Message));
+    // Deleting once more, and taking back what one has deleted, change nothing.
+    accepted(store, accept(deletion(5, &said), vec![row(ANN, 5)], vec![])).await;
+    let recall = made(Kind::Recall, ANN, TO_BOB, 6, Body::deletion(said.key().expect("named")));
+    accepted(store, accept(recall, vec![row(ANN, 6), row(BOB, 6)], vec![])).await;
+    assert_eq!((kind(ANN, 1).await.0, kind(BOB, 1).await.0), (Kind::Deleted, Kind::Recalled));
+    assert_eq!(ids(store, ANN).await, [1, 3, 4, 5, 6]);
+}
+
+/// They have their own page and their own read marker.
+pub async fn moments_are_no_conversation(store: &dyn MessageStore) {
+    let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 1, Body::text("sun", 9).expect("short"));
+    accepted(store, accept(moment.clone(), vec![row(ANN, 1), row(BOB, 1)], vec![])).await;
+    let like =
+        made(Kind::Like, BOB, Conversation::MOMENTS, 2, Body::like(moment.key().expect("named"), true));
+    accepted(store, accept(like, vec![row(BOB, 2), row(ANN, 2)], vec![])).await;
+    for uid in [ANN, BOB] {
+        assert_eq!(store.conversations(uid, 10).await.expect("read"), []);
+        let page = store.conversation(uid, Conversation::MOMENTS, None, 10).await.expect("read");
+        let kinds: Vec<Kind> = page.rows.iter().map(|row| row.content.kind).collect();
+        assert_eq!(kinds, [Kind::Like, Kind::Moment]);
+        assert_eq!(page.rows[0].content.target, Conversation::MOMENTS);
+    }
+    accepted(store, accept(read_marker(BOB, Conversation::MOMENTS, 1), vec![row(BOB, 3)], vec![])).await;
+    assert_eq!(store.read_to(BOB, Conversation::MOMENTS).await.expect("read"), id(1));
+    assert_eq!(store.conversations(BOB, 10).await.expect("read"), []);
+}

@@ -1,0 +1,90 @@
+//! How things stand: the newest row of each compaction key, and who has a copy of a row.
+
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+
+use super::layout::Layout;
+use super::lookup::{ENTRY, at, entry, keys, of_layout, rows_at_most};
+use crate::domain::{Entry, IdempotencyKey, Uid};
+use crate::store::{StoreError, beyond};
+
+/// The newest rows under these compaction keys, in order.
+pub(super) async fn newest(
+    connection: &mut PgConnection,
+    of: &[(Uid, String)],
+    layout: Layout,
+) -> Result<Vec<Option<Entry>>, StoreError> {
+    let (partitions, receivers) = keys(of.iter().map(|(uid, _)| *uid));
+    let names: Vec<&str> = of.iter().map(|(_, name)| name.as_str()).collect();
+    let query = sqlx::query(of_layout(&newest_sql(), layout)).bind(partitions).bind(receivers).bind(names);
+    let rows = query.fetch_all(connection).await?;
+    let mut found = vec![None; of.len()];
+    for row in rows {
+        let at = at(row.try_get(7)?, of.len())?;
+        found[at] = Some(entry(of[at].0, &row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn newest_sql() -> String {
+    format!(
+        "SELECT entry.*, wanted.place FROM unnest($1, $2, $3) WITH ORDINALITY AS wanted(key, receiver, name, place)
+         CROSS JOIN LATERAL (SELECT message_id FROM compaction_keys
+             WHERE partition_key = wanted.key AND receiver = wanted.receiver AND name = wanted.name LIMIT 1) AS newest
+         CROSS JOIN LATERAL (SELECT {ENTRY} FROM entries WHERE partition_key = wanted.key
+             AND receiver = wanted.receiver AND message_id = newest.message_id LIMIT 1) AS entry"
+    )
+}
+
+/// The newest rows of `uid` under the compaction keys that begin with `prefix` and come after `after`, with their keys.
+pub(super) async fn newest_under(
+    connection: &mut PgConnection,
+    uid: Uid,
+    prefix: &str,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<(String, Entry)>, StoreError> {
+    let rows = sqlx::query(AssertSqlSafe(newest_under_sql()))
+        .bind(uid.partition_key().to_string())
+        .bind(i64::from(uid.0))
+        .bind(after.max(prefix))
+        .bind(beyond(prefix))
+        .bind(rows_at_most(limit))
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| Ok((row.try_get(7)?, entry(uid, row)?))).collect()
+}
+
+pub(super) fn newest_under_sql() -> String {
+    format!(
+        "SELECT {ENTRY}, name FROM compaction_keys JOIN entries USING (partition_key, receiver, message_id)
+         WHERE partition_key = $1 AND receiver = $2 AND name > $3 AND name < $4 ORDER BY name LIMIT $5"
+    )
+}
+
+/// Which of these users have a copy of what was accepted under `key`, in order.
+pub(super) async fn holders(
+    connection: &mut PgConnection,
+    (sender, client_id): IdempotencyKey,
+    uids: &[Uid],
+    layout: Layout,
+) -> Result<Vec<bool>, StoreError> {
+    let (partitions, receivers) = keys(uids.iter().copied());
+    let rows: Vec<PgRow> = sqlx::query(of_layout(HOLDERS, layout))
+        .bind(partitions)
+        .bind(receivers)
+        .bind(i64::from(sender.0))
+        .bind(client_id.0.as_bytes().as_slice())
+        .fetch_all(connection)
+        .await?;
+    let mut holds = vec![false; uids.len()];
+    for row in rows {
+        holds[at(row.try_get(0)?, uids.len())?] = true;
+    }
+    Ok(holds)
+}
+
+pub(super) const HOLDERS: &str = "SELECT wanted.place
+     FROM unnest($1, $2) WITH ORDINALITY AS wanted(key, receiver, place)
+     CROSS JOIN LATERAL (SELECT message_id FROM entries
+         WHERE partition_key = wanted.key AND receiver = wanted.receiver AND sender = $3 AND client_id = $4 LIMIT 1) AS copy";
