@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::filters;
+use crate::languages::Language;
 use crate::views::render;
 
 /// The page that lists the calls. Texts may hold code between backticks.
@@ -121,12 +122,12 @@ pub struct Guide<'a> {
 
 /// Renders the page that lists the calls.
 pub fn docs(view: &Docs<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 /// Renders a page with one text.
 pub fn guide(view: &Guide<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 #[cfg(test)]

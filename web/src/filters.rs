@@ -1,5 +1,5 @@
-//! Filters for the templates: the address of a static file, the disc that stands for a person, and texts with code in
-//! them.
+//! Filters for the templates: texts in the view's language, the address of a static file, the disc that stands for a person, and
+//! texts with code in them.
 //!
 //! Stateless; called by the templates alone. The disc's rules are the same in `static/dom.js`.
 
@@ -10,6 +10,8 @@ use std::fmt::{Display, Write as _};
 use askama::filters::{Html, Safe, escape};
 use askama::{Result, Values};
 
+use crate::languages::{Message, of_view, script};
+
 /// Colours for discs in `app.css` (`.tint-0` and up).
 const TINTS: u64 = 8;
 
@@ -17,6 +19,24 @@ const TINTS: u64 = 8;
 #[askama::filter_fn]
 pub(crate) fn asset(name: &str, _: &dyn Values) -> Result<String> {
     Ok(crate::asset_url(name))
+}
+
+/// The text of a key of the catalogues, in the view's language.
+#[askama::filter_fn]
+pub(crate) fn t(key: &str, values: &dyn Values) -> Result<Message> {
+    Ok(Message::new(of_view(values).text(key)))
+}
+
+/// A text with `value` in the place of `{name}`.
+#[askama::filter_fn]
+pub(crate) fn with(message: Message, _: &dyn Values, name: &str, value: &dyn Display) -> Result<Message> {
+    Ok(message.with(name, value))
+}
+
+/// The address of the file from which scripts take the texts of the view's language; what stands before does not matter.
+#[askama::filter_fn]
+pub(crate) fn texts(_: &str, values: &dyn Values) -> Result<String> {
+    Ok(crate::asset_url(&script(of_view(values))))
 }
 
 /// The first letter of a name, upper case.

@@ -8,15 +8,18 @@
 mod assets;
 mod docs;
 mod filters;
+mod languages;
 mod tables;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
 pub use docs::{Answer, Call, Docs, Field, Guide, Refusal, Tag, Type, docs, guide};
+pub use languages::Language;
 pub use tables::{
     CellLine, KeyColumn, KeyField, Reader, RowLine, RowPage, Rows, Shown, TableAbout, TableList, TablePage,
     TablesFailure, TablesSignIn, row_page, table_list, table_page, tables_failure, tables_sign_in,
 };
 pub use views::{
-    Failure, Invite, NewInvite, Shell, SignIn, failure, invite, new_invite, not_found, shell, sign_in,
+    Failure, Invite, InviteLink, Misfit, NewInvite, Shell, SignIn, Way, failure, invite, invite_link,
+    new_invite, not_found, shell, sign_in,
 };

@@ -4,6 +4,7 @@
 use askama::Template;
 
 use crate::filters;
+use crate::languages::Language;
 use crate::views::render;
 
 /// The card with which one opens tables by an access key.
@@ -207,25 +208,25 @@ pub struct CellLine {
 
 /// Renders the card.
 pub fn tables_sign_in(view: &TablesSignIn<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 /// Renders what went wrong.
 pub fn tables_failure(view: &TablesFailure<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 /// Renders the list of tables.
 pub fn table_list(view: &TableList<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 /// Renders one table.
 pub fn table_page(view: &TablePage<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }
 
 /// Renders one row.
 pub fn row_page(view: &RowPage<'_>) -> String {
-    render(view)
+    render(view, Language::ENGLISH)
 }

@@ -1,11 +1,12 @@
 // Calls of the HTTP API with the session's cookie. Knows nothing of the page.
 
-/** A refusal in the server's own words; `status` 0 means that the server was not reached. */
+import { refused } from "./texts.js";
+
+/** A refusal in words for people; `status` 0 means that the server was not reached. */
 export class Refusal extends Error {
-  constructor(status, { code = "unreachable", detail, title, retryable = false } = {}) {
-    const text = detail ?? title ?? "the server cannot be reached; try again in a moment";
-    super(text[0].toUpperCase() + text.slice(1));
-    Object.assign(this, { status, code, retryable });
+  constructor(status, { code = "unreachable", detail, retryable = false } = {}, seconds = 0) {
+    super(refused(code, detail, seconds));
+    Object.assign(this, { status, code, detail, retryable });
   }
 }
 
@@ -23,6 +24,6 @@ export async function call(method, path, body) {
   } catch {
     throw new Refusal(answer && !answer.ok ? answer.status : 0, { retryable: true });
   }
-  if (!answer.ok) throw new Refusal(answer.status, json ?? {});
+  if (!answer.ok) throw new Refusal(answer.status, json ?? {}, Number(answer.headers.get("retry-after")));
   return json;
 }

@@ -1,9 +1,13 @@
-// The card: creates an account or logs in, and says beside the field what went wrong.
+// The card: logs in or creates an account, and says beside the field what went wrong.
 
 import { call } from "./api.js";
+import "./reveal.js";
+import { t } from "./texts.js";
 
 const form = document.getElementById("sign-in");
-const fields = { name: form.elements.name, password: form.elements.password };
+const fields = { name: form?.elements.name, password: form?.elements.password };
+// What a refusal is about; all else is about neither, or both.
+const FIELD = { bad_name: "name", name_taken: "name", bad_password: "password", wrong_credentials: "password" };
 
 function show(where, text) {
   document.getElementById(where ? `${where}-problem` : "problem").textContent = text;
@@ -18,27 +22,21 @@ function clear() {
   for (const field of Object.values(fields)) field.removeAttribute("aria-invalid");
 }
 
-/** Which field a refusal is about; null: neither, or both. */
-function fieldOf({ status, message }) {
-  if (status === 401 || /password/i.test(message)) return "password";
-  return status === 409 || status === 422 ? "name" : null;
-}
-
-form.addEventListener("submit", async (event) => {
+form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clear();
   const name = fields.name.value.trim();
   const password = fields.password.value;
-  if (!name) return show("name", "Type your name.");
-  if (!password) return show("password", "Type your password.");
-  const buttons = [...form.querySelectorAll("button")];
-  for (const button of buttons) button.disabled = true;
+  if (!name) return show("name", t("sign_in.name_missing"));
+  if (!password) return show("password", t("sign_in.password_missing"));
+  const button = form.querySelector("button.primary");
+  button.disabled = true;
   try {
-    await call("POST", "/" + (event.submitter?.value ?? "sessions"), { name, password });
+    await call("POST", form.dataset.call, { name, password });
     // The server lets through its own addresses only.
     location.replace(document.body.dataset.next);
   } catch (refusal) {
-    show(fieldOf(refusal), refusal.message);
-    for (const button of buttons) button.disabled = false;
+    button.disabled = false;
+    show(FIELD[refusal.code], refusal.message);
   }
 });

@@ -100,6 +100,32 @@ mod tests {
         .collect()
     }
 
+    /// What a person meets on no page: mistakes of programs, and of the page itself.
+    const OF_PROGRAMS: [&str; 11] = [
+        "malformed_json",
+        "invalid_utf8",
+        "body_incomplete",
+        "invalid_query",
+        "bad_range",
+        "metrics_private",
+        "method_not_allowed",
+        "invalid_body",
+        "websocket_only",
+        "too_many_tickets",
+        "not_ready",
+    ];
+
+    #[test]
+    fn the_page_says_each_refusal_in_words_of_its_own() {
+        for Code { code, .. } in CODES {
+            assert_ne!(
+                tidemark_web::Language::ENGLISH.explains(code),
+                OF_PROGRAMS.contains(&code),
+                "web/languages/*.json need `error.{code}`, or OF_PROGRAMS names it"
+            );
+        }
+    }
+
     #[test]
     fn the_guide_explains_each_code_in_the_same_words() {
         let known = CODES.map(|known| (known.status, known.code.to_owned(), known.why.to_owned()));

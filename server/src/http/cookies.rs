@@ -26,6 +26,10 @@ pub(super) const SESSION: Cookie =
 pub(super) const TABLES: Cookie =
     Cookie { name: "tidemark_tables", host_name: "__Host-tidemark_tables", same_site: "Strict" };
 
+/// Says which language a person chose for the pages.
+pub(super) const LANGUAGE: Cookie =
+    Cookie { name: "tidemark_language", host_name: "__Host-tidemark_language", same_site: "Lax" };
+
 impl Cookie {
     /// What a request has in it.
     pub(super) fn of(self, headers: &HeaderMap) -> Option<&str> {

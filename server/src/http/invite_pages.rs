@@ -1,11 +1,10 @@
-//! The pages of invitations: the one that a guest opens, and the one on which a member makes a link. Plain forms, no
-//! script.
-
-use std::sync::Arc;
+//! The pages of invitations: the one that a guest opens, and those on which a member makes a link. Plain forms; a script copies the
+//! link.
 
 use axum::Form;
+use axum::extract::rejection::FormRejection;
 use axum::extract::{OriginalUri, Path, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tidemark_web as web;
@@ -13,10 +12,11 @@ use tidemark_web as web;
 use super::api::groups::gid;
 use super::error::Problem;
 use super::extract::session;
-use super::limits::Rates;
+use super::language::Reads;
+use super::pages::{failure, to_log_in};
 use super::proxy::Caller;
 use super::state::HttpState;
-use crate::app::{Groups, Invites};
+use crate::config::LimitsSection;
 
 const DAY: u32 = 24 * 60 * 60;
 
@@ -25,53 +25,92 @@ pub(super) async fn look(
     State(state): State<HttpState>,
     caller: Caller,
     Path(code): Path<String>,
+    Reads(language): Reads,
     headers: HeaderMap,
-) -> Result<Response, Page> {
-    let view = state.invites.look(&code).await?;
-    let guest = match session(&headers, caller, &state).await? {
-        Some(session) => Some(state.accounts.name(session.uid).await?.unwrap_or_default()),
-        None => None,
+) -> Response {
+    let shown = async {
+        let view = state.invites.look(&code).await?;
+        let guest = match session(&headers, caller, &state).await? {
+            Some(session) => Some(state.accounts.name(session.uid).await?.unwrap_or_default()),
+            None => None,
+        };
+        let page = web::Invite {
+            group: &view.group,
+            from: &view.from.name,
+            code: &code,
+            guest: guest.as_deref(),
+            sign_up_is_open: state.settings.sign_up_is_open,
+        };
+        Ok(Html(web::invite(&page, language)).into_response())
     };
-    let page =
-        web::Invite { group: &view.group, from: &view.from.name, code: &code, guest: guest.as_deref() };
-    Ok(Html(web::invite(&page)).into_response())
+    shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
 /// `POST /invites/{code}`: in, and on to the group.
 pub(super) async fn join(
     State(state): State<HttpState>,
     caller: Caller,
-    State(rates): State<Arc<Rates>>,
-    State(invites): State<Invites>,
     Path(code): Path<String>,
+    Reads(language): Reads,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
-    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
-    rates.send(session.uid, 1)?;
-    let gid = invites.accept(session.uid, &code).await?;
-    Ok(Redirect::to(&format!("/c/g:{}", gid.0)).into_response())
+) -> Response {
+    let joined = async {
+        let Some(session) = session(&headers, caller, &state).await? else {
+            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+        };
+        state.rates.send(session.uid, 1)?;
+        let gid = state.invites.accept(session.uid, &code).await?;
+        Ok(Redirect::to(&format!("/c/g:{}", gid.0)).into_response())
+    };
+    joined.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
 /// `GET /groups/{gid}/invite`: for how long, for how many?
 pub(super) async fn ask(
     State(state): State<HttpState>,
     caller: Caller,
-    State(groups): State<Groups>,
     path: Path<String>,
+    Reads(language): Reads,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Page> {
-    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
-    let group = groups.get(session.uid, gid(&path)?).await.map_err(Problem::from)?;
-    Ok(page(&state, &group.name, group.gid.0, None))
+) -> Response {
+    let shown = async {
+        let Some(session) = session(&headers, caller, &state).await? else {
+            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+        };
+        let group = state.groups.get(session.uid, gid(&path)?).await?;
+        let terms = Terms::usual(&state.settings.limits);
+        Ok(form(&state, (&group.name, group.gid.0), &terms, None, language))
+    };
+    shown.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
-/// What the form says.
+/// What the form says, as it was typed.
 #[derive(Deserialize)]
 pub(super) struct Terms {
-    days: u32,
-    uses: u32,
+    days: String,
+    uses: String,
+}
+
+impl Terms {
+    /// What the form begins with.
+    fn usual(limits: &LimitsSection) -> Terms {
+        let (days, uses) = (most_days(limits).min(7), limits.invite_uses.min(10));
+        Terms { days: days.to_string(), uses: uses.to_string() }
+    }
+
+    /// Both as numbers within the limits, or the field that is not.
+    fn check(&self, limits: &LimitsSection) -> Result<(u32, u32), web::Misfit> {
+        let within = |text: &str, most| text.trim().parse().ok().filter(|number| (1..=most).contains(number));
+        let days = within(&self.days, most_days(limits)).ok_or(web::Misfit::Days)?;
+        let uses = within(&self.uses, limits.invite_uses).ok_or(web::Misfit::Uses)?;
+        Ok((days, uses))
+    }
+}
+
+fn most_days(limits: &LimitsSection) -> u32 {
+    (limits.invite_seconds / DAY).max(1)
 }
 
 /// `POST /groups/{gid}/invite`: here is the link.
@@ -79,29 +118,54 @@ pub(super) async fn make(
     State(state): State<HttpState>,
     caller: Caller,
     path: Path<String>,
+    Reads(language): Reads,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-    Form(Terms { days, uses }): Form<Terms>,
-) -> Result<Response, Page> {
-    let Some(session) = session(&headers, caller, &state).await? else { return Ok(log_in(uri.path())) };
-    state.rates.send(session.uid, 1)?;
-    let group = state.groups.get(session.uid, gid(&path)?).await.map_err(Problem::from)?;
-    let seconds = days.saturating_mul(DAY);
-    let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses)).await?;
-    let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
-    Ok(page(&state, &group.name, group.gid.0, Some(&link)))
+    terms: Result<Form<Terms>, FormRejection>,
+) -> Response {
+    let made = async {
+        let Some(session) = session(&headers, caller, &state).await? else {
+            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+        };
+        let limits = &state.settings.limits;
+        let Form(terms) = terms.unwrap_or_else(|_| Form(Terms { days: String::new(), uses: String::new() }));
+        let group = state.groups.get(session.uid, gid(&path)?).await?;
+        let (days, uses) = match terms.check(limits) {
+            Ok(terms) => terms,
+            Err(misfit) => {
+                return Ok(form(&state, (&group.name, group.gid.0), &terms, Some(misfit), language));
+            }
+        };
+        state.rates.send(session.uid, 1)?;
+        // A configuration may allow less than a day.
+        let seconds = (days * DAY).min(limits.invite_seconds);
+        let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses)).await?;
+        let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
+        let page = web::InviteLink { group: &group.name, gid: group.gid.0, link: &link };
+        Ok(Html(web::invite_link(&page, language)).into_response())
+    };
+    made.await.unwrap_or_else(|problem: Problem| failure(&problem, language))
 }
 
-fn page(state: &HttpState, group: &str, gid: u64, link: Option<&str>) -> Response {
-    let most_days = (state.settings.limits.invite_seconds / DAY).max(1);
-    let most_uses = state.settings.limits.invite_uses;
-    let (days, uses) = (most_days.min(7), most_uses.min(10));
-    let page = web::NewInvite { group, gid, link, most_days, most_uses, days, uses };
-    Html(web::new_invite(&page)).into_response()
-}
-
-fn log_in(next: &str) -> Response {
-    Redirect::to(&format!("/login?next={next}")).into_response()
+fn form(
+    state: &HttpState,
+    (group, gid): (&str, u64),
+    Terms { days, uses }: &Terms,
+    misfit: Option<web::Misfit>,
+    language: web::Language,
+) -> Response {
+    let limits = &state.settings.limits;
+    let page = web::NewInvite {
+        group,
+        gid,
+        most_days: most_days(limits),
+        most_uses: limits.invite_uses,
+        days,
+        uses,
+        misfit,
+    };
+    let status = if misfit.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    (status, Html(web::new_invite(&page, language))).into_response()
 }
 
 /// Where this server is for the one who asks.
@@ -109,23 +173,4 @@ fn origin(state: &HttpState, caller: Caller, headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if caller.https { "https" } else { "http" };
     state.settings.public_origin.clone().unwrap_or_else(|| format!("{scheme}://{host}"))
-}
-
-/// A refusal, as people read it.
-pub(super) struct Page(Problem);
-
-impl<E: Into<Problem>> From<E> for Page {
-    fn from(error: E) -> Page {
-        Page(error.into())
-    }
-}
-
-impl IntoResponse for Page {
-    fn into_response(self) -> Response {
-        let Page(problem) = self;
-        let title = problem.status.canonical_reason().unwrap_or("Refused");
-        let status = problem.status.as_u16();
-        (problem.status, Html(web::failure(&web::Failure { status, title, detail: &problem.detail })))
-            .into_response()
-    }
 }

@@ -29,6 +29,7 @@ mod extract;
 mod heads;
 mod health;
 mod invite_pages;
+mod language;
 mod layers;
 mod limits;
 mod listen;
@@ -122,7 +123,9 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "/invites/{code}",              post(invite_pages::join)),
         route("get",    "/groups/{gid}/invite",         get(invite_pages::ask)),
         route("post",   "/groups/{gid}/invite",         post(invite_pages::make)),
-        route("get",    "/login",                       get(pages::sign_in)),
+        route("get",    "/login",                       get(pages::log_in)),
+        route("get",    "/sign-up",                     get(pages::sign_up)),
+        route("post",   "/language",                    post(language::choose)),
         route("get",    "/tables",                      get(table_pages::list)),
         route("get",    "/tables/sign-in",              get(table_pages::card)),
         route("post",   "/tables/sign-in",              post(table_pages::sign_in)),

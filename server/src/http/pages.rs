@@ -6,11 +6,12 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use tidemark_web as web;
 
+use super::cookies::{SESSION, is_secure};
 use super::error::Problem;
 use super::extract::{Params, session};
 use super::proxy::Caller;
-use super::state::HttpState;
-use super::{API, extract};
+use super::state::{HttpState, Settings};
+use super::{API, language};
 
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
@@ -18,50 +19,103 @@ pub(super) async fn shell(
     caller: Caller,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let Some(session) = session(&headers, caller, &state).await? else {
-        let next = match uri.path() {
-            "/" => String::new(),
-            path => format!("?next={path}"),
+) -> Response {
+    let language = language::read_by(&headers);
+    let shown = async {
+        let Some(session) = session(&headers, caller, &state).await? else {
+            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
         };
-        return Ok(Redirect::to(&format!("/login{next}")).into_response());
+        let name = state.accounts.name(session.uid).await?.unwrap_or_default();
+        let view = web::Shell {
+            uid: session.uid.0.into(),
+            name: &name,
+            text_limit: state.settings.limits.text_characters,
+        };
+        Ok(Html(web::shell(&view, language)).into_response())
     };
-    let name = state.accounts.name(session.uid).await?.unwrap_or_default();
-    let text_limit = state.settings.limits.text_characters;
-    Ok(Html(web::shell(&web::Shell { uid: session.uid.0.into(), name: &name, text_limit })).into_response())
+    shown.await.unwrap_or_else(|problem| failure(&problem, language))
 }
 
-/// Where to go after logging in.
+/// The way to the log-in card and back to `uri`. A browser whose session has ended is told so, once.
+pub(super) fn to_log_in(uri: &Uri, caller: Caller, headers: &HeaderMap, settings: &Settings) -> Response {
+    let has_ended = SESSION.of(headers).is_some_and(|token| !token.is_empty());
+    let next = Some(uri.path()).filter(|path| *path != "/").map(|path| format!("next={path}"));
+    let query: Vec<String> = has_ended.then(|| "ended=yes".to_owned()).into_iter().chain(next).collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    let mut response = Redirect::to(&format!("/login{query}")).into_response();
+    if has_ended {
+        for cookie in SESSION.clear(is_secure(caller, settings)) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
+    response
+}
+
+/// The query of the cards.
 #[derive(Deserialize)]
-pub(super) struct Next {
+pub(super) struct Wanted {
+    /// Where to go afterwards.
     #[serde(default)]
     next: String,
+    /// Whether the session that was there has ended.
+    ended: Option<String>,
 }
 
-/// The log-in card; for those who are logged in, the way on.
-pub(super) async fn sign_in(
+/// The card with which one logs in; for those who are logged in, the way on.
+pub(super) async fn log_in(
+    state: State<HttpState>,
+    caller: Caller,
+    wanted: Params<Wanted>,
+    headers: HeaderMap,
+) -> Response {
+    card(web::Way::LogIn, state, caller, wanted, headers).await
+}
+
+/// The card with which one creates an account.
+pub(super) async fn sign_up(
+    state: State<HttpState>,
+    caller: Caller,
+    wanted: Params<Wanted>,
+    headers: HeaderMap,
+) -> Response {
+    card(web::Way::SignUp, state, caller, wanted, headers).await
+}
+
+async fn card(
+    way: web::Way,
     State(state): State<HttpState>,
     caller: Caller,
-    Params(Next { next }): Params<Next>,
+    Params(Wanted { next, ended }): Params<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
     let next = if next.starts_with("/c/") || next.starts_with("/invites/") || next.starts_with("/groups/") {
         next.as_str()
     } else {
         "/"
     };
-    if extract::session(&headers, caller, &state).await?.is_some() {
-        return Ok(Redirect::to(next).into_response());
+    let language = language::read_by(&headers);
+    match session(&headers, caller, &state).await {
+        Ok(Some(_)) => Redirect::to(next).into_response(),
+        Ok(None) => {
+            let sign_up_is_open = state.settings.sign_up_is_open;
+            let view = web::SignIn { way, next, sign_up_is_open, has_ended: ended.is_some() };
+            Html(web::sign_in(&view, language)).into_response()
+        }
+        Err(problem) => failure(&problem, language),
     }
-    Ok(Html(web::sign_in(&web::SignIn { next, offers_sign_up: state.settings.sign_up_is_open }))
-        .into_response())
+}
+
+/// A refusal, as people read it.
+pub(super) fn failure(problem: &Problem, language: web::Language) -> Response {
+    let view = web::Failure { status: problem.status.as_u16(), code: problem.code };
+    (problem.status, Html(web::failure(&view, language))).into_response()
 }
 
 /// A static file; under its own hash it never changes. Compressed for who takes that. Pages and answers are not: their length would
 /// tell about secrets beside what a stranger chose (BREACH).
 pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    let Some(asset) = web::asset(&path) else { return page_not_found() };
+    let Some(asset) = web::asset(&path) else { return page_not_found(&headers) };
     let cache = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let about = [
         (header::CONTENT_TYPE, asset.content_type),
@@ -86,13 +140,13 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// Any other address.
-pub(super) async fn not_found(uri: Uri) -> Response {
+pub(super) async fn not_found(uri: Uri, headers: HeaderMap) -> Response {
     if uri.path().starts_with(API) {
         return Problem::not_found("there is no such call; /docs lists all").into_response();
     }
-    page_not_found()
+    page_not_found(&headers)
 }
 
-fn page_not_found() -> Response {
-    (StatusCode::NOT_FOUND, Html(web::not_found())).into_response()
+fn page_not_found(headers: &HeaderMap) -> Response {
+    (StatusCode::NOT_FOUND, Html(web::not_found(language::read_by(headers)))).into_response()
 }

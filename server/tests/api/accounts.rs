@@ -31,8 +31,9 @@ async fn a_name_is_taken_whatever_its_case() {
 #[tokio::test]
 async fn where_sign_up_is_closed_nobody_makes_an_account_and_those_who_have_one_log_in() {
     let mut app = TestApp::start().await;
-    let page = async |app: &TestApp| app.send(app.request(Method::GET, "/login")).await.text;
-    assert!(page(&app).await.contains("Create account"));
+    let page = async |app: &TestApp, path| app.send(app.request(Method::GET, path)).await.text;
+    assert!(page(&app, "/login").await.contains("Create an account"));
+    assert!(page(&app, "/sign-up").await.contains("new-password"));
     app.sign_up("ann").await;
     app.config.accounts.sign_up = SignUp::Closed;
     app.restart().await;
@@ -43,8 +44,11 @@ async fn where_sign_up_is_closed_nobody_makes_an_account_and_those_who_have_one_
     }
     let ann = app.log_in("ann").await;
     assert_eq!(app.get(&ann, "/api/v1/users?name=b").await.ok(200), json!([]));
-    let page = page(&app).await;
-    assert!(page.contains("Log in") && !page.contains("Create account"), "{page}");
+    for path in ["/login", "/sign-up"] {
+        let page = page(&app, path).await;
+        assert!(page.contains("New accounts are made by the person who runs this server."), "{page}");
+        assert!(!page.contains("new-password") && !page.contains("href=\"/sign-up"), "{page}");
+    }
 }
 
 #[tokio::test]

@@ -189,6 +189,43 @@ async fn strangers_are_led_to_the_log_in_card_and_back() {
 }
 
 #[tokio::test]
+async fn a_page_is_in_the_language_that_was_chosen_else_in_that_of_the_browser() {
+    let app = TestApp::start().await;
+    let login = async |cookie: &str, accepts: &str| {
+        let request = app.request(Method::GET, "/login").header("accept-language", accepts);
+        app.send(request.header("cookie", cookie)).await.text
+    };
+    assert!(login("", "de, zh-CN;q=0.8, en;q=0.5").await.contains("<html lang=\"zh-Hans\">"));
+    assert!(login("", "de").await.contains("<html lang=\"en\">"));
+    let own = format!("http://{}", app.address);
+    let choose = async |language: &str, next: &str| {
+        let form = format!("language={language}&next={next}");
+        let request = app.request(Method::POST, "/language").header("origin", &own).body(form);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = app.send_unjudged(request).await;
+        assert_eq!(answer.status, 303);
+        (cookie(&answer), answer.header("location").to_owned())
+    };
+    let (chosen, next) = choose("zh", "/login?next=/c/u:10001").await;
+    assert_eq!((chosen.as_str(), next.as_str()), ("tidemark_language=zh", "/login?next=/c/u:10001"));
+    assert!(login(&chosen, "en").await.contains("<html lang=\"zh-Hans\">"));
+    assert_eq!(choose("", "//evil.example").await, ("tidemark_language=".to_owned(), "/".to_owned()));
+}
+
+#[tokio::test]
+async fn a_browser_whose_session_has_ended_is_told_so_and_forgets_it() {
+    let app = TestApp::start().await;
+    let request = |path| app.request(Method::GET, path).header("cookie", "tidemark_session=gone");
+    for (path, to) in [("/", "/login?ended=yes"), ("/c/u:10001", "/login?ended=yes&next=/c/u:10001")] {
+        let answer = app.send(request(path)).await;
+        assert_eq!((answer.status.as_u16(), answer.header("location")), (303, to));
+        assert!(answer.header("set-cookie").starts_with("tidemark_session=;"), "{path}");
+    }
+    let card = app.send(app.request(Method::GET, "/login?ended=yes")).await;
+    assert!(card.text.contains("You were logged out."), "{}", card.text);
+}
+
+#[tokio::test]
 async fn static_files_are_cached_by_content_and_nothing_else_is() {
     let app = TestApp::start().await;
     let login = page(&app, None, "/login").await;

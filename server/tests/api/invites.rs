@@ -93,10 +93,41 @@ async fn a_guest_sees_who_invites_and_a_member_makes_the_link() {
         "{}",
         page.text
     );
-    assert!(page.text.contains(&format!("/login?next=/invites/{code}")), "{}", page.text);
+    for way in ["login", "sign-up"] {
+        assert!(page.text.contains(&format!("/{way}?next=/invites/{code}")), "{}", page.text);
+    }
     let unknown = app.send(app.request(Method::GET, "/invites/nothing")).await;
     assert_eq!(unknown.status, 404);
-    assert!(unknown.text.contains("ask for a new link"), "{}", unknown.text);
+    assert!(unknown.text.contains("Ask for a new one"), "{}", unknown.text);
+}
+
+#[tokio::test]
+async fn the_form_for_a_link_says_which_field_does_not_fit() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let gid = group_of(&app, &ann).await;
+    let own = format!("http://{}", app.address);
+    let send = async |form: &'static str| {
+        let request = app.request(Method::POST, &format!("/groups/{gid}/invite")).bearer_auth(&ann.token);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        app.send_unjudged(request.header("origin", &own).body(form)).await
+    };
+    for (form, problem) in [
+        ("days=31&uses=10", "Choose 1 to 30 days."),
+        ("days=0&uses=10", "Choose 1 to 30 days."),
+        ("days=&uses=10", "Choose 1 to 30 days."),
+        ("days=99999999999&uses=10", "Choose 1 to 30 days."),
+        ("days=7&uses=1001", "Choose 1 to 1000 people."),
+        ("days=7&uses=few", "Choose 1 to 1000 people."),
+        ("nothing", "Choose 1 to 30 days."),
+    ] {
+        let answer = send(form).await;
+        assert_eq!(answer.status, 422, "{form}");
+        assert_eq!(answer.text.matches(problem).count(), 1, "{form}: {}", answer.text);
+    }
+    let made = send("days=30&uses=1000").await;
+    assert_eq!(made.status, 200);
+    assert!(made.text.contains(&format!("{own}/invites/")), "{}", made.text);
 }
 
 #[tokio::test]

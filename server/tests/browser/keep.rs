@@ -61,7 +61,7 @@ async fn a_new_browser_fetches_history_as_it_is_asked_for() {
     window.until("document.body.dataset.next.startsWith('/c/u:')").await;
     window.write("#name", "Ada").await;
     window.write("#password", "a long enough password").await;
-    window.click("button[value=sessions]").await;
+    window.click("button.primary").await;
     window.sees("number 29").await;
     window.sees("number 0").await;
     window.until("document.querySelector('.start') && document.querySelectorAll('.msg').length === 30").await;

@@ -5,6 +5,7 @@
 
 mod amend;
 mod chat;
+mod first_run;
 mod keep;
 mod keys;
 mod look;

@@ -120,31 +120,30 @@ impl World {
 
     /// A window in which somebody has just created an account with the card.
     pub(crate) async fn newcomer(&self, name: &str) -> Window {
-        self.through_the_card(name, "accounts").await
+        self.through_the_card(name, "/sign-up").await
     }
 
     /// A window in which somebody who has an account has just logged in with the card.
     pub(crate) async fn visitor(&self, name: &str) -> Window {
-        self.through_the_card(name, "sessions").await
+        self.through_the_card(name, "/login").await
     }
 
-    async fn through_the_card(&self, name: &str, choice: &str) -> Window {
+    async fn through_the_card(&self, name: &str, card: &str) -> Window {
         let window = self.window().await;
-        self.use_card(&window, name, choice).await;
+        self.use_card(&window, name, card).await;
         window
     }
 
     /// Logs somebody who has an account in with the card of this window.
     pub(crate) async fn log_in(&self, window: &Window, name: &str) {
-        self.use_card(window, name, "sessions").await;
+        self.use_card(window, name, "/login").await;
     }
 
-    async fn use_card(&self, window: &Window, name: &str, choice: &str) {
-        window.goto(&self.at("/")).await;
+    async fn use_card(&self, window: &Window, name: &str, card: &str) {
+        window.goto(&self.at(card)).await;
         window.until("document.getElementById('sign-in')").await;
         window.write("#name", name).await;
-        window.write("#password", PASSWORD).await;
-        window.click(&format!("button[value={choice}]")).await;
+        window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
         connected(window).await;
     }
 }

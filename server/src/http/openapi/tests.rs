@@ -12,12 +12,14 @@ fn document() -> Value {
 }
 
 /// Routes for people, which answer with pages and files.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "/",
     "/c/{conversation}",
     "/invites/{code}",
     "/groups/{gid}/invite",
     "/login",
+    "/sign-up",
+    "/language",
     "/docs",
     "/tables",
     "/static/{*path}",

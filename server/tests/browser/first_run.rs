@@ -1,0 +1,88 @@
+//! The first minutes: creating an account, logging in, choosing a language.
+
+use super::window::ENTER;
+use super::world::{PASSWORD, World, connected};
+
+#[tokio::test]
+async fn what_is_wrong_stands_beside_the_field() {
+    let world = World::start().await;
+    world.person("Ada").await;
+    let window = world.window().await;
+    let cases = [
+        ("", "", "/login", "name", "Enter a name."),
+        ("Ada", "", "/sign-up", "password", "Enter a password."),
+        ("Ada", "not this one", "/login", "password", "The name or the password is wrong."),
+        ("Ben", "short", "/sign-up", "password", "A password has 8 to 200 characters."),
+        ("Ada", PASSWORD, "/sign-up", "name", "Somebody already has this name. Choose another one."),
+    ];
+    for (name, password, card, field, problem) in cases {
+        window.goto(&world.at(card)).await;
+        window.write("#name", name).await;
+        window.write("#password", &format!("{password}{ENTER}")).await;
+        window
+            .until(&format!("document.getElementById('{field}-problem').textContent === '{problem}'"))
+            .await;
+        window.until(&format!("document.activeElement.id === '{field}'")).await;
+        // The ring of the focus leaves the border, which says that something is wrong.
+        window.until(&format!("document.getElementById('{field}').ariaInvalid === 'true'")).await;
+    }
+}
+
+#[tokio::test]
+async fn enter_does_what_the_card_says() {
+    let world = World::start().await;
+    let window = world.window().await;
+    window.goto(&world.at("/")).await;
+    window.until("document.querySelector('h1').textContent === 'Log in'").await;
+    window.until("document.getElementById('password').autocomplete === 'current-password'").await;
+    window.click("a[href^='/sign-up']").await;
+    window.until("document.querySelector('h1').textContent === 'Create an account'").await;
+    window.until("document.getElementById('password').autocomplete === 'new-password'").await;
+    window.write("#name", "Ada").await;
+    window.write("#password", "a word").await;
+    window.click(".reveal").await;
+    window.until("document.getElementById('password').type === 'text'").await;
+    window.until("document.querySelector('.reveal').textContent === 'Hide'").await;
+    window.press(&format!(" that is longer{ENTER}")).await;
+    connected(&window).await;
+
+    let other = world.window().await;
+    other.goto(&world.at("/c/u:10001")).await;
+    other.until("document.querySelector('h1').textContent === 'Log in'").await;
+    other.write("#name", "Ada").await;
+    other.write("#password", &format!("a word that is longer{ENTER}")).await;
+    connected(&other).await;
+    other.until("location.pathname === '/c/u:10001'").await;
+}
+
+#[tokio::test]
+async fn an_ended_session_says_so_once() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    let phone = world.visitor("Ada").await;
+    ada.run("fetch('/api/v1/sessions', { method: 'DELETE' })").await;
+    phone
+        .until("document.querySelector('.notice')?.textContent === 'You were logged out. Log in to go on.'")
+        .await;
+    phone.goto(&world.at("/")).await;
+    phone.until("document.getElementById('sign-in') && !document.querySelector('.notice')").await;
+}
+
+#[tokio::test]
+async fn a_language_is_chosen_before_one_has_an_account() {
+    let world = World::start().await;
+    let window = world.window().await;
+    window.goto(&world.at("/login?next=/c/u:10001")).await;
+    window.until("document.documentElement.lang === 'en'").await;
+    window.click(".languages [value=zh]").await;
+    window.until("document.documentElement.lang === 'zh-Hans'").await;
+    window.until("document.querySelector('h1').textContent === '登录'").await;
+    window.until("document.body.dataset.next === '/c/u:10001'").await;
+    window.write("#name", "Ada").await;
+    window.write("#password", &format!("not this one{ENTER}")).await;
+    window.until("document.getElementById('password-problem').textContent === '用户名或密码不正确。'").await;
+    // Scripts bring the texts of this language alone.
+    window.until("[...document.scripts].filter((it) => it.src.includes('/texts-')).map((it) => it.src.split('/').pop()).join() === 'texts-zh.js'").await;
+    window.goto(&world.at("/nothing")).await;
+    window.until("document.querySelector('h1').textContent === '页面不存在'").await;
+}
