@@ -38,7 +38,7 @@ export function groupDialog(store, call, go) {
       chosen = chosen.filter((each) => each.id !== id);
       render();
       $("group-find").focus();
-    } }, `${title} ×`))));
+    } }, h("bdi", {}, title), " ×"))));
   const problem = (text) => { $("group-problem").textContent = text; };
   const picker = new Picker($("group-find"), $("group-list"), {
     note: problem,
@@ -84,7 +84,7 @@ export function membersDialog(store, call) {
     ({ members } = await call("GET", `/groups/${gid}`));
     await store.write(`g:${gid}`, (db) => db.learn(members));
     $("members-list").replaceChildren(...members.map(({ uid, name }) => h("li", {},
-      disc(`u:${uid}`, name), h("span.title", {}, name),
+      disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
       uid === store.self.uid ? "you"
         : h("button.link", { "aria-label": `Remove ${name}`, onclick: () => act("DELETE", `/${uid}`) }, "Remove"))));
   };

@@ -16,7 +16,12 @@ export function h(what, attributes = {}, ...children) {
 }
 
 export const icon = (name) => h(`i.icon.${name}`, { "aria-hidden": "true" });
-export const unseen = (text) => h("span.unseen", {}, text);
+
+// Characters that are written from right to left (Unicode's bidirectional classes R and AL, by their blocks).
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A person's words within a sentence of the page: whatever their direction, the sentence keeps its own. */
+export const isolate = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
 /** The coloured disc of a conversation; the same rules as in the page's template. */
 export function disc(id, title) {

@@ -1,6 +1,6 @@
 // The list of conversations: real links, the one with the latest message on top.
 
-import { $, disc, h, keep, unseen, whenOf } from "./dom.js";
+import { $, disc, h, isolate, keep, whenOf } from "./dom.js";
 
 export class List {
   constructor(store) {
@@ -22,7 +22,7 @@ export class List {
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
       const draft = id !== store.open && store.drafts.get(id);
-      if (draft) Object.assign(item, { label: "Draft: ", line: draft });
+      if (draft) Object.assign(item, { label: "Draft: ", line: isolate(draft) });
       else if (last?.state === "failed") item.label = "Not sent. ";
       item.sig = JSON.stringify(item);
       return item;
@@ -41,7 +41,7 @@ function fill({ key, title, when, label, line, unread, open }, { firstChild: lin
   link.className = unread ? "row fresh" : "row";
   link.ariaCurrent = open ? "page" : null;
   link.replaceChildren(disc(key, title),
-    h("span.title", {}, title), h("span.when", {}, when),
+    h("span.title", { dir: "auto" }, title), h("span.when", {}, when),
     h("span.last", {}, h("span.draft", {}, label), line),
-    ...(unread ? [h("span.badge", {}, unread > 999 ? "999+" : String(unread), unseen(" unread"))] : []));
+    ...(unread ? [h("span.badge", { role: "img", "aria-label": `${unread > 999 ? "999+" : unread} unread` }, unread > 999 ? "999+" : String(unread))] : []));
 }

@@ -1,7 +1,7 @@
 // The message pane: a window of rows around what is being read, never the whole conversation.
 
 import { counts } from "./db.js";
-import { $, disc, keep } from "./dom.js";
+import { $, disc, isolate, keep } from "./dom.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
 
 // Rows taken from the database at once.
@@ -12,6 +12,8 @@ const MOST = 240;
 const NEAR = 600;
 // Pixels from the end that still count as being there.
 const AT_END = 40;
+// How long what was announced stays in the document.
+const HEARD_MS = 10_000;
 // Pages of history that are fetched at once, to find the first unread row or enough to show.
 const MOST_PAGES = 5;
 
@@ -104,7 +106,7 @@ export class Pane {
     const whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
     this.header();
     const title = store.title(this.id);
-    const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${title} begins.`;
+    const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${isolate(title)} begins.`;
     const waiting = this.atTail ? outbox : [];
     const quoted = await store.db.quoted([...this.rows, ...waiting]);
     const rows = withAmendments(this.rows, store.amending(this.id), store.self.uid);
@@ -222,6 +224,10 @@ export class Pane {
     const { store } = this;
     const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
     const lines = heard.map((row) => `${store.name(row.sender)}: ${row.body.text}`);
-    if (lines.length) $("announce").textContent = lines.join("\n");
+    if (!lines.length) return;
+    $("announce").textContent = lines.join("\n");
+    // It has been said; whoever searches the page should find the message alone.
+    clearTimeout(this.hush);
+    this.hush = setTimeout(() => $("announce").replaceChildren(), HEARD_MS);
   }
 }

@@ -60,7 +60,7 @@ export class Picker {
     list.replaceChildren(...found.map((choice, at) => h("li", {
       id: `${list.id}-${at}`, role: "option", "aria-selected": `${at === this.at}`,
       onclick: () => this.choose(choice),
-    }, disc(choice.id, choice.title), h("span.title", {}, choice.title))));
+    }, disc(choice.id, choice.title), h("span.title", { dir: "auto" }, choice.title))));
     input.ariaExpanded = `${found.length > 0}`;
     input.setAttribute("aria-activedescendant", found.length ? `${list.id}-${this.at}` : "");
     list.children[this.at]?.scrollIntoView({ block: "nearest" });

@@ -1,7 +1,7 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
 import { counts, nameOf } from "./db.js";
-import { dayOf, disc, h, icon, timeOf, unseen } from "./dom.js";
+import { dayOf, disc, h, icon, timeOf } from "./dom.js";
 
 const TOGETHER_MS = 5 * 60_000;
 
@@ -115,14 +115,13 @@ export function fill(item, element, acts) {
   const time = h("time", { datetime: row.sent_at, title: new Date(row.sent_at).toLocaleString() }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
-  if (first) parts.push(h("p.who", {}, own ? unseen(name) : h("b", {}, name), " ", time));
+  if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto" }, name), " ", time));
   if (row.kind === "recalled") {
     parts.push(h("p.words.gone", {}, item.recalled));
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("p.words", { dir: "auto" }, String(row.body?.text ?? ""));
-  if (!first) words.prepend(unseen(`${name}: `));
+  const words = h("p.words", { dir: "auto", "data-by": first ? null : `${name}:` }, String(row.body?.text ?? ""));
   if (row.body?.edited) words.append(" ", h("small.edited", {}, "(edited)"));
   words.title = time.title;
   parts.push(words);
@@ -131,7 +130,7 @@ export function fill(item, element, acts) {
     parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
-  if (own) parts.push(h("span.state", { title: LABEL[state] }, icon(ICON[state]), unseen(LABEL[state])));
+  if (own) parts.push(h("span.state", { title: LABEL[state], role: "img", "aria-label": LABEL[state] }, icon(ICON[state])));
   if (item.smileys.length) parts.push(smileys(item, acts));
   const trouble = state === "failed" ? { item: row, what: "Not sent." }
     : row.change?.state === "failed" && { item: row.change, what: "Not changed." };
@@ -148,7 +147,7 @@ export function fill(item, element, acts) {
 const brief = (row) => [...String(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
 
 const quote = ({ of, name, text }, acts) =>
-  h("button.quote", { type: "button", dir: "auto", onclick: () => acts.reveal(of) }, h("b", {}, name), ` ${text}`);
+  h("button.quote", { type: "button", onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: names.join(", "),

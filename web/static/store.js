@@ -1,6 +1,8 @@
 // What the page shows, read from the database and read again when it changed: conversations, names,
 // drafts, the outbox. Writes go to the database first; other tabs are notified through `nudge`.
 
+import { isolate } from "./dom.js";
+
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
   constructor({ db, call, self, nudge }) {
@@ -74,19 +76,19 @@ export class Store {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
     const text = String(row.body?.text ?? "").replace(/\s+/g, " ").slice(0, 200);
-    if (row.sender === this.self.uid) return `You: ${text}`;
-    return group ? `${this.name(row.sender)}: ${text}` : text;
+    if (row.sender === this.self.uid) return `You: ${isolate(text)}`;
+    return group ? `${isolate(this.name(row.sender))}: ${isolate(text)}` : isolate(text);
   }
 
   /** A message that was taken back, as a sentence. */
   recalled({ sender }) {
-    return sender === this.self.uid ? "You took a message back" : `${this.name(sender)} took a message back`;
+    return sender === this.self.uid ? "You took a message back" : `${isolate(this.name(sender))} took a message back`;
   }
 
   /** A membership row as a sentence. */
   event({ body: { action, uid, user_name, by, by_name } }) {
-    const actor = by === this.self.uid ? "You" : by_name ?? this.name(by);
-    const person = uid === this.self.uid ? "you" : user_name ?? this.name(uid);
+    const actor = by === this.self.uid ? "You" : isolate(by_name ?? this.name(by));
+    const person = uid === this.self.uid ? "you" : isolate(user_name ?? this.name(uid));
     switch (action) {
       case "created": return `${actor} made this group`;
       case "added": return `${actor} added ${person}`;

@@ -46,7 +46,7 @@ async fn an_edited_message_says_so_on_every_screen_and_after_a_reload() {
     say(&ada, "Low tide is at nine").await;
     ben.pick("Ada").await;
     ben.sees("Low tide is at nine").await;
-    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
 
     // From the empty box, by key alone; Esc changes nothing.
     ada.write("#text", UP).await;
@@ -76,7 +76,7 @@ async fn a_message_that_is_taken_back_is_gone_from_every_screen() {
     find(&ada, "Cleo").await;
     say(&ada, "This was for Ben").await;
     say(&ada, "Good morning").await;
-    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
     let other = world.visitor("Cleo").await;
     other.pick("Ada").await;
     other.sees("This was for Ben").await;
@@ -109,7 +109,7 @@ async fn reactions_are_counted_and_taken_away_again() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "We leave at eight").await;
-    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
     ben.pick("Ada").await;
     ben.sees("We leave at eight").await;
     choose(&ben, "We leave at eight", "React with 👍").await;
@@ -151,7 +151,7 @@ async fn a_reply_shows_what_it_replies_to_and_leads_there() {
     window.until("document.querySelector('.quote')?.textContent === 'Ben Which pier?'").await;
     window.until("document.getElementById('context').hidden").await;
     window
-        .until("[...document.querySelectorAll('.own .state')].every((it) => it.textContent === 'Sent')")
+        .until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')")
         .await;
     window.reload().await;
     window.until("document.querySelector('.quote')?.textContent === 'Ben Which pier?'").await;
@@ -166,7 +166,7 @@ async fn what_is_done_offline_is_seen_at_once_and_sent_later() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "Saturday").await;
-    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
     ben.pick("Ada").await;
     ben.sees("Saturday").await;
     ada.offline(true).await;

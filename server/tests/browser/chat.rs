@@ -16,7 +16,7 @@ async fn two_people_chat_both_ways() {
 
     find(&ada, "Ben").await;
     say(&ada, "Is the tide in?").await;
-    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
 
     ben.until(&format!("{UNREAD} === '1'")).await;
     assert_eq!(ben.title().await, "(1) Tidemark");
@@ -36,10 +36,10 @@ async fn a_message_turns_from_waiting_to_stored_in_place() {
     find(&ada, "Ben").await;
     ada.offline(true).await;
     say(&ada, "Patience").await;
-    ada.until("document.querySelector('.own .state').textContent === 'Waiting'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
     ada.run("document.querySelector('.own').marked = true").await;
     ada.offline(false).await;
-    ada.until("document.querySelector('.own .state').textContent === 'Sent'").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
     ada.until("document.querySelector('.own').marked && document.querySelectorAll('.own').length === 1")
         .await;
 }
@@ -144,12 +144,12 @@ async fn a_refused_message_can_be_tried_again_or_discarded() {
     ada.goto(&world.at("/c/u:4000000000")).await;
     ada.until("document.getElementById('text')").await;
     say(&ada, "Anyone there?").await;
-    ada.until("document.querySelector('.failed .state')?.textContent === 'Not sent'").await;
+    ada.until("document.querySelector('.failed .state')?.ariaLabel === 'Not sent'").await;
     let button = |text: &str| {
         format!("[...document.querySelectorAll('.trouble button')].find((it) => it.textContent === '{text}')")
     };
     let watch = "window.states = []; const message = document.querySelector('.msg');
-        new MutationObserver(() => states.push(message.querySelector('.state').textContent))
+        new MutationObserver(() => states.push(message.querySelector('.state').ariaLabel))
             .observe(message, { childList: true });";
     ada.run(watch).await;
     ada.run(&format!("{}.click()", button("Try again"))).await;

@@ -14,5 +14,6 @@ mod offline;
 mod packages;
 mod pictures;
 mod tables;
+mod text;
 mod window;
 mod world;
