@@ -41,6 +41,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "actions.js",
     "api.js",
     "app.css",
+    "ask.js",
     "banner.js",
     "chat.js",
     "composer.js",

@@ -1,5 +1,6 @@
-// What one can do with a message: the menu behind its button, and the question before it is taken back.
+// What one can do with a message: the menu behind its button.
 
+import { ask } from "./ask.js";
 import { $, h } from "./dom.js";
 import { chosen } from "./rows.js";
 
@@ -43,7 +44,7 @@ export function actionsMenu(store, composer) {
       item("Reply", () => composer.reply(row)),
       item("Copy text", () => navigator.clipboard?.writeText(row.body.text)),
       own && item("Edit", () => composer.edit(row)),
-      own && item("Take back…", () => askRecall(store, row)),
+      own && item("Take back…", () => recall(store, row)),
     ].filter(Boolean));
     menu.showPopover();
     const place = opener.getBoundingClientRect();
@@ -61,8 +62,13 @@ export function toggle(store, row, emoji) {
   return store.react(row, mine.includes(emoji) ? mine.filter((each) => each !== emoji) : [...mine, emoji].slice(-6));
 }
 
-function askRecall(store, row) {
-  $("recall-text").textContent = row.body.text;
-  $("recall-yes").onclick = () => store.recall(row);
-  $("recall").showModal();
+async function recall(store, row) {
+  const sure = await ask({
+    title: "Take this message back?",
+    quote: row.body.text,
+    text: "Nobody in this conversation can read it any more. They see that you took a message back.",
+    yes: "Take it back",
+    no: "Keep it",
+  });
+  if (sure) await store.recall(row);
 }

@@ -84,30 +84,31 @@ const hear = {
 };
 
 /** Opens what the address names. */
-async function follow() {
+function follow() {
   const [, id] = location.pathname.match(/^\/c\/([ug]:\d+)$/) ?? [];
   store.open = id ?? null;
   $("app").dataset.view = id ? "conversation" : "list";
   $("open").hidden = !id;
   $("pane-blank").hidden = Boolean(id);
-  await store.load([]);
+  store.show();
   composer.show(id);
   if (id !== pane.wanted) pane.show(id);
-  if (id?.startsWith("g:")) store.meet(id);
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
-function go(id) {
+/** `inPlace`: not as a step of its own for the browser's back button. */
+function go(id, inPlace = false) {
   const path = id ? `/c/${id}` : "/";
-  if (path !== location.pathname) history.pushState({ fromList: !store.open }, "", path);
-  return follow();
+  if (inPlace) history.replaceState(history.state, "", path);
+  else if (path !== location.pathname) history.pushState({ fromList: !store.open }, "", path);
+  follow();
 }
 
 function neighbour(step) {
   const ids = store.sorted();
   const at = ids.indexOf(store.open);
   const next = ids[at < 0 ? 0 : at + step];
-  if (next) go(next);
+  if (next) go(next, at >= 0);
 }
 
 addEventListener("popstate", follow);
@@ -136,10 +137,12 @@ document.addEventListener("keydown", (event) => {
 const buttons = {
   "open-find": find, "start-find": find, "open-group": newGroup, "open-settings": settings.show,
   "open-members": () => members(store.open),
+  hide: () => store.hide(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);
 
-await follow();
+await store.load([]);
+follow();
 tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {

@@ -41,11 +41,14 @@ export class Composer {
     this.measure();
   }
 
-  /** Nobody writes to a group that he left. */
+  /** Nobody writes to a group that he left, or to nobody. */
   lock() {
     const left = Boolean(this.store.conversations.get(this.id)?.left);
-    this.text.disabled = $("send").disabled = left;
-    this.text.placeholder = left ? "You are no longer in this group" : "Message";
+    const nobody = this.store.nobody.has(this.id);
+    this.text.disabled = $("send").disabled = left || nobody;
+    this.text.hidden = $("send").hidden = left;
+    $("locked").hidden = !left;
+    $("composer").hidden = nobody;
   }
 
   typed() {
@@ -112,7 +115,8 @@ export class Composer {
   }
 
   async send() {
-    const text = this.text.value.trim();
+    // The first line keeps its indentation.
+    const text = this.text.value.replace(/^(?:\s*\n)+/, "").trimEnd();
     if (!text || [...text].length > this.limit || this.text.disabled) return;
     clearTimeout(this.timer);
     const { quoted, edited } = this;

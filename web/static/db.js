@@ -158,11 +158,15 @@ class Db {
     if (id <= conversation.read_to) return;
     conversation.read_to = id;
     if (id >= (conversation.last?.message_id ?? 0)) conversation.unread = 0;
-    else if (conversation.floor <= id + 1) {
-      const range = inConversation(conversation.id, id, Infinity);
-      const newer = await done(rows.index("conversation").getAll(range));
-      conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
-    } else conversation.stale = true;
+    else if (conversation.floor <= id + 1) await this.count(rows, conversation);
+    else conversation.stale = true;
+  }
+
+  /** Counts what is unread, from the rows that are here. */
+  async count(rows, conversation) {
+    const range = inConversation(conversation.id, conversation.read_to, Infinity);
+    const newer = await done(rows.index("conversation").getAll(range));
+    conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
   }
 
   /** The person has read `conversation` up to `id`; true when that was news. */
@@ -241,6 +245,8 @@ class Db {
       for (const row of page.filter(({ kind }) => kind === "reaction")) await amend(rows, early, row);
       conversation.last ??= page.find(shown);
       conversation.floor = Math.min(conversation.floor, floor);
+      // The server counts up to a limit.
+      if (conversation.unread && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
       conversations.put(conversation);
     });
   }

@@ -1,22 +1,26 @@
 // The dialogs that find people and conversations, make groups and change them. When one closes, the browser
 // gives the focus back to where it was.
 
-import { $, disc, h } from "./dom.js";
+import { ask } from "./ask.js";
+import { $, disc, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
 
 const numberOf = (id) => Number(id.slice(2));
+// Lines of what was found.
+const MOST_FOUND = 20;
 
 /** Ctrl+K. `go(id)` opens a conversation. */
 export function findDialog(store, call, go) {
   const picker = new Picker($("find-text"), $("find-list"), {
     note: (text) => { $("find-note").textContent = text; },
-    find: async (text) => {
+    find: async (text, show) => {
       const wanted = text.toLowerCase();
       const known = store.sorted().map((id) => ({ id, title: store.title(id) }))
         .filter(({ title }) => title.toLowerCase().includes(wanted));
       // Conversations are found without the server too.
-      const others = await people(call, text).catch((refusal) => known.length ? [] : Promise.reject(refusal));
-      return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, 20);
+      show(known.slice(0, MOST_FOUND));
+      const others = await people(call, text);
+      return [...known, ...others.filter(({ id }) => !known.some((each) => each.id === id))].slice(0, MOST_FOUND);
     },
     take: async ({ id, title }) => {
       $("find").close();
@@ -40,15 +44,36 @@ export function groupDialog(store, call, go) {
       $("group-find").focus();
     } }, h("bdi", {}, title), " ×"))));
   const problem = (text) => { $("group-problem").textContent = text; };
+  const isChosen = (id) => numberOf(id) === store.self.uid || chosen.some((each) => each.id === id);
   const picker = new Picker($("group-find"), $("group-list"), {
     note: problem,
-    find: async (text) => (await people(call, text))
-      .filter(({ id }) => numberOf(id) !== store.self.uid && !chosen.some((each) => each.id === id)),
+    find: async (text) => (await people(call, text)).filter(({ id }) => !isChosen(id)),
     take: (person) => {
       chosen.push(person);
       render();
-      picker.reset();
+      return picker.reset();
     },
+  });
+  /** Takes who is typed and not chosen, if somebody has exactly this name; else asks, and answers false. */
+  const takeTyped = async () => {
+    const typed = $("group-find").value.trim();
+    if (!typed) return true;
+    const found = await people(call, typed);
+    const meant = found.find(({ title }) => title.toLowerCase() === typed.toLowerCase());
+    if (meant && isChosen(meant.id)) await picker.reset();
+    else if (meant) await picker.take(meant);
+    else {
+      problem(found.length ? `Choose who you mean by “${isolate(typed)}”.`
+        : `Nobody is called “${isolate(typed)}”. Choose someone else, or empty the field.`);
+      $("group-find").focus();
+    }
+    return Boolean(meant);
+  };
+  // Enter leads on to the members; whoever wants a group of one presses the button.
+  $("group-name").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || chosen.length) return;
+    event.preventDefault();
+    $("group-find").focus();
   });
   $("new-group-form").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -58,6 +83,7 @@ export function groupDialog(store, call, go) {
       return $("group-name").focus();
     }
     try {
+      if (!await takeTyped()) return;
       const { gid } = await call("POST", "/groups", { name, members: chosen.map(({ id }) => numberOf(id)) });
       await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { title: name }));
       $("new-group").close();
@@ -86,7 +112,7 @@ export function membersDialog(store, call) {
     $("members-list").replaceChildren(...members.map(({ uid, name }) => h("li", {},
       disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
       uid === store.self.uid ? "you"
-        : h("button.link", { "aria-label": `Remove ${name}`, onclick: () => act("DELETE", `/${uid}`) }, "Remove"))));
+        : h("button.link", { "aria-label": `Remove ${name}`, onclick: () => remove(uid, name) }, "Remove"))));
   };
   /** One change of the group, then its members again. */
   const act = async (method, path, body) => {
@@ -98,6 +124,14 @@ export function membersDialog(store, call) {
       problem(refusal.message);
     }
   };
+  const remove = async (uid, name) => {
+    const sure = await ask({
+      title: `Remove ${isolate(name)} from ${isolate(store.title(`g:${gid}`))}?`,
+      text: "They get no more messages of this group. Everybody in the group sees that you removed them.",
+      yes: "Remove",
+    });
+    if (sure) await act("DELETE", `/${uid}`);
+  };
   const picker = new Picker($("members-find"), $("members-found"), {
     note: problem,
     find: async (text) => (await people(call, text))
@@ -108,6 +142,12 @@ export function membersDialog(store, call) {
     },
   });
   $("leave").addEventListener("click", async () => {
+    const sure = await ask({
+      title: `Leave ${isolate(store.title(`g:${gid}`))}?`,
+      text: "You get no more messages of this group. What you have received stays. Only a member, or a link to the group, can bring you back.",
+      yes: "Leave",
+    });
+    if (!sure) return;
     try {
       await call("DELETE", `/groups/${gid}/members/${store.self.uid}`);
       await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { left: true }));

@@ -1,6 +1,7 @@
 // The list of conversations: real links, the one with the latest message on top.
 
 import { $, disc, h, isolate, keep, whenOf } from "./dom.js";
+import { many } from "./store.js";
 
 export class List {
   constructor(store) {
@@ -28,11 +29,15 @@ export class List {
       return item;
     });
     keep($("list"), items, () => h("li", {}, h("a")), fill);
+    // Only when another one is open: whoever scrolls the list is left alone.
+    const current = store.open !== this.open && $("list").querySelector("[aria-current]");
+    if (current) current.scrollIntoView({ block: "nearest" });
+    if (current || !store.open) this.open = store.open;
     $("list-blank").hidden = items.length > 0;
     $("list").hidden = items.length === 0;
     const total = store.unreadTotal();
     const name = store.open ? `${store.title(store.open)} · Tidemark` : "Tidemark";
-    document.title = total ? `(${total}) ${name}` : name;
+    document.title = total ? `(${many(total)}) ${name}` : name;
   }
 }
 
@@ -43,5 +48,5 @@ function fill({ key, title, when, label, line, unread, open }, { firstChild: lin
   link.replaceChildren(disc(key, title),
     h("span.title", { dir: "auto" }, title), h("span.when", {}, when),
     h("span.last", {}, h("span.draft", {}, label), line),
-    ...(unread ? [h("span.badge", { role: "img", "aria-label": `${unread > 999 ? "999+" : unread} unread` }, unread > 999 ? "999+" : String(unread))] : []));
+    ...(unread ? [h("span.badge", { role: "img", "aria-label": `${many(unread)} unread` }, many(unread))] : []));
 }

@@ -3,6 +3,7 @@
 import { counts } from "./db.js";
 import { $, disc, isolate, keep } from "./dom.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
+import { many } from "./store.js";
 
 // Rows taken from the database at once.
 const PAGE = 60;
@@ -14,8 +15,10 @@ const NEAR = 600;
 const AT_END = 40;
 // How long what was announced stays in the document.
 const HEARD_MS = 10_000;
-// Pages of history that are fetched at once, to find the first unread row or enough to show.
+// Pages of history that are fetched at once, to have enough to show.
 const MOST_PAGES = 5;
+// The same, to find the first unread row.
+const MOST_UNREAD_PAGES = 30;
 
 export class Pane {
   /** `acts`: what the buttons of a message do (rows.js). */
@@ -47,7 +50,10 @@ export class Pane {
     this.wanted = id;
     const gone = new Promise((resolve) => { this.letGo = resolve; });
     this.inOrder(() => {
+      // Someone who went on meanwhile sees only where it ends.
+      if (id !== this.wanted) return;
       Object.assign(this, { id, gone, rows: [], atTail: true, pinned: true, freshAfter: null });
+      if (id?.startsWith("g:")) this.store.meet(id);
       if (id) return this.start();
     });
   }
@@ -56,7 +62,10 @@ export class Pane {
     const title = this.store.title(this.id);
     $("pane-title").textContent = title;
     $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    $("open-members").hidden = this.id.startsWith("u:") || Boolean(this.store.conversations.get(this.id)?.left);
+    const { left, members } = this.store.conversations.get(this.id) ?? {};
+    const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
+    $("open-members").hidden = !isIn;
+    $("pane-about").textContent = isIn && members ? `${members} ${members === 1 ? "member" : "members"}` : "";
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
@@ -65,11 +74,15 @@ export class Pane {
   async start() {
     const known = () => this.store.conversations.get(this.id) ?? {};
     const { unread, read_to } = known();
-    for (let page = 0; unread && page < MOST_PAGES && known().floor > read_to + 1; page++) await this.more();
-    if (unread && known().floor <= read_to + 1) {
+    for (let page = 0; unread && page < MOST_UNREAD_PAGES && known().floor > read_to + 1; page++) {
+      if (!await this.more()) break;
+    }
+    if (unread) {
       this.freshAfter = read_to;
-      const newer = await this.page({ after: read_to, forward: true });
-      this.rows = [...await this.page({ before: read_to + 1, limit: PAGE / 2 }), ...newer];
+      // What is unread and not here yet stands above; then the oldest that is here comes first.
+      const from = Math.max(read_to, known().floor - 1);
+      const newer = await this.page({ after: from, forward: true });
+      this.rows = [...await this.page({ before: from + 1, limit: PAGE / 2 }), ...newer];
       this.atTail = newer.length < PAGE;
     } else this.rows = await this.page({});
     await this.render({ end: true });
@@ -93,7 +106,9 @@ export class Pane {
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= fresh.length < MOST;
     const { unread, read_to } = store.conversations.get(this.id) ?? {};
-    if (unread && !this.reading()) this.freshAfter ??= read_to;
+    // What was marked as new and has been read since is not new any more.
+    if (unread && !this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, read_to);
+    if (fresh.some(({ kind }) => kind === "membership")) store.meet(this.id);
     await this.render({ outbox });
     if (known) this.announce(fresh);
     this.read();
@@ -106,7 +121,7 @@ export class Pane {
     const whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
     this.header();
     const title = store.title(this.id);
-    const start = whole && `This is where ${this.id.startsWith("u:") ? "your conversation with " : ""}${isolate(title)} begins.`;
+    const start = store.nobody.has(this.id) ? this.nobody() : whole && this.beginning(isolate(title));
     const waiting = this.atTail ? outbox : [];
     const quoted = await store.db.quoted([...this.rows, ...waiting]);
     const rows = withAmendments(this.rows, store.amending(this.id), store.self.uid);
@@ -119,6 +134,19 @@ export class Pane {
     if (anchor?.isConnected) log.scrollTop += bottom(anchor) - offset;
     else this.toEnd();
     this.jump();
+  }
+
+  nobody() {
+    return this.id.startsWith("u:") ? "Nobody has this address. Check the link, or find the person by name."
+      : "This group does not exist, or you are not in it.";
+  }
+
+  /** What stands above the oldest row. A group has rows from when one came in; earlier ones are not shown. */
+  beginning(title) {
+    if (this.id.startsWith("u:")) return `This is where your conversation with ${title} begins.`;
+    const [first] = this.rows;
+    const fromTheStart = first?.kind === "membership" && first.body.action === "created";
+    return fromTheStart ? `This is where ${title} begins.` : "You see this group from the moment you joined.";
   }
 
   /** Shows the message that a quote names; false when it is not in this browser. */
@@ -205,7 +233,7 @@ export class Pane {
   jump() {
     const unread = this.store.unread(this.id);
     $("jump").hidden = this.pinned;
-    $("jump-text").textContent = "Jump to newest" + (unread ? ` (${unread} new)` : "");
+    $("jump-text").textContent = "Jump to newest" + (unread ? ` (${many(unread)} new)` : "");
   }
 
   /** Whether someone is looking at the newest row. */

@@ -6,10 +6,16 @@ import { disc, h } from "./dom.js";
 const SETTLE_MS = 150;
 
 export class Picker {
-  /** `find(text)` answers [{id, title}], at once or later; `take(choice)` gets the one that was chosen. */
+  /**
+   * `find(text, show)` answers [{id, title}], and may `show` some of them at once; `take(choice)` gets the one that
+   * was chosen; `note(text)` says why there is nothing.
+   */
   constructor(input, list, { find, take, note = () => {} }) {
-    Object.assign(this, { input, list, find, take, note, found: [], at: 0, asked: 0 });
+    Object.assign(this, { input, list, find, take, note, found: [], at: 0, turn: 0 });
     input.addEventListener("input", () => {
+      // What does not fit any more is gone at once: Enter takes what is shown.
+      const text = input.value.trim().toLowerCase();
+      this.show(this.found.filter(({ title }) => title.toLowerCase().includes(text)));
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.ask(), SETTLE_MS);
     });
@@ -18,24 +24,30 @@ export class Picker {
 
   reset() {
     this.input.value = "";
+    this.show([]);
     return this.ask();
   }
 
-  async ask() {
+  ask() {
     clearTimeout(this.timer);
     this.timer = null;
-    const turn = ++this.asked;
+    this.asking = this.search(++this.turn);
+    return this.asking;
+  }
+
+  async search(turn) {
     const text = this.input.value.trim();
+    const show = (found, note = "") => {
+      if (turn !== this.turn) return;
+      this.note(note);
+      this.show(found);
+    };
     try {
-      const found = await this.find(text);
-      if (turn !== this.asked) return;
-      this.found = found;
-      this.note(text && !found.length ? "Nobody found." : "");
+      const found = await this.find(text, show);
+      show(found, text && !found.length ? "Nobody found." : "");
     } catch (refusal) {
-      this.note(refusal.message);
+      if (turn === this.turn) this.note(refusal.message);
     }
-    this.at = 0;
-    this.render();
   }
 
   key(event) {
@@ -50,9 +62,17 @@ export class Picker {
 
   /** Takes the marked one; right after typing, the first that the text leads to. */
   async choose(choice) {
-    if (this.timer) await this.ask();
+    if (!choice && !this.found.length) await (this.timer ? this.ask() : this.asking);
     choice ??= this.found[this.at];
     if (choice) this.take(choice);
+  }
+
+  /** Whoever moved the mark keeps it on the same one. */
+  show(found) {
+    const marked = this.at && this.found[this.at]?.id;
+    this.found = found;
+    this.at = Math.max(0, found.findIndex(({ id }) => id === marked));
+    this.render();
   }
 
   render() {

@@ -10,6 +10,8 @@ export class Store {
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
+    // Conversations with nobody: no user has the number, or no group that one may see.
+    this.nobody = new Set();
     this.watchers = [];
     this.loading = Promise.resolve();
   }
@@ -22,10 +24,13 @@ export class Store {
     this.loading = this.loading.catch(() => {}).then(async () => {
       Object.assign(this, await this.db.overview());
       this.names.set(this.self.uid, this.self.name);
-      for (const watcher of this.watchers) watcher(ids);
+      this.show(ids);
     });
     return this.loading;
   }
+
+  /** Shows again what is in memory. */
+  show(ids = []) { for (const watcher of this.watchers) watcher(ids); }
 
   /** Writes with `work`, then shows it here and tells the others. */
   async write(id, work) {
@@ -42,14 +47,23 @@ export class Store {
       this.asked.add(uid);
       this.call("GET", `/users/${uid}`).then(
         (person) => this.write(null, (db) => db.learn([person])),
-        (refusal) => { if (refusal.retryable) this.asked.delete(uid); });
+        (refusal) => {
+          if (refusal.retryable) this.asked.delete(uid);
+          if (refusal.status === 404) this.isNobody(`u:${uid}`);
+        });
     }
     return known ?? `#${uid}`;
+  }
+
+  isNobody(id) {
+    this.nobody.add(id);
+    this.show([id]);
   }
 
   title(id) {
     const title = this.conversations.get(id)?.title;
     if (title) return title;
+    if (this.nobody.has(id)) return id.startsWith("u:") ? "Unknown person" : "Unknown group";
     return id.startsWith("u:") ? this.name(Number(id.slice(2))) : `Group ${id.slice(2)}`;
   }
 
@@ -62,14 +76,21 @@ export class Store {
   /** Conversations to list, the one with the latest message first. */
   sorted() {
     const latest = new Map();
-    for (const [id, { last }] of this.conversations) if (last) latest.set(id, last.message_id);
-    for (const id of [this.open, ...this.drafts.keys()]) if (id && !latest.has(id)) latest.set(id, 0);
+    for (const [id, conversation] of this.conversations) {
+      if (conversation.last && !isHidden(conversation)) latest.set(id, conversation.last.message_id);
+    }
+    for (const id of [this.open, ...this.drafts.keys()]) {
+      if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
+    }
     for (const item of this.outbox) if (item.state !== "sent" && !item.frame) latest.set(item.conversation, 2 ** 53 + item.n * 2);
     return [...latest.keys()].sort((a, b) => latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }
 
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
-  unreadTotal() { return [...this.conversations.values()].reduce((sum, { unread }) => sum + unread, 0); }
+  unreadTotal() {
+    const listed = [...this.conversations.values()].filter((each) => !isHidden(each));
+    return listed.reduce((sum, { unread }) => sum + unread, 0);
+  }
 
   /** What a row says, in one line of plain text; in a group, with the name of who said it. */
   line(row, group) {
@@ -104,11 +125,18 @@ export class Store {
       const { name, members } = await this.call("GET", `/groups/${id.slice(2)}`);
       await this.write(id, async (db) => {
         await db.learn(members);
-        await db.patch(id, { title: name, left: false });
+        await db.patch(id, { title: name, left: false, members: members.length });
       });
     } catch (refusal) {
-      if (refusal.status === 404) await this.write(id, (db) => db.patch(id, { left: true }));
+      if (refusal.status !== 404) return;
+      if (this.conversations.get(id)?.last) await this.write(id, (db) => db.patch(id, { left: true }));
+      else this.isNobody(id);
     }
+  }
+
+  /** Takes a group that one has left out of the list, until it has something new. */
+  hide(id) {
+    return this.write(id, (db) => db.patch(id, { hidden: this.conversations.get(id).last.message_id }));
   }
 
   /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to. */
@@ -150,13 +178,19 @@ export class Store {
     const { history, base } = await this.db.position();
     const floor = this.conversations.get(id)?.floor ?? base;
     if (!floor || !history) return false;
-    const path = `/conversations/${id}/messages?before=${floor}&limit=100`;
+    const path = `/conversations/${id}/messages?before=${floor}&limit=200`;
     const { rows, next_before } = await this.call("GET", path);
     await this.db.older(id, rows, next_before ?? 0);
     await this.load([]);
     return rows.length > 0;
   }
 }
+
+/** Whether a conversation was taken out of the list, and nothing came since. */
+const isHidden = ({ hidden = 0, last }) => hidden >= (last?.message_id ?? 1);
+
+/** Unread messages as they are shown: the server counts up to 1,000. */
+export const many = (count) => (count > 999 ? "999+" : String(count));
 
 /** A random UUID (version 4); `crypto.randomUUID` is missing on plain HTTP off this machine. */
 export function uuid() {

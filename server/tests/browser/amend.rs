@@ -82,12 +82,12 @@ async fn a_message_that_is_taken_back_is_gone_from_every_screen() {
     other.sees("This was for Ben").await;
 
     choose(&ada, "This was for Ben", "Take back…").await;
-    ada.until("document.getElementById('recall').open").await;
-    ada.click("#recall .button").await;
-    ada.until("!document.getElementById('recall').open").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.click("#ask-no").await;
+    ada.until("!document.getElementById('ask').open").await;
     ada.sees("This was for Ben").await;
     choose(&ada, "This was for Ben", "Take back…").await;
-    ada.click("#recall-yes").await;
+    ada.click("#ask-yes").await;
     ada.sees("You took a message back").await;
     other.sees("Ada took a message back").await;
     forgets(&other, "This was for Ben").await;

@@ -88,11 +88,13 @@ async fn a_group_is_made_changed_and_left() {
     ada.write("#members-find", ENTER).await;
     ada.until("document.querySelectorAll('#members-list li').length === 3").await;
     ada.click("#members-list [aria-label='Remove Ben']").await;
+    ada.click("#ask-yes").await;
     ada.until("document.querySelectorAll('#members-list li').length === 2").await;
     ben.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'Ada removed you'").await;
     ben.until("document.getElementById('text').disabled").await;
 
     ada.click("#leave").await;
+    ada.click("#ask-yes").await;
     ada.until("!document.getElementById('members').open && document.getElementById('text').disabled").await;
     ada.until("[...document.querySelectorAll('.event')].at(-1).textContent === 'You left'").await;
 }
@@ -140,15 +142,22 @@ async fn reading_on_one_device_clears_the_badge_on_the_other() {
 #[tokio::test]
 async fn a_refused_message_can_be_tried_again_or_discarded() {
     let world = World::start().await;
+    let ben = world.person("Ben").await;
     let ada = world.newcomer("Ada").await;
-    ada.goto(&world.at("/c/u:4000000000")).await;
-    ada.until("document.getElementById('text')").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
+    let uid = u32::try_from(uid).expect("a uid");
+    let gid = ben.http.create_group("Harbour walk", &[uid]).await.expect("a group");
+    ada.pick("Harbour walk").await;
+    ada.offline(true).await;
+    ada.until("document.body.dataset.phase === 'offline'").await;
+    ben.http.remove_member(gid, uid).await.expect("removed");
     say(&ada, "Anyone there?").await;
+    ada.offline(false).await;
     ada.until("document.querySelector('.failed .state')?.ariaLabel === 'Not sent'").await;
     let button = |text: &str| {
         format!("[...document.querySelectorAll('.trouble button')].find((it) => it.textContent === '{text}')")
     };
-    let watch = "window.states = []; const message = document.querySelector('.msg');
+    let watch = "window.states = []; const message = document.querySelector('.msg.failed');
         new MutationObserver(() => states.push(message.querySelector('.state').ariaLabel))
             .observe(message, { childList: true });";
     ada.run(watch).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::window::{ALT_DOWN, CONTROL_K, DOWN, ENTER, ESCAPE};
-use super::world::World;
+use super::world::{World, connected};
 
 const TITLE: &str = "document.getElementById('pane-title').textContent";
 
@@ -28,6 +28,62 @@ async fn keys_find_people_and_move_between_conversations() {
     window.until(&format!("{TITLE} === 'Cleo'")).await;
     window.press(ALT_DOWN).await;
     window.until(&format!("{TITLE} === 'Ben'")).await;
+}
+
+#[tokio::test]
+async fn a_search_without_the_server_offers_only_what_fits() {
+    let world = World::start().await;
+    let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
+    world.person("Bertha").await;
+    ben.tells(&ada, "from Ben").await;
+    cleo.tells(&ada, "from Cleo").await;
+    let window = world.visitor("Ada").await;
+    window.until("document.querySelectorAll('#list li').length === 2").await;
+    window.press(CONTROL_K).await;
+    window.write("#find-text", "Bert").await;
+    window.until("document.querySelector('#find-list li')?.textContent.endsWith('Bertha')").await;
+    window.offline(true).await;
+    // Neither the hits of another text nor those of the server stay.
+    window.write("#find-text", "\u{E003}\u{E003}\u{E003}\u{E003}Cl").await;
+    window.until("document.getElementById('find-note').textContent.includes('cannot be reached')").await;
+    let titles = "return [...document.querySelectorAll('#find-list .title')].map((it) => it.textContent).join()";
+    assert_eq!(window.run(titles).await, "Cleo");
+    window.write("#find-text", "x").await;
+    assert_eq!(window.run(titles).await, "");
+    window.write("#find-text", ENTER).await;
+    window.write("#find-text", "\u{E003}").await;
+    window.until("document.querySelectorAll('#find-list li').length === 1").await;
+    window.write("#find-text", ENTER).await;
+    window.until(&format!("{TITLE} === 'Cleo'")).await;
+}
+
+#[tokio::test]
+async fn the_open_one_of_many_conversations_stays_in_view() {
+    let world = World::start().await;
+    let ada = world.person("Ada").await;
+    for n in 0..500 {
+        ada.http.create_group(&format!("Group {n:03}"), &[]).await.expect("a group");
+    }
+    let window = world.visitor("Ada").await;
+    window.until("document.querySelectorAll('#list li').length === 500").await;
+    window.run("document.querySelector('#list a').click()").await;
+    window.until(&format!("{TITLE} === 'Group 499'")).await;
+    // Held down, as fast as a keyboard repeats it, without a pause.
+    window.press(&format!("\u{E00A}{}\u{E000}", "\u{E015}".repeat(120))).await;
+    window.until(&format!("{TITLE} === 'Group 379'")).await;
+    let in_view = "(() => {
+        const row = document.querySelector('#list [aria-current]');
+        const [list, it] = [row.closest('ul').getBoundingClientRect(), row.getBoundingClientRect()];
+        return row.textContent.includes('Group 379') && it.top >= list.top && it.bottom <= list.bottom;
+    })()";
+    window.until(in_view).await;
+    window.until("document.querySelector('.start')?.textContent === 'This is where Group 379 begins.'").await;
+    window.reload().await;
+    connected(&window).await;
+    window.until(in_view).await;
+    // One step back leads to where the keys began.
+    window.back().await;
+    window.until("location.pathname === '/'").await;
 }
 
 #[tokio::test]

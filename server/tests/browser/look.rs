@@ -1,6 +1,7 @@
 //! Sizes, colours, and long conversations.
 
-use super::world::World;
+use super::window::ENTER;
+use super::world::{World, find};
 
 #[tokio::test]
 async fn a_phone_shows_the_list_or_the_conversation() {
@@ -100,6 +101,48 @@ async fn both_sets_of_colours_can_be_read() {
         window.reload().await;
         window.until(&format!("document.documentElement.dataset.theme === '{theme}'")).await;
     }
+}
+
+#[tokio::test]
+async fn what_nobody_answers_to_says_so() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    for (path, title, start) in [
+        ("/c/u:4000000000", "Unknown person", "Nobody has this address."),
+        ("/c/g:4000000000", "Unknown group", "This group does not exist, or you are not in it."),
+    ] {
+        ada.goto(&world.at(path)).await;
+        ada.until(&format!("document.getElementById('pane-title')?.textContent === '{title}'")).await;
+        ada.until(&format!("document.querySelector('.start')?.textContent.startsWith('{start}')")).await;
+        ada.until("document.getElementById('composer').hidden && document.getElementById('open-members').hidden").await;
+        ada.until("!document.getElementById('list-blank').hidden && !document.querySelector('#list li')").await;
+    }
+}
+
+#[tokio::test]
+async fn the_composer_is_as_wide_as_the_text_and_keeps_the_first_lines_indentation() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    ada.run("document.getElementById('text').value = '\\n    four spaces\\n  two \\n'").await;
+    ada.write("#text", ENTER).await;
+    ada.sees("    four spaces\n  two").await;
+    ada.size(1900, 800).await;
+    let width = "return document.getElementById('composer').firstElementChild.parentElement.clientWidth
+        - ['Left', 'Right'].map((side) => parseFloat(getComputedStyle(document.getElementById('composer'))['padding' + side]))
+          .reduce((a, b) => a + b)";
+    assert_eq!(ada.run(width).await, 820);
+    // A field that is wrong shows it, with the focus too.
+    ada.run("document.getElementById('text').setAttribute('aria-invalid', 'true'); document.getElementById('text').focus()").await;
+    let ring = "const it = getComputedStyle(document.getElementById('text'));
+        return parseFloat(it.outlineOffset) > 0 && it.borderTopColor !== it.outlineColor";
+    assert_eq!(ada.run(ring).await, true);
+    ada.click("#open-settings").await;
+    let accent = "const probe = document.createElement('a'); probe.href = '/'; document.body.append(probe);
+        const it = getComputedStyle(probe).color; probe.style.color = 'var(--accent)';
+        return it === getComputedStyle(probe).color";
+    assert_eq!(ada.run(accent).await, true);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 mod amend;
 mod chat;
 mod first_run;
+mod groups;
 mod keep;
 mod keys;
 mod look;
@@ -15,5 +16,6 @@ mod packages;
 mod pictures;
 mod tables;
 mod text;
+mod unread;
 mod window;
 mod world;

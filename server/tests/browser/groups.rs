@@ -1,0 +1,82 @@
+//! Groups: making one without mistakes, and what asks before it is done.
+
+use super::window::ENTER;
+use super::world::{World, say};
+
+const PROBLEM: &str = "document.getElementById('group-problem').textContent";
+const ASKS: &str = "document.getElementById('ask').open";
+
+#[tokio::test]
+async fn a_typed_name_is_taken_or_asked_about() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    world.person("Benedict").await;
+    let ada = world.newcomer("Ada").await;
+    ada.click("#open-group").await;
+    // Enter in the name makes no group of one.
+    ada.write("#group-name", &format!("Harbour walk{ENTER}")).await;
+    ada.until("document.activeElement.id === 'group-find'").await;
+    ada.write("#group-find", "Bene").await;
+    ada.click("#new-group-form .primary").await;
+    ada.until(&format!("{PROBLEM} === 'Choose who you mean by “Bene”.'")).await;
+    ada.write("#group-find", "x").await;
+    ada.click("#new-group-form .primary").await;
+    ada.until(&format!("{PROBLEM}.startsWith('Nobody is called “Benex”.')")).await;
+    // Exactly one has this name, whatever its case.
+    ada.run("document.getElementById('group-find').value = 'ben'").await;
+    ada.click("#new-group-form .primary").await;
+    ada.until("document.getElementById('pane-title').textContent === 'Harbour walk'").await;
+    ada.until("document.getElementById('pane-about').textContent === '2 members'").await;
+    assert_eq!(ada.run("return document.querySelectorAll('#list li').length").await, 1);
+}
+
+#[tokio::test]
+async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_list() {
+    let world = World::start().await;
+    let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
+    let ada = world.newcomer("Ada").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
+    let uid = u32::try_from(uid).expect("a uid");
+    let gid = ben.http.create_group("Harbour walk", &[uid, cleo.uid]).await.expect("a group");
+    ada.pick("Harbour walk").await;
+    ada.until("document.getElementById('pane-about').textContent === '3 members'").await;
+    ada.click("#open-members").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 3").await;
+    ada.click("#members-list [aria-label='Remove Cleo']").await;
+    ada.until(&format!("{ASKS} && document.activeElement.id === 'ask-no'")).await;
+    ada.click("#ask-no").await;
+    ada.until(&format!("!{ASKS}")).await;
+    assert_eq!(ben.http.group(gid).await.expect("the group").members.len(), 3);
+    ada.click("#members-list [aria-label='Remove Cleo']").await;
+    ada.click("#ask-yes").await;
+    ada.until("document.getElementById('pane-about').textContent === '2 members'").await;
+    ada.click("#leave").await;
+    ada.until(&format!("{ASKS} && document.getElementById('ask-title').textContent === 'Leave Harbour walk?'")).await;
+    ada.click("#ask-yes").await;
+    ada.until("!document.getElementById('locked').hidden").await;
+    ada.click("#hide").await;
+    ada.until("location.pathname === '/' && !document.querySelector('#list li')").await;
+    ada.reload().await;
+    ada.until("!document.getElementById('list-blank').hidden").await;
+    // Somebody who is taken in again sees it again.
+    ben.http.add_member(gid, uid).await.expect("added");
+    ada.pick("Harbour walk").await;
+    say(&ada, "Back again").await;
+}
+
+#[tokio::test]
+async fn who_joins_later_is_not_told_that_the_group_begins_there() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let gid = ben.http.create_group("Harbour walk", &[]).await.expect("a group");
+    ben.send(tidemark_client::Recipient::Group(gid), "before Ada").await;
+    ben.http.add_member(gid, ada.uid).await.expect("added");
+    for (name, start) in [
+        ("Ada", "You see this group from the moment you joined."),
+        ("Ben", "This is where Harbour walk begins."),
+    ] {
+        let window = world.visitor(name).await;
+        window.pick("Harbour walk").await;
+        window.until(&format!("document.querySelector('.start')?.textContent === '{start}'")).await;
+    }
+}

@@ -1,0 +1,63 @@
+//! What is new: where a conversation opens, what counts as read, and what the badge and the title say.
+
+use tidemark_client::Recipient;
+
+use super::world::World;
+
+#[tokio::test]
+async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
+    let world = World::start().await;
+    let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
+    let gid = ben.http.create_group("Harbour walk", &[ada.uid, cleo.uid]).await.expect("a group");
+    ada.send(Recipient::Group(gid), "I am off for a week").await;
+    // Two of them, since one person may send 1,000 messages at once.
+    for n in 0..1_500 {
+        let from = if n % 2 == 0 { &ben } else { &cleo };
+        from.send(Recipient::Group(gid), &format!("number {n}")).await;
+    }
+    let window = world.visitor("Ada").await;
+    window.until("document.querySelector('.badge')?.textContent === '999+'").await;
+    assert_eq!(window.title().await, "(999+) Tidemark");
+    window.pick("Harbour walk").await;
+    window.until("document.querySelector('.fresh-line')").await;
+    let first = "[...document.querySelector('.fresh-line').nextElementSibling.querySelectorAll('.words')]
+        .map((it) => it.textContent).join() === 'number 0'";
+    window.until(first).await;
+    let in_view = "(() => {
+        const line = document.querySelector('.fresh-line').getBoundingClientRect();
+        return line.top > 56 && line.bottom < innerHeight;
+    })()";
+    window.until(in_view).await;
+    // Nothing of it counts as read, and now that the rows are here, they have been counted.
+    window.until("document.getElementById('jump-text').textContent === 'Jump to newest (999+ new)'").await;
+    assert_eq!(unread(&ada).await, 1_000);
+    assert_eq!(window.title().await, "(999+) Harbour walk · Tidemark");
+    window.click("#jump").await;
+    window.sees("number 1499").await;
+    window.until("!document.querySelector('.badge') && document.title === 'Harbour walk · Tidemark'").await;
+}
+
+/// How many messages the server takes as unread in the first conversation.
+async fn unread(person: &super::world::Person) -> u64 {
+    person.http.conversations().await.expect("the list")[0].unread
+}
+
+#[tokio::test]
+async fn what_was_read_is_not_new_any_more_when_more_comes_unseen() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "one").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.sees("one").await;
+    window.until("document.querySelector('.fresh-line') && !document.querySelector('.badge')").await;
+    // Another tab is in front of it.
+    let hide = "Object.defineProperty(document, 'hidden', { value: true });
+        document.dispatchEvent(new Event('visibilitychange'))";
+    window.run(hide).await;
+    ben.tells(&ada, "two").await;
+    window.sees("two").await;
+    let new = "[...document.querySelectorAll('.fresh-line')].map((it) =>
+        it.nextElementSibling.querySelector('.words').textContent).join() === 'two'";
+    window.until(new).await;
+}
