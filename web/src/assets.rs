@@ -53,6 +53,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "icons.svg",
     "invite.js",
     "list.js",
+    "markdown.js",
     "pane.js",
     "picker.js",
     "reveal.js",

@@ -1,6 +1,7 @@
 // The message box: Enter sends, Shift+Enter breaks, and what is typed is kept.
 
 import { $, isolate } from "./dom.js";
+import { plain } from "./markdown.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -67,7 +68,7 @@ export class Composer {
     this.cancel();
     this.quoted = row;
     const { uid } = this.store.self;
-    this.context(`Reply to ${row.sender === uid ? "yourself" : isolate(this.store.name(row.sender))}: ${isolate(row.body.text)}`);
+    this.context(`Reply to ${row.sender === uid ? "yourself" : isolate(this.store.name(row.sender))}: ${isolate(plain(row.body.text))}`);
   }
 
   /** What is typed takes the place of the text of `row`. */

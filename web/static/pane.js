@@ -2,6 +2,7 @@
 
 import { counts } from "./db.js";
 import { $, disc, isolate, keep } from "./dom.js";
+import { plain } from "./markdown.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
 import { many } from "./store.js";
 
@@ -251,7 +252,7 @@ export class Pane {
   announce(rows) {
     const { store } = this;
     const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
-    const lines = heard.map((row) => `${store.name(row.sender)}: ${row.body.text}`);
+    const lines = heard.map((row) => `${store.name(row.sender)}: ${plain(row.body.text)}`);
     if (!lines.length) return;
     $("announce").textContent = lines.join("\n");
     // It has been said; whoever searches the page should find the message alone.

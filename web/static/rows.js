@@ -2,6 +2,7 @@
 
 import { counts, nameOf } from "./db.js";
 import { dayOf, disc, h, icon, timeOf } from "./dom.js";
+import { elements, parse, plain } from "./markdown.js";
 
 const TOGETHER_MS = 5 * 60_000;
 
@@ -57,7 +58,7 @@ function messageOf(store, row, first, quotes) {
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? "You" : store.name(sender);
   if (!message) return { name, text: "…" };
-  return message.kind === "recalled" ? { name, text: "took this message back" } : { name, text: message.body.text };
+  return message.kind === "recalled" ? { name, text: "took this message back" } : { name, text: plain(message.body.text) };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -121,7 +122,7 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("p.words", { dir: "auto", "data-by": first ? null : `${name}:` }, String(row.body?.text ?? ""));
+  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(parse(row.body?.text ?? "")));
   if (row.body?.edited) words.append(" ", h("small.edited", {}, "(edited)"));
   words.title = time.title;
   parts.push(words);
@@ -144,7 +145,7 @@ export function fill(item, element, acts) {
   if (act) (element.querySelector(`[data-act="${CSS.escape(act)}"]`) ?? element.querySelector(".more"))?.focus({ preventScroll: true });
 }
 
-const brief = (row) => [...String(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
+const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
 
 const quote = ({ of, name, text }, acts) =>
   h("button.quote", { type: "button", onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));

@@ -2,6 +2,7 @@
 // drafts, the outbox. Writes go to the database first; other tabs are notified through `nudge`.
 
 import { isolate } from "./dom.js";
+import { plain } from "./markdown.js";
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
@@ -96,7 +97,7 @@ export class Store {
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
-    const text = String(row.body?.text ?? "").replace(/\s+/g, " ").slice(0, 200);
+    const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
     if (row.sender === this.self.uid) return `You: ${isolate(text)}`;
     return group ? `${isolate(this.name(row.sender))}: ${isolate(text)}` : isolate(text);
   }

@@ -51,7 +51,10 @@ async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_lis
     ada.click("#ask-yes").await;
     ada.until("document.getElementById('pane-about').textContent === '2 members'").await;
     ada.click("#leave").await;
-    ada.until(&format!("{ASKS} && document.getElementById('ask-title').textContent === 'Leave Harbour walk?'")).await;
+    ada.until(&format!(
+        "{ASKS} && document.getElementById('ask-title').textContent === 'Leave Harbour walk?'"
+    ))
+    .await;
     ada.click("#ask-yes").await;
     ada.until("!document.getElementById('locked').hidden").await;
     ada.click("#hide").await;

@@ -46,7 +46,8 @@ async fn a_search_without_the_server_offers_only_what_fits() {
     // Neither the hits of another text nor those of the server stay.
     window.write("#find-text", "\u{E003}\u{E003}\u{E003}\u{E003}Cl").await;
     window.until("document.getElementById('find-note').textContent.includes('cannot be reached')").await;
-    let titles = "return [...document.querySelectorAll('#find-list .title')].map((it) => it.textContent).join()";
+    let titles =
+        "return [...document.querySelectorAll('#find-list .title')].map((it) => it.textContent).join()";
     assert_eq!(window.run(titles).await, "Cleo");
     window.write("#find-text", "x").await;
     assert_eq!(window.run(titles).await, "");

@@ -84,7 +84,7 @@ async fn both_sets_of_colours_can_be_read() {
           return 0.2126 * r + 0.7152 * g + 0.0722 * b;
         };
         const pairs = { 'ground': ['text', 'text-2', 'accent', 'bad'], 'ground-2': ['text', 'text-2', 'bad'],
-          'ground-3': ['text', 'text-2'], 'accent-soft': ['text', 'text-2', 'bad'], 'bad-soft': ['text'],
+          'ground-3': ['text', 'text-2', 'accent'], 'accent-soft': ['text', 'text-2', 'bad', 'accent'], 'bad-soft': ['text'],
           'accent': ['on-accent'], 'warn-soft': ['warn-text'] };
         const poor = [];
         for (const [ground, texts] of Object.entries(pairs)) for (const text of texts) {
@@ -114,8 +114,12 @@ async fn what_nobody_answers_to_says_so() {
         ada.goto(&world.at(path)).await;
         ada.until(&format!("document.getElementById('pane-title')?.textContent === '{title}'")).await;
         ada.until(&format!("document.querySelector('.start')?.textContent.startsWith('{start}')")).await;
-        ada.until("document.getElementById('composer').hidden && document.getElementById('open-members').hidden").await;
-        ada.until("!document.getElementById('list-blank').hidden && !document.querySelector('#list li')").await;
+        ada.until(
+            "document.getElementById('composer').hidden && document.getElementById('open-members').hidden",
+        )
+        .await;
+        ada.until("!document.getElementById('list-blank').hidden && !document.querySelector('#list li')")
+            .await;
     }
 }
 

@@ -10,6 +10,7 @@ mod groups;
 mod keep;
 mod keys;
 mod look;
+mod marks;
 mod offline;
 #[path = "../support/packages.rs"]
 mod packages;

@@ -147,15 +147,21 @@ async fn each_text_has_the_direction_of_its_own_words() {
         ("#pane-title", "rtl"),
         ("#text", "rtl"),
     ] {
-        window.until(&format!("getComputedStyle(document.querySelector('{css}')).direction === '{way}'")).await;
+        window
+            .until(&format!("getComputedStyle(document.querySelector('{css}')).direction === '{way}'"))
+            .await;
     }
     // A sentence of the page keeps its own direction around a name of another one.
     window.goto(&world.at(&format!("/c/g:{gid}"))).await;
-    window.until("document.querySelector('.event')?.textContent === '\\u2068רינה\\u2069 made this group'").await;
+    window
+        .until("document.querySelector('.event')?.textContent === '\\u2068רינה\\u2069 made this group'")
+        .await;
     window.until("getComputedStyle(document.querySelector('.event span')).direction === 'ltr'").await;
     window
-        .until("document.querySelector('#open-members') && document.querySelector('#list a[aria-current] .last')
-            .textContent.startsWith('\\u2068רינה')")
+        .until(
+            "document.querySelector('#open-members') && document.querySelector('#list a[aria-current] .last')
+            .textContent.startsWith('\\u2068רינה')",
+        )
         .await;
     take(&window, "directions.png", 1280, 800).await;
 }
