@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::app::{
     AccountOptions, Accounts, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
-    PasswordOptions, RememberedKeys,
+    Moments, PasswordOptions, People, RememberedKeys,
 };
 use crate::config::{Config, Listen, SignUp};
 use crate::domain::{Clock, HistoryId, PageLimit};
@@ -173,6 +173,10 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             };
             tasks.spawn(follow.run(stopping.clone()));
         }
+        let people =
+            People::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), limits.friends);
+        let moments =
+            Moments::new(Arc::clone(&messages), people.clone(), queues.clone(), limits.text_characters);
         let use_cases = UseCases {
             accounts,
             messages: Messages::new(queues.clone()),
@@ -182,6 +186,8 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
                 Arc::clone(directory),
                 limits.conversations,
             ),
+            people,
+            moments,
             groups: groups.clone(),
             invites: Invites::new(
                 Arc::clone(&storage.invites),

@@ -39,13 +39,14 @@ impl Entry {
         serde_json::from_str(self.body.get())
     }
 
-    /// The text of a message; `None` for other kinds.
+    /// The text of a message, a moment or a comment; `None` for other kinds.
     pub fn text(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Text {
             text: String,
         }
-        (self.kind == Kind::Message).then(|| self.body_as::<Text>().ok().map(|body| body.text)).flatten()
+        let is_said = matches!(self.kind, Kind::Message | Kind::Moment | Kind::Comment);
+        is_said.then(|| self.body_as::<Text>().ok().map(|body| body.text)).flatten()
     }
 
     /// Up to where the user has read this conversation; `None` for kinds other than read markers.
@@ -61,15 +62,25 @@ impl Entry {
 }
 
 impl Entry {
-    /// The message that this row is about: of an edit, a recall or a reaction. Each copy of a message has a `message_id` of its own, so
+    /// The message, moment or comment that this row is about: of an edit, a recall, a reaction, a deletion, a like, a comment, and of word
+    /// of how far messages have come. Each copy of a message has a `message_id` of its own, so
     /// it is named by what is the same in all.
     pub fn about(&self) -> Option<MessageKey> {
         #[derive(Deserialize)]
         struct About {
             of: MessageKey,
         }
-        let is_amendment = matches!(self.kind, Kind::Edit | Kind::Recall | Kind::Reaction);
-        is_amendment.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
+        let names_one = matches!(
+            self.kind,
+            Kind::Edit
+                | Kind::Recall
+                | Kind::Reaction
+                | Kind::Delete
+                | Kind::Like
+                | Kind::Comment
+                | Kind::Seen
+        );
+        names_one.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
     }
 
     /// The text that an edit gives its message.
@@ -134,6 +145,22 @@ pub enum Kind {
     Reaction,
     /// A message that was taken back, without what it said.
     Recalled,
+    /// A message was deleted for the user alone, or a moment or comment for everybody: [`Entry::about`].
+    Delete,
+    /// What was deleted, without what it said.
+    Deleted,
+    /// How far the user's messages have come: [`Entry::about`].
+    Seen,
+    /// What the user has set.
+    Setting,
+    /// Whether somebody wants to be a friend.
+    Friend,
+    /// What a person tells all friends: [`Entry::text`].
+    Moment,
+    /// Whether somebody likes a moment: [`Entry::about`].
+    Like,
+    /// What a person says about a moment: [`Entry::about`], [`Entry::text`].
+    Comment,
     /// A kind that this version does not know.
     Other(String),
 }
@@ -149,6 +176,14 @@ impl Kind {
             Kind::Recall => "recall",
             Kind::Reaction => "reaction",
             Kind::Recalled => "recalled",
+            Kind::Delete => "delete",
+            Kind::Deleted => "deleted",
+            Kind::Seen => "seen",
+            Kind::Setting => "setting",
+            Kind::Friend => "friend",
+            Kind::Moment => "moment",
+            Kind::Like => "like",
+            Kind::Comment => "comment",
             Kind::Other(word) => word,
         }
     }
@@ -171,6 +206,14 @@ impl<'de> Deserialize<'de> for Kind {
             "recall" => Kind::Recall,
             "reaction" => Kind::Reaction,
             "recalled" => Kind::Recalled,
+            "delete" => Kind::Delete,
+            "deleted" => Kind::Deleted,
+            "seen" => Kind::Seen,
+            "setting" => Kind::Setting,
+            "friend" => Kind::Friend,
+            "moment" => Kind::Moment,
+            "like" => Kind::Like,
+            "comment" => Kind::Comment,
             _ => Kind::Other(word.into_owned()),
         })
     }

@@ -60,6 +60,15 @@ impl Messages {
         self.queues.submit(who, Request::Amend(amend))
     }
 
+    /// Carries out a request that nobody has named: a read marker, or word of how far messages have come.
+    pub fn mark(
+        &self,
+        who: Uid,
+        request: Request,
+    ) -> impl Future<Output = Result<SendAck, SendError>> + Send + 'static {
+        self.queues.submit(who, request)
+    }
+
     /// Moves the caller's read marker of a conversation up to one of its rows. It never moves back: an older row is
     /// accepted and changes nothing.
     pub fn mark_read(

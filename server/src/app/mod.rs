@@ -10,6 +10,8 @@ pub mod follow;
 pub mod groups;
 pub mod invites;
 pub mod messages;
+pub mod moments;
+pub mod people;
 pub mod sync;
 
 mod passwords;
@@ -24,7 +26,9 @@ pub use follow::Follow;
 pub use groups::Groups;
 pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
+pub use moments::Moments;
 pub use passwords::{Busy, PasswordOptions};
+pub use people::{Friend, People};
 pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::InboxSync;
 pub use tokens::Token;

@@ -64,6 +64,8 @@ pub struct LimitsSection {
     pub read_kib_per_account_per_second: u32,
     /// Addresses, names and accounts that each rate remembers.
     pub remembered_callers: usize,
+    /// Friends and friend requests of one account.
+    pub friends: usize,
     /// The longest life of an invitation, in seconds.
     pub invite_seconds: u32,
     /// The most people that may come in by one invitation.
@@ -100,6 +102,7 @@ impl Default for LimitsSection {
             sends_per_account_per_second: 100,
             read_kib_per_account_per_second: 16_384,
             remembered_callers: 100_000,
+            friends: 5_000,
             invite_seconds: 2_592_000,
             invite_uses: 1_000,
         }
@@ -127,6 +130,7 @@ impl LimitsSection {
         check("buffered_bytes_per_address", self.buffered_bytes_per_address, 1_048_576..=1 << 40)?;
         check("sends_in_flight", self.sends_in_flight, 1..=10_000)?;
         check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
+        check("friends", self.friends, 1..=100_000)?;
         within("limits", "invite_seconds", self.invite_seconds, 60..=31_536_000)?;
         within("limits", "invite_uses", self.invite_uses, 1..=1_000_000)?;
         let check = |key, value| within("limits", key, value, 0..=100_000_000);

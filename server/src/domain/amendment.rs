@@ -23,6 +23,10 @@ pub const RECALLED: &str = r#"{"recalled":true}"#;
 /// The body of what was deleted. Stored; must stay stable.
 pub const DELETED: &str = r#"{"deleted":true}"#;
 
+/// Rows that are about another one, and name it.
+const NAMING: [Kind; 7] =
+    [Kind::Edit, Kind::Recall, Kind::Reaction, Kind::Delete, Kind::Like, Kind::Comment, Kind::Seen];
+
 /// What can be deleted. PostgreSQL's `compact_entry` has the same.
 pub const DELETED_FROM: [Kind; 4] = [Kind::Message, Kind::Recalled, Kind::Moment, Kind::Comment];
 
@@ -133,12 +137,7 @@ impl Body {
 impl Content {
     /// The key of the message that this row is about, if it is an amendment.
     pub fn of(&self) -> Option<IdempotencyKey> {
-        let names_one = match self.kind {
-            Kind::Edit | Kind::Recall | Kind::Delete | Kind::Reaction => true,
-            Kind::Like | Kind::Comment | Kind::Seen => true,
-            _ => false,
-        };
-        if !names_one {
+        if !NAMING.contains(&self.kind) {
             return None;
         }
         let Amending { of, .. } = serde_json::from_str(self.body.as_json()).ok()?;

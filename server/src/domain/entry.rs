@@ -113,10 +113,7 @@ impl Kind {
 
     /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.
     pub fn is_shown(self) -> bool {
-        match self {
-            Kind::Message | Kind::Membership | Kind::Recalled => true,
-            _ => false,
-        }
+        matches!(self, Kind::Message | Kind::Membership | Kind::Recalled)
     }
 }
 

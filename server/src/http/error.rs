@@ -242,15 +242,23 @@ impl From<SendError> for Problem {
             SendError::ClientIdReused | SendError::AlreadyMember | SendError::GroupChanged => {
                 StatusCode::CONFLICT
             }
-            SendError::NotYours | SendError::TooLate(_) => StatusCode::FORBIDDEN,
+            SendError::NotYours
+            | SendError::NotYourMoment
+            | SendError::TooLate(_)
+            | SendError::Blocked
+            | SendError::FriendsOnly => StatusCode::FORBIDDEN,
             SendError::Recalled => StatusCode::GONE,
-            SendError::UnknownUser(_) | SendError::UnknownGroup | SendError::NotMember => {
-                StatusCode::NOT_FOUND
-            }
+            SendError::UnknownUser(_)
+            | SendError::UnknownGroup
+            | SendError::UnknownMoment
+            | SendError::NotMember => StatusCode::NOT_FOUND,
             SendError::Text(_)
             | SendError::NotInConversation
             | SendError::NoMessage
             | SendError::Emoji(_)
+            | SendError::Setting(_)
+            | SendError::Social(_)
+            | SendError::TooManyFriends(_)
             | SendError::GroupName
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,

@@ -49,7 +49,10 @@ mod ws;
 pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
-use api::{accounts, amendments, conversations, groups, invites, messages, people, range, sessions};
+use api::{
+    accounts, amendments, conversations, friends, groups, invites, messages, moments, people, range,
+    sessions, settings,
+};
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
 use error::Problem;
@@ -95,6 +98,15 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("put",    "me/password",                  put(accounts::change_password)),
         route("get",    "users",                        get(people::find)),
         route("get",    "users/{uid}",                  get(people::show)),
+        route("get",    "friends",                      get(friends::list)),
+        route("put",    "friends/{uid}",                put(friends::befriend)),
+        route("get",    "settings",                     get(settings::list)),
+        route("put",    "settings/{name}",              put(settings::set_for_all)),
+        route("get",    "moments",                      get(moments::feed)),
+        route("post",   "moments",                      post(moments::post)),
+        route("put",    "moments/{message_id}/like",    put(moments::like)),
+        route("post",   "moments/{message_id}/comments", post(moments::comment)),
+        route("post",   "moments/{message_id}/delete",  post(moments::delete)),
         // Messages and rows.
         route("post",   "messages",                     post(messages::send)),
         route("post",   "messages/batch",               post(messages::send_batch).layer(batch_body)),
@@ -106,6 +118,8 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "conversations/{id}/messages/{message_id}/edit",     post(amendments::edit)),
         route("post",   "conversations/{id}/messages/{message_id}/recall",   post(amendments::recall)),
         route("post",   "conversations/{id}/messages/{message_id}/reaction", post(amendments::react)),
+        route("post",   "conversations/{id}/messages/{message_id}/delete",   post(amendments::delete)),
+        route("put",    "conversations/{id}/settings/{name}",                put(settings::set)),
         route("put",    "conversations/{id}/read",      put(conversations::read)),
         route("post",   "groups",                       post(groups::create)),
         route("get",    "groups/{gid}",                 get(groups::show)),
@@ -188,7 +202,8 @@ impl Server {
         stopping: CancellationToken,
     ) -> Server {
         let Dependencies { new_request_id, readiness, tables } = dependencies;
-        let UseCases { accounts, messages, sync, conversations, groups, invites, ids } = use_cases;
+        let UseCases { accounts, messages, sync, conversations, people, moments, groups, invites, ids } =
+            use_cases;
         let limiter =
             ConcurrencyLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
@@ -208,6 +223,8 @@ impl Server {
             messages,
             sync,
             conversations,
+            people,
+            moments,
             groups,
             invites,
             ids,

@@ -13,7 +13,7 @@ use super::limits::Rates;
 use super::openapi::Docs;
 use super::table::Tables;
 use super::table_pages::BrowsedTables;
-use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages};
+use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages, Moments, People};
 use crate::config::{Config, LimitsSection, ServerSection, SignUp};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -29,6 +29,10 @@ pub struct UseCases {
     pub sync: InboxSync,
     /// Lists and histories.
     pub conversations: Conversations,
+    /// Settings, friends and profiles.
+    pub people: People,
+    /// What friends share.
+    pub moments: Moments,
     /// Groups.
     pub groups: Groups,
     /// Invitations into groups.
@@ -116,6 +120,8 @@ pub(super) struct AppState {
     pub(super) messages: Messages,
     pub(super) sync: InboxSync,
     pub(super) conversations: Conversations,
+    pub(super) people: People,
+    pub(super) moments: Moments,
     pub(super) groups: Groups,
     pub(super) invites: Invites,
     pub(super) ids: Ids,
@@ -149,6 +155,8 @@ parts! {
     messages: Messages,
     sync: InboxSync,
     conversations: Conversations,
+    people: People,
+    moments: Moments,
     groups: Groups,
     invites: Invites,
     ids: Ids,

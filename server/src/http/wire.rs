@@ -28,10 +28,11 @@ pub(super) struct EntryForm {
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
-    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, or what a program put there, `app.*`; skip kinds that you do not know.
+    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, `delete`, `deleted`, `seen`, `setting`, `friend`,
+    /// `moment`, `like`, `comment`, or what a program put there, `app.*`; skip kinds that you do not know.
     #[schema(example = "message")]
     kind: String,
-    /// `u:UID`, the other user from the receiver's side, or `g:GID`.
+    /// `u:UID`, the other user from the receiver's side; `g:GID`; `u:0`, what friends share.
     #[schema(pattern = "^[ug]:[0-9]+$", example = "u:10001")]
     conversation: String,
     /// Who did it.
@@ -52,7 +53,7 @@ pub(super) struct EntryForm {
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes what is stored as JSON")]
 enum BodyForm {
-    /// Of a `message`.
+    /// Of a `message` and of a `moment`.
     Message {
         /// What was said.
         text: String,
@@ -78,10 +79,52 @@ enum BodyForm {
         #[schema(max_items = 6)]
         emoji: Vec<String>,
     },
-    /// Of a `recall`.
+    /// Of a `recall` and of a `delete`.
     Recall {
-        /// Which message.
+        /// Which message, moment or comment.
         of: OfForm,
+    },
+    /// Of what was deleted (`deleted`).
+    Deleted {
+        /// Always `true`.
+        deleted: bool,
+    },
+    /// Of a `setting`.
+    Setting {
+        /// `draft`, `mute`, `pin`, `hide`, `block`, `privacy` or `profile`.
+        name: String,
+        /// What it is set to; `null`: nothing.
+        #[schema(nullable = true)]
+        value: Option<serde_json::Map<String, serde_json::Value>>,
+    },
+    /// Of a `friend` row.
+    Friend {
+        /// Whether `sender` wants to be the other one's friend.
+        wanted: bool,
+        /// A greeting.
+        #[schema(nullable = false)]
+        text: Option<String>,
+    },
+    /// Of a `like`.
+    Like {
+        /// Which moment.
+        of: OfForm,
+        /// Whether `sender` likes it.
+        liked: bool,
+    },
+    /// Of a `comment`.
+    Comment {
+        /// Which moment.
+        of: OfForm,
+        /// What `sender` says about it.
+        text: String,
+    },
+    /// Of a `seen` row.
+    Seen {
+        /// The last of the receiver's messages that has come so far.
+        of: OfForm,
+        /// How far.
+        state: ProgressForm,
     },
     /// Of a message that was taken back (`recalled`).
     Recalled {
@@ -121,6 +164,15 @@ struct OfForm {
     sender: u32,
     /// Its idempotency key.
     client_id: Uuid,
+}
+
+/// How far messages have come.
+#[derive(ToSchema)]
+#[schema(as = Progress, rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+enum ProgressForm {
+    Delivered,
+    Read,
 }
 
 /// A message that is replied to.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{EmojiError, TextError};
+use crate::domain::{EmojiError, SettingError, SocialError, TextError};
 
 /// Nothing was stored under this request, except where a variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,27 @@ pub enum SendError {
     /// What is to be reacted with breaks a rule.
     #[error(transparent)]
     Emoji(#[from] EmojiError),
+    /// The receiver takes nothing from the sender.
+    #[error("this person takes no messages from you")]
+    Blocked,
+    /// The receiver takes messages from friends alone.
+    #[error("this person takes messages from friends alone; send a friend request first")]
+    FriendsOnly,
+    /// A setting's value breaks a rule.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// What friends would share breaks a rule.
+    #[error(transparent)]
+    Social(#[from] SocialError),
+    /// The person has so many friends already, or has asked so many.
+    #[error("one account has at most {0} friends and friend requests; remove one first")]
+    TooManyFriends(usize),
+    /// There is nothing of that kind among the moments that the person can see.
+    #[error("there is no such moment or comment among those that you can see")]
+    UnknownMoment,
+    /// Somebody else posted it.
+    #[error("only who posted something can delete it")]
+    NotYourMoment,
     /// A group's name breaks a rule.
     #[error("a group's name has 1 to 80 characters, all of them visible, and single spaces between them")]
     GroupName,
@@ -93,6 +114,13 @@ impl SendError {
             SendError::NotYours => "not_yours",
             SendError::TooLate(_) => "too_late",
             SendError::Emoji(_) => "emoji",
+            SendError::Blocked => "blocked",
+            SendError::FriendsOnly => "friends_only",
+            SendError::Setting(_) => "bad_setting",
+            SendError::Social(SocialError::Greeting) => "greeting_too_long",
+            SendError::TooManyFriends(_) => "too_many_friends",
+            SendError::UnknownMoment => "unknown_moment",
+            SendError::NotYourMoment => "not_yours",
             SendError::GroupName => "group_name",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",

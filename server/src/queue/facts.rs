@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use futures_util::future::BoxFuture;
 use tracing::{error, warn};
 
+use super::doors::Pair;
 use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
-use crate::domain::{Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid};
+use crate::domain::{Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid};
 use crate::store::StoreError;
 
 /// One fact.
@@ -22,6 +23,7 @@ enum Fact {
     Group(GroupId),
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
+    Door(Pair),
 }
 
 /// Facts that could not be read, and what that means for a request which needs one.
@@ -45,16 +47,28 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     match &queued.request {
         Request::Message(Draft { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
+            facts.extend(door(who, *to));
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
         }
-        Request::Amend(Amend { client_id, conversation, message_id, .. }) => {
+        Request::Amend(Amend { client_id, conversation, message_id, amendment }) => {
             facts.extend([
                 Fact::Key((who, *client_id)),
                 receivers(*conversation),
                 Fact::Row(who, *message_id),
             ]);
+            if matches!(amendment, Amendment::Edit(_) | Amendment::React(_)) {
+                facts.extend(door(who, *conversation));
+            }
         }
-        Request::Publish(publish) => facts.push(Fact::Key((who, publish.client_id))),
+        Request::Publish(publish) => {
+            facts.push(Fact::Key((who, publish.client_id)));
+            if publish.target != Conversation::MOMENTS {
+                facts.push(receivers(publish.target));
+            }
+        }
+        Request::Seen { of, message_id, .. } => {
+            facts.extend([Fact::Row(who, *message_id), Fact::Door((*of, who))]);
+        }
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
             facts.push(Fact::Person(post.receiver));
@@ -76,6 +90,14 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     facts.into_iter().chain(people.iter().map(|uid| Fact::Person(*uid)))
 }
 
+/// The door before which whoever writes there stands.
+fn door(who: Uid, conversation: Conversation) -> Option<Fact> {
+    match conversation {
+        Conversation::User(other) if other != who => Some(Fact::Door((other, who))),
+        Conversation::User(_) | Conversation::Group(_) => None,
+    }
+}
+
 /// What says who gets what is sent there.
 fn receivers(conversation: Conversation) -> Fact {
     match conversation {
@@ -88,7 +110,7 @@ impl Writer<'_> {
     /// Reads what the decisions of a batch rest on.
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut rows, mut markers) = (Vec::new(), Vec::new());
+        let (mut rows, mut markers, mut doors) = (Vec::new(), Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -96,10 +118,13 @@ impl Writer<'_> {
                 Fact::Group(gid) => groups.push(gid),
                 Fact::Row(who, id) => rows.push((who, id)),
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
+                Fact::Door(pair) => doors.push(pair),
             }
         }
         people.sort_unstable();
         people.dedup();
+        doors.sort_unstable();
+        doors.dedup();
         groups.sort_unstable();
         groups.dedup();
 
@@ -134,6 +159,13 @@ impl Writer<'_> {
                     facts.rows.extend(row.map(|entry| ((who, id), entry.content)));
                 }
                 Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
+            }
+        }
+        let read = all_or_each(&doors, |pairs| Box::pin(self.doors.look(&**store, pairs))).await;
+        for (&pair, door) in doors.iter().zip(read) {
+            match door {
+                Ok(door) => _ = facts.doors.insert(pair, door),
+                Err(error) => self.unread(&mut unread, Fact::Door(pair), &error),
             }
         }
         let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;

@@ -21,6 +21,7 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod batch;
+mod doors;
 mod error;
 mod facts;
 mod numbering;

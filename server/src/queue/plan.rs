@@ -10,10 +10,11 @@ use std::time::Duration;
 use crate::domain::message::Person;
 use crate::domain::{
     Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, MessageId, Timestamp, Uid, check_emoji, is_visible,
+    IdempotencyKey, Kind, MembershipEpoch, MessageId, Progress, Timestamp, Uid, check_emoji, is_visible,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
+use super::doors::{Door, Pair};
 use super::request::Answer;
 use super::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck, SendError};
 
@@ -41,6 +42,8 @@ pub(super) struct Facts {
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The rows that requests name, where those exist and are no read markers.
     pub(super) rows: HashMap<(Uid, MessageId), Arc<Content>>,
+    /// What doors are for those who write.
+    pub(super) doors: HashMap<Pair, Door>,
     /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
 }
@@ -102,6 +105,7 @@ impl Planner {
             Request::Amend(amend) => self.amend(at, who, amend),
             Request::Publish(publish) => self.publish(at, who, publish),
             Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
+            Request::Seen { of, message_id, progress } => self.seen(at, who, *of, *message_id, *progress),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
         decided.unwrap_or_else(|refusal| Decision::Answer(Err(refusal)))
@@ -115,6 +119,7 @@ impl Planner {
             Under::Nothing(unused) => unused,
         };
         let (recipients, group_version) = self.recipients(who, to)?;
+        self.pass(who, to)?;
         let body = match reply_to {
             None => Body::text(text, self.limits.text)?,
             Some(row) => Body::reply(text, self.limits.text, self.message_in(who, to, row)?)?,
@@ -138,6 +143,16 @@ impl Planner {
                 let group = self.facts.groups.get(&gid).ok_or(SendError::UnknownGroup)?;
                 Ok((members(group, who)?, Some(group.version)))
             }
+        }
+    }
+
+    /// Whether the other person of this conversation takes what `who` writes.
+    fn pass(&self, who: Uid, to: Conversation) -> Result<(), SendError> {
+        let Conversation::User(other) = to else { return Ok(()) };
+        match self.facts.doors.get(&(other, who)) {
+            Some(Door::Blocked) => Err(SendError::Blocked),
+            Some(Door::FriendsOnly) => Err(SendError::FriendsOnly),
+            Some(Door::Open) | None => Ok(()),
         }
     }
 
@@ -169,6 +184,16 @@ impl Planner {
             Under::Answered(decision) => return Ok(decision),
             Under::Nothing(unused) => unused,
         };
+        match target {
+            Conversation::MOMENTS => {}
+            Conversation::User(other) => drop(self.person(other)?),
+            // Also one who is not in it any more chooses what becomes of it on the own devices.
+            Conversation::Group(gid) => {
+                let group = self.facts.groups.get(&gid);
+                let member = group.and_then(|group| group.members.iter().find(|member| member.uid == who));
+                member.ok_or(SendError::UnknownGroup)?;
+            }
+        }
         self.used.insert(key, (at, digest));
         let everybody = std::iter::once(who).chain(others.iter().copied().filter(|uid| *uid != who));
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
@@ -189,6 +214,9 @@ impl Planner {
             Amendment::Delete => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
             _ => self.recipients(who, conversation)?,
         };
+        if matches!(amendment, Amendment::Edit(_) | Amendment::React(_)) {
+            self.pass(who, conversation)?;
+        }
         let message = match self.message_in(who, conversation, message_id) {
             Err(SendError::Recalled) if *amendment == Amendment::Delete => {
                 self.row_in(who, conversation, message_id)?
@@ -281,6 +309,30 @@ impl Planner {
         let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
+        let (change, group_version, unused) = (None, None, None);
+        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+    }
+
+    /// Tells `of` how far the messages up to that row have come; who takes nothing from `who` is not told.
+    fn seen(
+        &mut self,
+        at: usize,
+        who: Uid,
+        of: Uid,
+        message_id: MessageId,
+        progress: Progress,
+    ) -> Result<Decision, SendError> {
+        let message = self.row_in(who, Conversation::User(of), message_id)?;
+        let key = message.key().filter(|(sender, _)| *sender == of && of != who);
+        let key = key.ok_or(SendError::NoMessage)?;
+        if self.pass(who, Conversation::User(of)).is_err() {
+            let unsaid = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
+            return Ok(Decision::Answer(Ok(unsaid)));
+        }
+        let target = Conversation::User(of);
+        let content = self.content(Kind::Seen, who, target, None, Body::seen(progress, key));
+        let recipients = vec![Recipient { uid: of, epoch: MembershipEpoch(0) }];
+        let digest = Digest::of(target, content.body.as_json());
         let (change, group_version, unused) = (None, None, None);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
     }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::Place;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Progress, Timestamp, Uid,
 };
 
 /// What somebody wants written.
@@ -28,6 +28,15 @@ pub enum Request {
         conversation: Conversation,
         /// Up to which row of one's own inbox.
         message_id: MessageId,
+    },
+    /// Tell another person how far that person's messages have come.
+    Seen {
+        /// Who sent them.
+        of: Uid,
+        /// The last of them: a row of one's own inbox.
+        message_id: MessageId,
+        /// How far.
+        progress: Progress,
     },
     /// Make or change a group.
     Group {
@@ -49,7 +58,7 @@ impl Request {
             Request::Publish(publish) => Some(publish.client_id),
             Request::Post(post) => post.client_id,
             Request::Group { client_id, .. } => Some(*client_id),
-            Request::Read { .. } => None,
+            Request::Read { .. } | Request::Seen { .. } => None,
         }
     }
 }
@@ -136,7 +145,7 @@ pub struct Post {
     pub receiver: Uid,
     /// In which conversation, as the sender sees it: with the receiver, or in a group that both are in.
     pub target: Conversation,
-    /// [`Kind::Message`], [`Kind::App`] or [`Kind::Seen`].
+    /// [`Kind::Message`] or [`Kind::App`].
     pub kind: Kind,
     /// What.
     pub body: Body,
@@ -195,6 +204,7 @@ impl Queued {
     pub(super) fn goes_through(who: Uid, request: &Request) -> Uid {
         match request {
             Request::Post(post) => post.receiver,
+            Request::Seen { of, .. } => *of,
             _ => who,
         }
     }

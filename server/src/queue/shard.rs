@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
+use super::doors::Doors;
 use super::outage::Outages;
 use super::recovery::Pass;
 use super::request::Queued;
@@ -63,6 +64,7 @@ pub(super) struct Shard {
 struct Around {
     parts: Arc<Parts>,
     outages: Arc<Outages>,
+    doors: Arc<Doors>,
     options: Options,
     closing: CancellationToken,
 }
@@ -76,6 +78,7 @@ pub(super) fn start_all(
     tasks: &TaskTracker,
 ) -> Vec<mpsc::Sender<Queued>> {
     let queues = options.queues.max(1);
+    let doors = Arc::new(Doors::new(parts.numbers.come_from_the_store()));
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
     let start = |(index, deliveries)| {
@@ -98,6 +101,7 @@ pub(super) fn start_all(
         let around = Around {
             parts: Arc::clone(parts),
             outages: Arc::clone(outages),
+            doors: Arc::clone(&doors),
             options: *options,
             closing: closing.clone(),
         };
@@ -122,8 +126,8 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, options, closing } = &around;
-            let writer = Writer { parts, outages, options: *options, closing, shard: &mut shard };
+            let Around { parts, outages, doors, options, closing } = &around;
+            let writer = Writer { parts, outages, doors, options: *options, closing, shard: &mut shard };
             writer.run(replaced > 0).await;
         });
         match life.await {

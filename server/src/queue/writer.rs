@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
+use super::doors::{Changes, Doors};
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::plan::{Decision, Limits, Plan, Planner};
@@ -30,6 +31,7 @@ pub(super) struct Writer<'a> {
     pub(super) outages: &'a Outages,
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
+    pub(super) doors: &'a Doors,
     pub(super) shard: &'a mut Shard,
 }
 
@@ -180,7 +182,9 @@ impl Writer<'_> {
         }
         let receivers = writes.iter().flat_map(Write::rows).map(|row| row.receiver);
         self.shard.unsettled.extend(receivers);
+        let changes = Changes::of(&writes);
         let committed = self.store(writes).await;
+        self.doors.forget(&changes);
         match &committed {
             Ok(outcomes) => self.show(outcomes),
             // What it stored, if anything, is not visible yet; a recovery reads it.

@@ -18,6 +18,8 @@ struct World {
     code: String,
     /// A message that Ann sent to Bob.
     own: u64,
+    /// Two moments of Ann.
+    moments: [u64; 2],
     sent: u128,
     /// Calls and statuses that were seen.
     seen: BTreeSet<(String, String)>,
@@ -33,12 +35,18 @@ impl World {
         let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
         app.say(&bob, &ann, 9_000, "hello").await;
         let own = app.say(&ann, &bob, 9_001, "hello to you").await;
+        let mut moments = [0; 2];
+        for (n, moment) in (9_002..).zip(&mut moments) {
+            let body = json!({"client_id": client_id(n), "text": "sun"});
+            *moment =
+                app.post(&ann, "/api/v1/moments", body).await.ok(201)["message_id"].as_u64().expect("an id");
+        }
         let group = app.post(&ann, "/api/v1/groups", json!({"name": "us"})).await.ok(201);
         let gid = group["gid"].as_u64().expect("a number");
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, own, sent: 0, seen: BTreeSet::new() }
+        World { app, document, bob, gid, code, own, moments, sent: 0, seen: BTreeSet::new() }
     }
 
     /// A body with which the call succeeds.
@@ -55,7 +63,11 @@ impl World {
             "createGroup" => json!({"name": "more", "members": [self.bob.uid]}),
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
-            "recall" => json!({"client_id": client_id(sent)}),
+            "recall" | "delete" | "deleteMoment" => json!({"client_id": client_id(sent)}),
+            "set" | "setForAll" => json!({"client_id": client_id(sent), "value": {}}),
+            "befriend" => json!({"client_id": client_id(sent), "wanted": true}),
+            "postMoment" | "comment" => json!({"client_id": client_id(sent), "text": "sun"}),
+            "likeMoment" => json!({"client_id": client_id(sent), "liked": true}),
             "markRead" => json!({"message_id": 1}),
             "makeInvite" => json!({"uses": 2, "expires_in_seconds": 60}),
             other => panic!("the test has no body for {other}"),
@@ -63,11 +75,21 @@ impl World {
     }
 
     /// The path with its variable parts filled in.
-    fn path(&self, path: &str) -> String {
-        path.replace("{uid}", &self.bob.uid.to_string())
+    fn path(&self, call: &Call) -> String {
+        let row = match call.operation.as_str() {
+            // The others need theirs.
+            "delete" => 1,
+            "deleteMoment" => self.moments[1],
+            "likeMoment" | "comment" => self.moments[0],
+            _ => self.own,
+        };
+        let setting = if call.operation == "set" { "mute" } else { "profile" };
+        call.path
+            .replace("{name}", setting)
+            .replace("{uid}", &self.bob.uid.to_string())
             .replace("{gid}", &self.gid.to_string())
             .replace("{code}", &self.code)
-            .replace("{message_id}", &self.own.to_string())
+            .replace("{message_id}", &row.to_string())
             .replace("{id}", &format!("u:{}", self.bob.uid))
     }
 
@@ -128,7 +150,7 @@ async fn every_described_call_answers_as_described() {
     for call in &calls {
         let path = match call.operation.as_str() {
             "findUsers" => format!("{}?name=b", call.path),
-            _ => world.path(&call.path),
+            _ => world.path(call),
         };
         // A session of its own: some calls end it.
         let ann = world.app.log_in("ann").await;
@@ -153,7 +175,7 @@ async fn every_described_call_answers_as_described() {
             }
         }
         for unknown in ["x", "4000000000", "-1", "%F0%9F", "u:1", "g:999", "99999999999999999999"] {
-            let filled = ["{uid}", "{gid}", "{code}", "{id}"]
+            let filled = ["{uid}", "{gid}", "{code}", "{id}", "{name}"]
                 .iter()
                 .fold(call.path.clone(), |path, part| path.replace(part, unknown));
             if filled != call.path {
@@ -164,7 +186,7 @@ async fn every_described_call_answers_as_described() {
             for query in
                 ["?limit=0", "?limit=x", "?start=5&end=5", "?before=-1", "?name=a&name=b", "?%ff=%ff"]
             {
-                world.ask(call, &format!("{}{query}", world.path(&call.path)), Some(&ann), None, false).await;
+                world.ask(call, &format!("{}{query}", world.path(call)), Some(&ann), None, false).await;
             }
         }
         let asking = if call.operation == "acceptInvite" { world.app.log_in("bob").await } else { ann };

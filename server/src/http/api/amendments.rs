@@ -1,4 +1,4 @@
-//! What is done to a message after it was sent: edits, recalls and reactions. The WebSocket takes the same, as frames.
+//! What is done to a message after it was sent: edits, recalls, reactions and deletions. The WebSocket takes the same, as frames.
 
 use std::sync::Arc;
 
@@ -45,6 +45,13 @@ pub(in crate::http) struct Recall {
     client_id: Uuid,
 }
 
+/// The caller's own copy of a message is deleted.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Delete {
+    /// The idempotency key, a new one for each deletion: the same again gets the first answer.
+    client_id: Uuid,
+}
+
 /// What the caller reacts to a message with.
 #[derive(Deserialize, ToSchema)]
 pub(in crate::http) struct Reaction {
@@ -71,6 +78,13 @@ impl Amending for Edit {
 impl Amending for Recall {
     fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
         let amendment = Amendment::Recall;
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+impl Amending for Delete {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::Delete;
         Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
     }
 }
@@ -128,6 +142,30 @@ pub(in crate::http) async fn recall(
     Json(recall): Json<Recall>,
 ) -> Result<Response, Problem> {
     amend(&messages, &rates, session.uid, address, recall).await
+}
+
+/// Delete a message for oneself alone.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/delete", operation_id = "delete", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Delete,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message"])))),
+)]
+pub(in crate::http) async fn delete(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(delete): Json<Delete>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, delete).await
 }
 
 /// React to a message.

@@ -3,13 +3,16 @@
 pub(super) mod accounts;
 pub(super) mod amendments;
 pub(super) mod conversations;
+pub(super) mod friends;
 pub(super) mod groups;
 pub(super) mod invites;
 pub(super) mod messages;
+pub(super) mod moments;
 pub(super) mod people;
 pub(super) mod range;
 pub(super) mod reading;
 pub(super) mod sessions;
+pub(super) mod settings;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

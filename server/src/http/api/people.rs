@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::json;
-use crate::app::{Accounts, InboxSync};
+use crate::app::{Accounts, InboxSync, People};
 use crate::domain::Uid;
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Segment, Session};
@@ -21,6 +21,22 @@ pub(super) struct Person {
     #[schema(example = 10_002)]
     pub(super) uid: u32,
     pub(super) name: String,
+}
+
+/// A user with what others see of that one.
+#[derive(Serialize, ToSchema)]
+struct ShownPerson {
+    #[schema(example = 10_002)]
+    uid: u32,
+    name: String,
+    /// The hue of the user's disc.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 359, nullable = false)]
+    hue: Option<u16>,
+    /// A line that the user says about himself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 120, nullable = false)]
+    about: Option<String>,
 }
 
 /// The caller.
@@ -80,11 +96,12 @@ pub(in crate::http) async fn find(
 #[utoipa::path(
     get, path = "/api/v1/users/{uid}", operation_id = "user", tag = "People",
     params(("uid" = u32, Path, description = "The user's uid")),
-    responses((status = 200, body = Person, description = "The user")),
+    responses((status = 200, body = ShownPerson, description = "The user")),
     extensions(("x-codes" = json!(["unknown_user"]))),
 )]
 pub(in crate::http) async fn show(
     State(accounts): State<Accounts>,
+    State(people): State<People>,
     Session(_): Session,
     Segment(uid): Segment<Uid>,
 ) -> Result<Response, Problem> {
@@ -92,5 +109,7 @@ pub(in crate::http) async fn show(
     let name = name.ok_or_else(|| {
         Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("there is no user {uid}"))
     })?;
-    Ok(json(StatusCode::OK, &Person { uid: uid.0, name }))
+    let profile = people.profile(uid).await?;
+    let about = Some(profile.about).filter(|about| !about.is_empty());
+    Ok(json(StatusCode::OK, &ShownPerson { uid: uid.0, name, hue: profile.hue, about }))
 }

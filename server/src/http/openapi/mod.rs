@@ -12,7 +12,10 @@ use axum::response::{Html, IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::api::{accounts, amendments, conversations, groups, invites, messages, people, range, sessions};
+use super::api::{
+    accounts, amendments, conversations, friends, groups, invites, messages, moments, people, range,
+    sessions, settings,
+};
 use super::{health, ws};
 use crate::config::LimitsSection;
 
@@ -39,6 +42,8 @@ pub(super) mod refusals;
         (name = "Rows", description = "The caller's inbox by id."),
         (name = "Conversations", description = "The list, histories and read markers."),
         (name = "Groups", description = "Making groups, members and invitations."),
+        (name = "Moments", description = "What friends share."),
+        (name = "Settings", description = "What the caller has chosen."),
         (name = "WebSocket", description = "Rows as soon as they are there, and sending, over one connection."),
         (name = "Operation", description = "For operators, load balancers and programs that read this description."),
     ),
@@ -54,11 +59,22 @@ pub(super) mod refusals;
         people::me,
         people::find,
         people::show,
+        friends::list,
+        friends::befriend,
+        settings::list,
+        settings::set_for_all,
+        settings::set,
+        moments::feed,
+        moments::post,
+        moments::like,
+        moments::comment,
+        moments::delete,
         messages::send,
         messages::send_batch,
         amendments::edit,
         amendments::recall,
         amendments::react,
+        amendments::delete,
         range::range,
         range::seq,
         conversations::list,
@@ -145,7 +161,7 @@ fn describe(limits: &LimitsSection) -> Value {
 }
 
 /// Where the configured limits stand.
-fn limited(limits: &LimitsSection) -> [(&'static str, u64); 10] {
+fn limited(limits: &LimitsSection) -> Vec<(&'static str, u64)> {
     let [text, members, batch, people, sessions, conversations, rows] = [
         limits.text_characters,
         limits.group_members,
@@ -156,7 +172,7 @@ fn limited(limits: &LimitsSection) -> [(&'static str, u64); 10] {
         limits.page_rows,
     ]
     .map(|limit| limit as u64);
-    [
+    vec![
         ("/components/schemas/NewText/properties/text/maxLength", text),
         ("/components/schemas/NewGroup/properties/members/maxItems", members),
         ("/components/schemas/Batch/properties/messages/maxItems", batch),
@@ -170,6 +186,10 @@ fn limited(limits: &LimitsSection) -> [(&'static str, u64); 10] {
             "/paths/~1api~1v1~1conversations/get/responses/200/content/application~1json/schema/maxItems",
             conversations,
         ),
+        ("/components/schemas/NewMoment/properties/text/maxLength", text),
+        ("/components/schemas/NewComment/properties/text/maxLength", text),
+        ("/components/schemas/NewMoment/properties/except/maxItems", limits.friends as u64),
+        ("/components/schemas/MomentsPage/properties/rows/maxItems", rows),
     ]
 }
 

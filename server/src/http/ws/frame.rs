@@ -9,11 +9,13 @@ use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use uuid::Uuid;
 
+use crate::app::People;
 use crate::app::messages::{Request, SendAck};
 use crate::app::sync::Pulled;
-use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Uid};
-use crate::http::api::amendments::{Amending, Edit, Reaction, Recall, row};
+use crate::domain::{ClientId, Conversation, HistoryId, MessageId, Progress, Uid};
+use crate::http::api::amendments::{Amending, Delete, Edit, Reaction, Recall, row};
 use crate::http::api::messages::NewMessage;
+use crate::http::api::settings::{self, NewValue};
 use crate::http::error::Problem;
 use crate::http::object::from_text;
 use crate::http::wire::{put, write_entries, write_text};
@@ -25,8 +27,8 @@ pub(super) enum ClientFrame {
     Heartbeat(u64),
     /// A message to be sent, or something to be done to one.
     Send(Box<Request>),
-    /// A read marker to be moved.
-    Read(Conversation, MessageId),
+    /// A read marker to be moved, or word of how far messages have come.
+    Mark(Request),
 }
 
 /// A frame that is not understood, with the message that it may have been meant to send.
@@ -52,6 +54,21 @@ struct About {
     message_id: u64,
 }
 
+/// How far another person's messages have come.
+#[derive(Deserialize)]
+struct Seen {
+    conversation: String,
+    message_id: u64,
+    state: Progress,
+}
+
+/// Which setting, beside its new value.
+#[derive(Deserialize)]
+struct SettingFrame {
+    conversation: String,
+    name: String,
+}
+
 #[derive(Deserialize)]
 struct Named {
     client_id: Uuid,
@@ -74,19 +91,42 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
         "edit" => amend::<Edit>(text),
         "recall" => amend::<Recall>(text),
         "reaction" => amend::<Reaction>(text),
+        "delete" => amend::<Delete>(text),
         "read" => {
             let About { conversation, message_id } =
                 from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
             let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
-            Ok(ClientFrame::Read(conversation, row(message_id).map_err(refuse)?))
+            let message_id = row(message_id).map_err(refuse)?;
+            Ok(ClientFrame::Mark(Request::Read { conversation, message_id }))
         }
+        "seen" => {
+            let Seen { conversation, message_id, state } =
+                from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+            let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
+            let Conversation::User(of) = conversation else {
+                return Err(refuse(Problem::invalid_body(
+                    "`seen` is said to one person, in a conversation u:UID",
+                )));
+            };
+            let message_id = row(message_id).map_err(refuse)?;
+            Ok(ClientFrame::Mark(Request::Seen { of, message_id, progress: state }))
+        }
+        "setting" => setting(text).map(ClientFrame::from).map_err(|problem| named(text, problem)),
         kind => {
             let kind: String = kind.chars().take(40).collect();
-            let detail =
-                format!("there is no frame `{kind}`; send heartbeat, send, edit, recall, reaction or read");
+            let detail = format!("there is no frame `{kind}`; /docs/websocket lists those that there are");
             Err(refuse(Problem { code: "unknown_type", ..Problem::invalid_body(detail) }))
         }
     }
+}
+
+/// Reads a frame that sets a setting of a conversation.
+fn setting(text: &str) -> Result<Request, Problem> {
+    let frame: SettingFrame = from_text(text).map_err(|error| Problem::from_json(&error))?;
+    let NewValue { client_id, value } = from_text(text).map_err(|error| Problem::from_json(&error))?;
+    let conversation = frame.conversation.parse().map_err(Problem::invalid_body)?;
+    let setting = settings::named(&frame.name, Some(conversation))?;
+    Ok(People::setting(ClientId(client_id), setting, conversation, &value)?)
 }
 
 /// Reads a frame about a message.

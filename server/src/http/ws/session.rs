@@ -239,11 +239,11 @@ impl Session {
         match frame::parse(&text) {
             Ok(ClientFrame::Heartbeat(seq)) => self.heartbeat(socket, seq).await,
             Ok(ClientFrame::Send(request)) => self.submit(socket, *request).await,
-            Ok(ClientFrame::Read(conversation, message_id)) => {
+            Ok(ClientFrame::Mark(request)) => {
                 if let Err(problem) = self.count_send() {
                     return self.refuse(socket, &problem, None).await;
                 }
-                let marked = self.state.messages.mark_read(self.uid(), conversation, message_id);
+                let marked = self.state.messages.mark(self.uid(), request);
                 self.answers.push(Box::pin(async move {
                     let refused = marked.await.err()?;
                     Some(frame::error(&refused.into(), None))

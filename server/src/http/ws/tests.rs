@@ -22,7 +22,7 @@ use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::{
     AccountOptions, Accounts, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites, LiveSession,
-    Messages, PasswordOptions, Token,
+    Messages, Moments, PasswordOptions, People, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timestamp, Uid};
@@ -185,6 +185,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
     let groups = Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), new_uuid);
+    let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
     let state = AppState {
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),
         messages: Messages::new(queues.clone()),
@@ -196,6 +197,8 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
             PageLimit { rows: ROWS, bytes: 1 << 20 },
         ),
         conversations: Conversations::new(store.clone(), directory.clone(), 10),
+        moments: Moments::new(store.clone(), people.clone(), queues.clone(), 8_000),
+        people,
         groups: groups.clone(),
         invites: Invites::new(
             directory.clone(),

@@ -1,0 +1,157 @@
+//! Moments: what people tell all their friends, and what common friends say to it (S27).
+//!
+//! A moment is copied into the inbox of each friend when it is posted. A like or a comment goes to the author and to
+//! those friends of both who have a copy of the moment. So nobody learns of a moment that was not meant for them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::People;
+use crate::domain::{Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, Uid};
+use crate::queue::{Publish, Queues, Request, SendAck, SendError};
+use crate::store::{MessageStore, Page, StoreError};
+
+/// A page of what friends share.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    /// Moments, likes, comments and deletions, newest first.
+    pub page: Page,
+    /// How far the caller has read.
+    pub read_to: MessageId,
+}
+
+/// Posts, likes and comments.
+#[derive(Clone)]
+pub struct Moments {
+    store: Arc<dyn MessageStore>,
+    people: People,
+    queues: Queues,
+    text: usize,
+}
+
+impl Moments {
+    /// Use cases that write through `queues`; a moment has at most `text` characters.
+    pub fn new(store: Arc<dyn MessageStore>, people: People, queues: Queues, text: usize) -> Moments {
+        Moments { store, people, queues, text }
+    }
+
+    /// Tells all friends of `who` but those in `except`.
+    ///
+    /// # Errors
+    /// When the text breaks a rule; those of storing.
+    pub async fn post(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        text: &str,
+        except: &[Uid],
+    ) -> Result<SendAck, SendError> {
+        let body = Body::text(text, self.text)?;
+        let except: HashSet<Uid> = except.iter().copied().collect();
+        let (mut others, _) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        others.retain(|uid| !except.contains(uid));
+        self.publish(who, client_id, Kind::Moment, body, others).await
+    }
+
+    /// Says whether `who` likes a moment, by its row in the own inbox.
+    ///
+    /// # Errors
+    /// When there is no such moment for `who`; those of storing.
+    pub async fn like(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        moment: MessageId,
+        liked: bool,
+    ) -> Result<SendAck, SendError> {
+        let (of, others) = self.circle(who, moment).await?;
+        self.publish(who, client_id, Kind::Like, Body::like(of, liked), others).await
+    }
+
+    /// Says something about a moment.
+    ///
+    /// # Errors
+    /// When there is no such moment for `who`, or the text breaks a rule; those of storing.
+    pub async fn comment(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        moment: MessageId,
+        text: &str,
+    ) -> Result<SendAck, SendError> {
+        let (of, others) = self.circle(who, moment).await?;
+        self.publish(who, client_id, Kind::Comment, Body::comment(of, text, self.text)?, others).await
+    }
+
+    /// Deletes a moment or a comment of `who` for everybody who has it.
+    ///
+    /// # Errors
+    /// When there is none in that row, or it is somebody else's; those of storing.
+    pub async fn delete(&self, who: Uid, client_id: ClientId, row: MessageId) -> Result<SendAck, SendError> {
+        let content = self.row(who, row, &[Kind::Moment, Kind::Comment, Kind::Deleted]).await?;
+        if content.sender != who {
+            return Err(SendError::NotYourMoment);
+        }
+        let of = content.key().ok_or(SendError::UnknownMoment)?;
+        // Whoever was a friend when it was posted still has it.
+        let (mut known, former) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        known.extend(former);
+        let holders = self.holders(of, known).await?;
+        self.publish(who, client_id, Kind::Delete, Body::deletion(of), holders).await
+    }
+
+    /// What friends share, newest first, with ids below `before`.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn feed(&self, who: Uid, before: Option<MessageId>, limit: usize) -> Result<Feed, StoreError> {
+        let page = self.store.conversation(who, Conversation::MOMENTS, before, limit).await?;
+        Ok(Feed { page, read_to: self.store.read_to(who, Conversation::MOMENTS).await? })
+    }
+
+    /// The key of a moment, and who is told what `who` thinks of it.
+    async fn circle(&self, who: Uid, moment: MessageId) -> Result<(IdempotencyKey, Vec<Uid>), SendError> {
+        let content = self.row(who, moment, &[Kind::Moment]).await?;
+        let (author, of) = (content.sender, content.key().ok_or(SendError::UnknownMoment)?);
+        let (mut common, _) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        if author != who {
+            // One who is no friend any more sees it no more.
+            if !common.contains(&author) {
+                return Err(SendError::UnknownMoment);
+            }
+            let (theirs, _) = self.people.friends_and_former(author).await.map_err(unavailable)?;
+            let theirs: HashSet<Uid> = theirs.into_iter().chain([author]).collect();
+            common.retain(|uid| theirs.contains(uid));
+        }
+        Ok((of, self.holders(of, common).await?))
+    }
+
+    async fn row(&self, who: Uid, row: MessageId, kinds: &[Kind]) -> Result<Arc<Content>, SendError> {
+        let entry = self.store.entry(who, row).await.map_err(unavailable)?;
+        let content = entry.map(|entry| entry.content);
+        let is_one =
+            |content: &Arc<Content>| content.target == Conversation::MOMENTS && kinds.contains(&content.kind);
+        content.filter(is_one).ok_or(SendError::UnknownMoment)
+    }
+
+    async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
+        let holds = self.store.holders(of, &uids).await.map_err(unavailable)?;
+        Ok(uids.into_iter().zip(holds).filter(|(_, holds)| *holds).map(|(uid, _)| uid).collect())
+    }
+
+    async fn publish(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        kind: Kind,
+        body: Body,
+        others: Vec<Uid>,
+    ) -> Result<SendAck, SendError> {
+        let target = Conversation::MOMENTS;
+        self.queues.submit(who, Request::Publish(Publish { client_id, kind, target, body, others })).await
+    }
+}
+
+fn unavailable(_: StoreError) -> SendError {
+    SendError::Unavailable
+}

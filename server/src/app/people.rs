@@ -1,0 +1,214 @@
+//! What people have chosen, and who is whose friend: both are rows of their inboxes.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::domain::{
+    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, Profile, SETTINGS, Setting, Timestamp,
+    Uid, friend_key, setting_key,
+};
+use crate::queue::{Publish, Queues, Request, SendAck, SendError};
+use crate::store::{Directory, MessageStore, StoreError};
+
+/// How one stands with another person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Friend {
+    /// The other one.
+    pub uid: Uid,
+    /// That one's name.
+    pub name: String,
+    /// Who wants to be whose friend.
+    pub friendship: Friendship,
+    /// What the other one said with it.
+    pub greeting: Option<String>,
+    /// When that last changed.
+    pub changed_at: Timestamp,
+}
+
+/// Settings, friends and profiles.
+#[derive(Clone)]
+pub struct People {
+    store: Arc<dyn MessageStore>,
+    directory: Arc<dyn Directory>,
+    queues: Queues,
+    most_friends: usize,
+}
+
+#[derive(Deserialize)]
+struct Greeting {
+    text: Option<String>,
+}
+
+impl People {
+    /// Use cases that write through `queues`. One account has at most `most_friends` friends and friend requests.
+    pub fn new(
+        store: Arc<dyn MessageStore>,
+        directory: Arc<dyn Directory>,
+        queues: Queues,
+        most_friends: usize,
+    ) -> People {
+        People { store, directory, queues, most_friends }
+    }
+
+    /// What sets a setting of a conversation; of one for all, that with oneself. `value`: JSON; `null` clears it.
+    ///
+    /// # Errors
+    /// When the value is not what the setting takes.
+    pub fn setting(
+        client_id: ClientId,
+        setting: Setting,
+        target: Conversation,
+        value: &RawValue,
+    ) -> Result<Request, SendError> {
+        let body = Body::of_setting(setting, value)?;
+        let others = Vec::new();
+        Ok(Request::Publish(Publish { client_id, kind: Kind::Setting, target, body, others }))
+    }
+
+    /// Sets a setting.
+    ///
+    /// # Errors
+    /// As [`People::setting`], and those of storing.
+    pub async fn set(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        setting: Setting,
+        conversation: Conversation,
+        value: &RawValue,
+    ) -> Result<SendAck, SendError> {
+        self.queues.submit(who, People::setting(client_id, setting, conversation, value)?).await
+    }
+
+    /// The settings of `who`, with their keys, after the key `after`; at most `limit`.
+    pub async fn settings(
+        &self,
+        who: Uid,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry)>, StoreError> {
+        self.store.newest_under(who, SETTINGS, after, limit).await
+    }
+
+    /// What others see of `uid` beside the name.
+    pub async fn profile(&self, uid: Uid) -> Result<Profile, StoreError> {
+        let key = setting_key(Setting::Profile, Conversation::User(uid));
+        let row = self.store.newest(&[(uid, key)]).await?.pop().flatten();
+        let value = row.as_ref().and_then(|row| row.content.body.setting_value());
+        Ok(value.and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default())
+    }
+
+    /// Says whether `who` wants to be a friend of `other`. Both are told, unless a request is declined: that is one's own affair.
+    ///
+    /// # Errors
+    /// When `other` does not exist, is oneself or takes nothing from `who`; when there are too many friends; those of storing.
+    pub async fn befriend(
+        &self,
+        who: Uid,
+        client_id: ClientId,
+        other: Uid,
+        wanted: bool,
+        greeting: Option<&str>,
+    ) -> Result<SendAck, SendError> {
+        if who == other {
+            return Err(SendError::UnknownUser(other.0));
+        }
+        let body = Body::friend(wanted, greeting.filter(|_| wanted))?;
+        let (friendship, is_blocked) = self.stands(who, other).await.map_err(|_| SendError::Unavailable)?;
+        if wanted && !friendship.mine {
+            if is_blocked {
+                return Err(SendError::Blocked);
+            }
+            self.has_room(who).await?;
+        }
+        let declines = !wanted && !friendship.mine;
+        let others = if declines { Vec::new() } else { vec![other] };
+        let target = Conversation::User(other);
+        let publish = Publish { client_id, kind: Kind::Friend, target, body, others };
+        self.queues.submit(who, Request::Publish(publish)).await
+    }
+
+    /// How `who` stands with `other`, and whether `other` takes nothing from `who`.
+    async fn stands(&self, who: Uid, other: Uid) -> Result<(Friendship, bool), StoreError> {
+        let with = Conversation::User(other);
+        let of = [
+            (who, friend_key(with, who)),
+            (who, friend_key(with, other)),
+            (other, setting_key(Setting::Block, Conversation::User(who))),
+        ];
+        let rows = self.store.newest(&of).await?;
+        let mut friendship = Friendship::default();
+        rows[..2].iter().flatten().for_each(|row| friendship.take(who, &row.content));
+        let block = rows[2].as_ref().and_then(|row| row.content.body.setting_value());
+        Ok((friendship, block.is_some()))
+    }
+
+    async fn has_room(&self, who: Uid) -> Result<(), SendError> {
+        let known = self.known(who, "", self.most_friends.saturating_mul(2)).await;
+        let known = known.map_err(|_| SendError::Unavailable)?;
+        let wanted = known.iter().filter(|(_, friendship)| friendship.mine).count();
+        if wanted < self.most_friends { Ok(()) } else { Err(SendError::TooManyFriends(self.most_friends)) }
+    }
+
+    /// Everybody with whom `who` is, was or is asked to be friends, after the key `after`; from at most `rows` rows.
+    async fn known(&self, who: Uid, after: &str, rows: usize) -> Result<Vec<(Uid, Friendship)>, StoreError> {
+        let rows = self.store.newest_under(who, FRIENDS, after, rows).await?;
+        let mut known: Vec<(Uid, Friendship)> = Vec::new();
+        for (_, row) in &rows {
+            let Conversation::User(other) = row.conversation() else { continue };
+            if known.last().is_none_or(|(last, _)| *last != other) {
+                known.push((other, Friendship::default()));
+            }
+            if let Some((_, friendship)) = known.last_mut() {
+                friendship.take(who, &row.content);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The friends of `who`, and those who were.
+    pub(super) async fn friends_and_former(&self, who: Uid) -> Result<(Vec<Uid>, Vec<Uid>), StoreError> {
+        // Who asked and was never answered is there, too: others may ask as many as they like.
+        let known = self.known(who, "", self.most_friends.saturating_mul(8)).await?;
+        let (friends, others): (Vec<_>, Vec<_>) =
+            known.into_iter().partition(|(_, friendship)| friendship.is_mutual());
+        let uids = |people: Vec<(Uid, Friendship)>| people.into_iter().map(|(uid, _)| uid).collect();
+        Ok((uids(friends), uids(others)))
+    }
+
+    /// How `who` stands with others, in the order of their numbers as texts, after that of `after`; at most `limit`.
+    pub async fn friends(
+        &self,
+        who: Uid,
+        after: Option<Uid>,
+        limit: usize,
+    ) -> Result<Vec<Friend>, StoreError> {
+        // What comes after both rows of that person.
+        let after = after.map_or(String::new(), |uid| format!("{FRIENDS}{uid} ~"));
+        // Each has one row or two, so that the first `limit` are there whole.
+        let rows = self.store.newest_under(who, FRIENDS, &after, limit * 2 + 1).await?;
+        let mut friends: Vec<Friend> = Vec::new();
+        for (_, row) in &rows {
+            let Conversation::User(uid) = row.conversation() else { continue };
+            if friends.last().is_none_or(|last| last.uid != uid) {
+                let (friendship, name) = (Friendship::default(), String::new());
+                friends.push(Friend { uid, name, friendship, greeting: None, changed_at: Timestamp(0) });
+            }
+            let Some(friend) = friends.last_mut() else { continue };
+            friend.friendship.take(who, &row.content);
+            friend.changed_at = friend.changed_at.max(row.content.sent_at);
+            if row.content.sender != who {
+                let said: Option<Greeting> = serde_json::from_str(row.content.body.as_json()).ok();
+                friend.greeting = said.and_then(|said| said.text);
+            }
+        }
+        friends.truncate(limit);
+        let uids: Vec<Uid> = friends.iter().map(|friend| friend.uid).collect();
+        for (friend, name) in friends.iter_mut().zip(self.directory.names(&uids).await?) {
+            friend.name = name.unwrap_or_else(|| friend.uid.to_string());
+        }
+        Ok(friends)
+    }
+}

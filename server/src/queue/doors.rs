@@ -1,0 +1,157 @@
+//! Whether one person may write to another: what the receiver has set, and whether the two are friends.
+//!
+//! Asked for each message to a person, so the answers are remembered: of some pairs, until one of the rows that they
+//! rest on changes here. Where other servers write, too, no answer is older than [`LIFETIME`].
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quick_cache::sync::Cache;
+use tokio::time::Instant;
+
+use crate::domain::{
+    Circle, Content, Conversation, Friendship, Kind, Privacy, Setting, Uid, friend_key, setting_key,
+};
+use crate::store::{MessageStore, StoreError, Write};
+
+/// Pairs that are remembered.
+const KNOWN: usize = 100_000;
+
+/// For how long an answer is remembered where other servers write.
+const LIFETIME: Duration = Duration::from_secs(2);
+
+/// What a person's door is for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// Messages come through.
+    Open,
+    /// None come from that person.
+    Blocked,
+    /// Friends' messages come through, and that person is none.
+    FriendsOnly,
+}
+
+/// Whose door it is, and who stands before it.
+pub(super) type Pair = (Uid, Uid);
+
+/// The doors that were asked for lately.
+pub(super) struct Doors {
+    known: Cache<Pair, (Instant, Door)>,
+    lifetime: Option<Duration>,
+    /// Counts the changes: what was read before one is not remembered after it.
+    changes: AtomicU64,
+}
+
+/// What a commit changes.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pairs: Vec<Pair>,
+    all: bool,
+}
+
+impl Doors {
+    /// `others_write`: whether other servers write to the same store.
+    pub(super) fn new(others_write: bool) -> Doors {
+        let lifetime = others_write.then_some(LIFETIME);
+        Doors { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0) }
+    }
+
+    /// The doors of these pairs, in order.
+    pub(super) async fn look(
+        &self,
+        store: &dyn MessageStore,
+        pairs: &[Pair],
+    ) -> Result<Vec<Door>, StoreError> {
+        let now = Instant::now();
+        let is_fresh =
+            |read_at: Instant| self.lifetime.is_none_or(|lifetime| now.duration_since(read_at) < lifetime);
+        let known = |pair| self.known.get(pair).filter(|(read_at, _)| is_fresh(*read_at));
+        let mut doors: Vec<Option<Door>> =
+            pairs.iter().map(|pair| known(pair).map(|(_, door)| door)).collect();
+        let missing: Vec<Pair> =
+            pairs.iter().zip(&doors).filter(|(_, door)| door.is_none()).map(|(pair, _)| *pair).collect();
+        if !missing.is_empty() {
+            let before = self.changes.load(Ordering::Acquire);
+            let keys: Vec<_> = missing.iter().flat_map(keys).collect();
+            let rows = store.newest(&keys).await?;
+            let empty = doors.iter_mut().filter(|door| door.is_none());
+            for ((place, pair), rows) in empty.zip(&missing).zip(rows.chunks(KEYS)) {
+                let rows: Vec<_> = rows.iter().map(|row| row.as_ref().map(|row| &*row.content)).collect();
+                let door = door(*pair, &rows);
+                *place = Some(door);
+                self.known.insert(*pair, (now, door));
+            }
+            if self.changes.load(Ordering::Acquire) != before {
+                for pair in &missing {
+                    self.known.remove(pair);
+                }
+            }
+        }
+        Ok(doors.into_iter().flatten().collect())
+    }
+
+    /// Forgets what rests on rows that have changed.
+    pub(super) fn forget(&self, changes: &Changes) {
+        if changes.all || !changes.pairs.is_empty() {
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
+        if changes.all {
+            self.known.clear();
+        }
+        for pair in &changes.pairs {
+            self.known.remove(pair);
+        }
+    }
+}
+
+impl Changes {
+    /// What these writes change.
+    pub(super) fn of(writes: &[Write]) -> Changes {
+        let mut changes = Changes::default();
+        for write in writes {
+            let content = match write {
+                Write::Accept(accept) => &accept.content,
+                Write::Deliver(deliver) => &deliver.content,
+            };
+            let is_friend = content.kind == Kind::Friend;
+            match (content.kind == Kind::Setting).then(|| content.body.setting()).flatten() {
+                Some(Setting::Privacy) => changes.all = true,
+                Some(Setting::Block) => changes.add(content, content.sender),
+                _ if is_friend => write.rows().iter().for_each(|row| changes.add(content, row.receiver)),
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    fn add(&mut self, content: &Content, owner: Uid) {
+        if let Conversation::User(other) = content.conversation(owner) {
+            self.pairs.push((owner, other));
+        }
+    }
+}
+
+/// Rows on which a door rests.
+const KEYS: usize = 4;
+
+fn keys(&(owner, other): &Pair) -> [(Uid, String); KEYS] {
+    let (with, own) = (Conversation::User(other), Conversation::User(owner));
+    [
+        (owner, setting_key(Setting::Block, with)),
+        (owner, setting_key(Setting::Privacy, own)),
+        (owner, friend_key(with, owner)),
+        (owner, friend_key(with, other)),
+    ]
+}
+
+fn door((owner, _): Pair, rows: &[Option<&Content>]) -> Door {
+    let value = |at: usize| rows[at].and_then(|row| row.body.setting_value());
+    let privacy = value(1).and_then(|value| serde_json::from_str::<Privacy>(value).ok()).unwrap_or_default();
+    let mut friendship = Friendship::default();
+    rows[2..].iter().flatten().for_each(|row| friendship.take(owner, row));
+    match (value(0), privacy.write) {
+        (Some(_), _) => Door::Blocked,
+        (None, Circle::Friends) if !friendship.is_mutual() => Door::FriendsOnly,
+        (None, Circle::Friends | Circle::Everybody) => Door::Open,
+    }
+}

@@ -1,0 +1,133 @@
+//! Friends, blocks, and who may write to whom.
+
+use serde_json::{Value, json};
+
+use crate::support::{Person, TestApp, client_id, message};
+
+async fn wish(app: &TestApp, who: &Person, other: &Person, n: u128, wanted: bool) -> crate::support::Answer {
+    let body = json!({"client_id": client_id(n), "wanted": wanted, "text": "hello"});
+    app.put(who, &format!("/api/v1/friends/{}", other.uid), body).await
+}
+
+async fn friends(app: &TestApp, who: &Person) -> Vec<(String, bool, bool)> {
+    let page = app.get(who, "/api/v1/friends").await.ok(200);
+    let line = |line: &Value| {
+        let is = |name: &str| line[name].as_bool().expect("a boolean");
+        (line["name"].as_str().expect("a name").to_owned(), is("mine"), is("theirs"))
+    };
+    page["friends"].as_array().expect("a list").iter().map(line).collect()
+}
+
+fn rows_of<'a>(rows: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    rows.iter().filter(|row| row["kind"] == kind).collect()
+}
+
+fn line(name: &str, mine: bool, theirs: bool) -> (String, bool, bool) {
+    (name.to_owned(), mine, theirs)
+}
+
+#[tokio::test]
+async fn friends_are_two_who_both_want_it() {
+    let mut app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let asked = wish(&app, &ann, &bob, 1, true).await.ok(201);
+    assert_eq!(wish(&app, &ann, &bob, 1, true).await.ok(200), asked);
+    assert_eq!(friends(&app, &ann).await, [line("bob", true, false)]);
+    assert_eq!(friends(&app, &bob).await, [line("ann", false, true)]);
+    let told = app.rows(&bob).await;
+    assert_eq!(told[0]["body"], json!({"wanted": true, "text": "hello"}));
+    assert_eq!(
+        (&told[0]["kind"], &told[0]["conversation"]),
+        (&json!("friend"), &json!(format!("u:{}", ann.uid)))
+    );
+    wish(&app, &bob, &ann, 1, true).await.ok(201);
+    app.restart().await;
+    assert_eq!(friends(&app, &ann).await, [line("bob", true, true)]);
+    assert_eq!(friends(&app, &bob).await, [line("ann", true, true)]);
+
+    wish(&app, &bob, &ann, 2, false).await.ok(201);
+    assert_eq!(friends(&app, &ann).await, [line("bob", true, false)]);
+    wish(&app, &ann, &bob, 2, false).await.ok(201);
+    assert_eq!(friends(&app, &ann).await, []);
+    // What both say about it is two rows, however often it changes.
+    for n in 3..13 {
+        wish(&app, &ann, &bob, n, n % 2 == 1).await.ok(201);
+    }
+    assert_eq!(rows_of(&app.rows(&bob).await, "friend").len(), 2);
+}
+
+#[tokio::test]
+async fn a_declined_request_stays_a_matter_of_who_declines() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    wish(&app, &ann, &bob, 1, true).await.ok(201);
+    wish(&app, &bob, &ann, 1, false).await.ok(201);
+    assert_eq!(rows_of(&app.rows(&ann).await, "friend").len(), 1);
+    assert_eq!(friends(&app, &ann).await, [line("bob", true, false)]);
+}
+
+#[tokio::test]
+async fn a_wish_that_cannot_be_is_refused_by_its_reason() {
+    let app = TestApp::start_with(|config| config.limits.friends = 2).await;
+    let ann = app.sign_up("ann").await;
+    let others = [app.sign_up("bob").await, app.sign_up("cat").await, app.sign_up("dan").await];
+    assert_eq!(wish(&app, &ann, &ann, 1, true).await.refused(404), "unknown_user");
+    let path = "/api/v1/friends/77";
+    let body = json!({"client_id": client_id(1), "wanted": true});
+    assert_eq!(app.put(&ann, path, body).await.refused(404), "unknown_user");
+    let body = json!({"client_id": client_id(1), "wanted": true, "text": "a".repeat(201)});
+    assert_eq!(
+        app.put(&ann, &format!("/api/v1/friends/{}", others[0].uid), body).await.refused(422),
+        "greeting_too_long"
+    );
+    wish(&app, &ann, &others[0], 1, true).await.ok(201);
+    wish(&app, &ann, &others[1], 2, true).await.ok(201);
+    assert_eq!(wish(&app, &ann, &others[2], 3, true).await.refused(422), "too_many_friends");
+    wish(&app, &ann, &others[1], 4, false).await.ok(201);
+    wish(&app, &ann, &others[2], 5, true).await.ok(201);
+}
+
+async fn set(app: &TestApp, who: &Person, path: &str, n: u128, value: Value) {
+    app.put(who, path, json!({"client_id": client_id(n), "value": value})).await.ok(201);
+}
+
+#[tokio::test]
+async fn who_is_blocked_is_told_and_reaches_nobody() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let own = app.say(&bob, &ann, 1, "hi").await;
+    let block = format!("/api/v1/conversations/u:{}/settings/block", bob.uid);
+    set(&app, &ann, &block, 1, json!({"blocked": true})).await;
+    let to_ann = json!({"user": ann.uid});
+    let send = async |n| app.post(&bob, "/api/v1/messages", message(n, to_ann.clone(), "hello?")).await;
+    assert_eq!(send(2).await.refused(403), "blocked");
+    assert_eq!(wish(&app, &bob, &ann, 3, true).await.refused(403), "blocked");
+    let at = |what: &str| format!("/api/v1/conversations/u:{}/messages/{own}/{what}", ann.uid);
+    let edit = json!({"client_id": client_id(4), "body": {"text": "hello"}});
+    assert_eq!(app.post(&bob, &at("edit"), edit).await.refused(403), "blocked");
+    // What was said can be taken back, and an answer is still the first one.
+    app.post(&bob, &at("recall"), json!({"client_id": client_id(5)})).await.ok(201);
+    app.post(&bob, "/api/v1/messages", message(1, to_ann.clone(), "hi")).await.ok(200);
+    // In groups both hear each other, and the one who blocks may write.
+    app.say(&ann, &bob, 2, "no").await;
+    set(&app, &ann, &block, 3, Value::Null).await;
+    send(6).await.ok(201);
+}
+
+#[tokio::test]
+async fn one_who_hears_friends_alone_is_written_to_by_friends_alone() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    set(&app, &ann, "/api/v1/settings/privacy", 1, json!({"write": "friends"})).await;
+    let send = async |n| app.post(&bob, "/api/v1/messages", message(n, json!({"user": ann.uid}), "hi")).await;
+    assert_eq!(send(1).await.refused(403), "friends_only");
+    wish(&app, &bob, &ann, 2, true).await.ok(201);
+    assert_eq!(send(3).await.refused(403), "friends_only");
+    wish(&app, &ann, &bob, 2, true).await.ok(201);
+    send(4).await.ok(201);
+    wish(&app, &ann, &bob, 3, false).await.ok(201);
+    assert_eq!(send(5).await.refused(403), "friends_only");
+    app.say(&ann, &ann, 9, "a note to oneself").await;
+    set(&app, &ann, "/api/v1/settings/privacy", 4, Value::Null).await;
+    send(6).await.ok(201);
+}
