@@ -126,7 +126,7 @@ mod tests {
         for Code { code, .. } in CODES {
             assert_ne!(
                 tidemark_web::Language::ENGLISH.explains(code),
-                OF_PROGRAMS.contains(&code),
+                OF_PROGRAMS.contains(code),
                 "web/languages/*.json need `error.{code}`, or OF_PROGRAMS names it"
             );
         }

@@ -64,6 +64,7 @@ pub(in crate::http) struct After {
 /// People whom the caller asked, who asked the caller, and friends.
 #[derive(Serialize, ToSchema)]
 struct FriendsPage {
+    /// In the order of their uids as texts.
     friends: Vec<FriendLine>,
     /// `after` for the next page; `null`: there is nothing more.
     #[schema(required)]
