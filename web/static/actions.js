@@ -1,14 +1,15 @@
 // What one can do with a message: the menu behind its button.
 
 import { ask } from "./ask.js";
-import { $, h } from "./dom.js";
+import { $, h, place } from "./dom.js";
 import { chosen } from "./rows.js";
+import { t } from "./texts.js";
 
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-/** The menu of messages. `composer` edits and replies. Answers `open(row, button)`. */
-export function actionsMenu(store, composer) {
+/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji. Answers `open(row, button)`. */
+export function actionsMenu(store, composer, emoji) {
   const menu = $("actions");
   let button = null;
   const item = (label, act, more = {}) => h("button.action", { type: "button", role: "menuitem", tabindex: -1, ...more,
@@ -39,19 +40,16 @@ export function actionsMenu(store, composer) {
     const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": `React with ${emoji}`,
     }));
+    const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
     menu.replaceChildren(...[
-      h("div.smileys", { role: "group", "aria-label": "Reactions" }, ...smileys),
+      h("div.smileys", { role: "group", "aria-label": "Reactions" }, ...smileys, more),
       item("Reply", () => composer.reply(row)),
       item("Copy text", () => navigator.clipboard?.writeText(row.body.text)),
       own && item("Edit", () => composer.edit(row)),
       own && item("Take back…", () => recall(store, row)),
     ].filter(Boolean));
     menu.showPopover();
-    const place = opener.getBoundingClientRect();
-    const { offsetWidth: width, offsetHeight: height } = menu;
-    const below = place.bottom + height < innerHeight;
-    menu.style.top = `${below ? place.bottom : Math.max(0, place.top - height)}px`;
-    menu.style.left = `${Math.max(4, Math.min(place.right - width, innerWidth - width - 4))}px`;
+    place(menu, opener);
     menu.querySelector("button").focus();
   };
 }

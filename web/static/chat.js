@@ -7,6 +7,7 @@ import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
 import { findDialog, groupDialog, membersDialog } from "./dialogs.js";
 import { $ } from "./dom.js";
+import { emojiPicker } from "./emoji.js";
 import { List } from "./list.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
@@ -32,8 +33,9 @@ const store = new Store({ db, call, self, nudge: (ids) => {
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
 const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true));
+const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer),
+  menu: actionsMenu(store, composer, emoji),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: async (of) => {
     if (!await pane.reveal(of)) $("announce").textContent = "That message is further back than this browser keeps.";
@@ -137,6 +139,7 @@ document.addEventListener("keydown", (event) => {
 const buttons = {
   "open-find": find, "start-find": find, "open-group": newGroup, "open-settings": settings.show,
   "open-members": () => members(store.open),
+  "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   hide: () => store.hide(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);

@@ -46,8 +46,8 @@ export class Composer {
   lock() {
     const left = Boolean(this.store.conversations.get(this.id)?.left);
     const nobody = this.store.nobody.has(this.id);
-    this.text.disabled = $("send").disabled = left || nobody;
-    this.text.hidden = $("send").hidden = left;
+    this.text.disabled = $("send").disabled = $("open-emoji").disabled = left || nobody;
+    this.text.hidden = $("send").hidden = $("open-emoji").hidden = left;
     $("locked").hidden = !left;
     $("composer").hidden = nobody;
   }
@@ -69,6 +69,14 @@ export class Composer {
     this.quoted = row;
     const { uid } = this.store.self;
     this.context(`Reply to ${row.sender === uid ? "yourself" : isolate(this.store.name(row.sender))}: ${isolate(plain(row.body.text))}`);
+  }
+
+  /** Puts `text` where the caret is. */
+  insert(text) {
+    const { selectionStart, selectionEnd } = this.text;
+    this.text.setRangeText(text, selectionStart, selectionEnd, "end");
+    this.text.focus();
+    this.typed();
   }
 
   /** What is typed takes the place of the text of `row`. */

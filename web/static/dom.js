@@ -15,6 +15,16 @@ export function h(what, attributes = {}, ...children) {
   return element;
 }
 
+/** Puts what is on top beside the button that opened it, within the window. */
+export function place(popover, opener) {
+  const { top, bottom, right } = opener.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = popover;
+  const below = bottom + height < innerHeight;
+  popover.style.top = below ? `${bottom}px` : top < height ? "0" : "auto";
+  popover.style.bottom = below || top < height ? "auto" : `${innerHeight - top}px`;
+  popover.style.left = `${Math.max(4, Math.min(right - width, innerWidth - width - 4))}px`;
+}
+
 export const icon = (name) => h(`i.icon.${name}`, { "aria-hidden": "true" });
 
 // Characters that are written from right to left (Unicode's bidirectional classes R and AL, by their blocks).

@@ -3,8 +3,9 @@
 
 import { webcrypto } from "node:crypto";
 
-// It is no global of Node.js 18.
+// They are no globals of Node.js 18.
 globalThis.crypto ??= webcrypto;
+globalThis.navigator ??= {};
 
 /** Time that stands still until it is moved. */
 class Clock {

@@ -194,7 +194,7 @@ async fn the_menu_is_used_by_keyboard_and_fits_a_phone() {
     window.sees("A question").await;
     window.write(".more", ENTER).await;
     window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
-    for _ in 0..6 {
+    for _ in 0..7 {
         window.write("#actions :focus", DOWN).await;
     }
     window.until("document.activeElement.textContent === 'Reply'").await;

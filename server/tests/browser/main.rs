@@ -5,6 +5,7 @@
 
 mod amend;
 mod chat;
+mod emoji;
 mod first_run;
 mod groups;
 mod keep;

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import "./page.js";
+import { matching } from "../static/emoji.js";
+import english from "../static/emoji-en.js";
+import chinese from "../static/emoji-zh.js";
+
+const file = (path) => readFileSync(new URL(`../${path}`, import.meta.url));
+
+test("what comes from elsewhere is what is recorded, with its licence", () => {
+  for (const { package: name, version, licence_file, integrity, made_by, files } of JSON.parse(file("vendor.json"))) {
+    assert.match(file(licence_file).toString(), /Permission is hereby granted/, name);
+    assert.ok(integrity.startsWith("sha512-") && file(made_by).length > 0, name);
+    for (const [path, hash] of Object.entries(files)) {
+      assert.equal(`sha256-${createHash("sha256").update(file(path)).digest("hex")}`, hash, path);
+      assert.ok(file(path).toString().includes(`${name} ${version}`), path);
+    }
+  }
+});
+
+test("both languages have the same emoji, in the same groups", () => {
+  const emoji = (groups) => Object.entries(groups).map(([name, lines]) => [name, lines.split("\n").map((line) => line.split("|")[0])]);
+  assert.deepEqual(emoji(chinese), emoji(english));
+  assert.ok(emoji(english).flatMap(([, list]) => list).length > 1_800);
+});
+
+test("a search finds by the beginnings of names first, and by all its words", () => {
+  const all = ["🐱|cat face", "🙀|weary cat|scared", "🎓|graduation cap|education"].map((line) => {
+    const [emoji, name, ...more] = line.split("|");
+    return { emoji, name, words: [name, ...more].join(" ") };
+  });
+  const found = (text) => matching(all, text).map(({ emoji }) => emoji).join("");
+  assert.equal(found("cat"), "🐱🙀🎓");
+  assert.equal(found(" Cat  sca"), "🙀");
+  assert.equal(found("dog"), "");
+  assert.equal(matching(all, " "), all);
+});

@@ -1,0 +1,35 @@
+// Makes web/static/emoji-en.js and emoji-zh.js from the package that vendor.json names, and prints their hashes:
+//
+//     npm pack emojibase-data@17.0.0 && tar xzf emojibase-data-17.0.0.tgz && node web/vendor/emoji.mjs package
+
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+
+// Later ones are squares on the systems of many people.
+const UNICODE = 15;
+// Words to search by beside the name.
+const TAGS = { en: 2, zh: 1 };
+const GROUPS = ["smileys", "people", "parts", "animals", "food", "travel", "activities", "objects", "symbols", "flags"];
+const PARTS = GROUPS.indexOf("parts");
+
+const folder = process.argv[2];
+const read = (path) => JSON.parse(readFileSync(`${folder}/${path}`, "utf8"));
+const { version } = read("package.json");
+
+for (const language of Object.keys(TAGS)) {
+  const all = read(`${language}/data.json`)
+    .filter((each) => each.group !== undefined && each.group !== PARTS && each.version <= UNICODE)
+    .sort((a, b) => a.order - b.order);
+  // Fully qualified, as emoji-test.txt of Unicode has them: nothing says "as a picture" where that is so anyway.
+  const written = (emoji) => emoji.replace(/(\p{Emoji_Presentation})\ufe0f/gu, "$1");
+  const line = ({ emoji, label, tags = [] }) =>
+    [written(emoji), label, ...tags.filter((tag) => !label.includes(tag)).slice(0, TAGS[language])].join("|");
+  const lines = (name) => all.filter(({ group }) => GROUPS[group] === name).map(line).join("\n");
+  const parts = GROUPS.filter(lines).map((name) => `  ${name}: \`${lines(name)}\`,\n`);
+  const text = `// Emoji by group, each with its name and words to search by, from emojibase-data ${version} (MIT,\n`
+    + "// web/vendor/emojibase-data.LICENSE), made by web/vendor/emoji.mjs.\n"
+    + `export default {\n${parts.join("")}};\n`;
+  const name = `emoji-${language}.js`;
+  writeFileSync(new URL(`../static/${name}`, import.meta.url), text);
+  console.log(name, createHash("sha256").update(text).digest("hex"));
+}
