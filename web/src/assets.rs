@@ -38,6 +38,7 @@ macro_rules! files {
 }
 
 static EMBEDDED: &[(&str, &[u8])] = files![
+    "account.js",
     "actions.js",
     "api.js",
     "app.css",

@@ -18,6 +18,8 @@ pub struct Shell<'a> {
     pub name: &'a str,
     /// Longest text of a message, in characters; the composer counts down to it.
     pub text_limit: usize,
+    /// The language that the person chose, rather than the browser.
+    pub chosen: Option<Language>,
 }
 
 /// The card with which one logs in or creates an account.

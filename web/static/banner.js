@@ -1,6 +1,7 @@
 // The slim line that says when the connection is away. Nothing is shown for a short absence.
 
 import { $ } from "./dom.js";
+import { t } from "./texts.js";
 
 const PATIENCE_MS = 1_500;
 
@@ -25,9 +26,9 @@ export class Banner {
     $("banner").hidden = !offline && !late;
     const seconds = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const waiting = this.phase === "waiting" && seconds > 0;
-    const text = offline ? "Offline. Messages are kept and sent when you are back." : "Reconnecting";
+    const text = offline ? t("banner.offline") : t("banner.reconnecting");
     if ($("banner-text").textContent !== text) $("banner-text").textContent = text;
-    $("banner-wait").textContent = offline ? "" : waiting ? ` in ${seconds} s.` : "…";
+    $("banner-wait").textContent = offline ? "" : waiting ? ` ${t("banner.in", { count: seconds })}` : "";
     $("banner-now").hidden = offline || !waiting;
   }
 }

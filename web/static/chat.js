@@ -14,12 +14,13 @@ import { settingsDialog } from "./settings.js";
 import { Store } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
+import { t } from "./texts.js";
 
 const { uid, name, textLimit } = document.body.dataset;
 const self = { uid: Number(uid), name };
 const db = await openDb(self).catch((problem) => {
   $("banner").hidden = false;
-  $("banner-text").textContent = `This browser keeps nothing for Tidemark: ${problem.message}`;
+  $("banner-text").textContent = t("banner.no_storage", { problem: problem.message });
   throw problem;
 });
 // Only in the tab that leads.
@@ -45,7 +46,7 @@ const pane = new Pane(store, {
 });
 new List(store);
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(() => state, async (path) => {
+const settings = settingsDialog(call, () => state, async (path) => {
   leaving = true;
   await call("DELETE", path).catch((refusal) => {
     leaving = false;
@@ -92,6 +93,7 @@ function follow() {
   $("app").dataset.view = id ? "conversation" : "list";
   $("open").hidden = !id;
   $("pane-blank").hidden = Boolean(id);
+  $("skip").hidden = !id;
   store.show();
   composer.show(id);
   if (id !== pane.wanted) pane.show(id);
@@ -137,7 +139,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const buttons = {
-  "open-find": find, "start-find": find, "open-group": newGroup, "open-settings": settings.show,
+  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   hide: () => store.hide(store.open).then(() => go(null)),

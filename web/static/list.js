@@ -33,8 +33,10 @@ export class List {
     const current = store.open !== this.open && $("list").querySelector("[aria-current]");
     if (current) current.scrollIntoView({ block: "nearest" });
     if (current || !store.open) this.open = store.open;
-    $("list-blank").hidden = items.length > 0;
-    $("list").hidden = items.length === 0;
+    const isEmpty = items.length === 0;
+    $("app").toggleAttribute("data-empty", isEmpty);
+    $("list").hidden = $("choose").hidden = isEmpty;
+    $("list-blank").hidden = $("start").hidden = !isEmpty;
     const total = store.unreadTotal();
     const name = store.open ? `${store.title(store.open)} · Tidemark` : "Tidemark";
     document.title = total ? `(${many(total)}) ${name}` : name;

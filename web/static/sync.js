@@ -110,7 +110,7 @@ export class Sync {
   }
 
   async alive({ seq, history }) {
-    this.beat("nothing new");
+    this.beat({ rows: 0 });
     if (history === this.state.history && seq >= this.state.cursor) {
       this.socket.works();
       return this.tell({ latest: seq });
@@ -122,7 +122,7 @@ export class Sync {
 
   async entries({ entries, after, synced }) {
     const { cursor, changed, stale } = await this.db.entries(entries, after, synced);
-    this.beat(`${entries.length} up to ${synced}`);
+    this.beat({ rows: entries.length, synced });
     this.tell({ cursor, latest: Math.max(synced, this.state.latest) });
     this.socket.heartbeat();
     this.changed(changed);
@@ -132,7 +132,7 @@ export class Sync {
   }
 
   beat(answer) {
-    this.tell({ beats: [{ ...this.beaten, answer }, ...this.state.beats].slice(0, BEATS) });
+    this.tell({ beats: [{ ...this.beaten, ...answer }, ...this.state.beats].slice(0, BEATS) });
   }
 
   /**

@@ -25,6 +25,15 @@ export function t(key, values = {}) {
   });
 }
 
+const times = (options) => new Intl.DateTimeFormat(locale, options);
+const moment = times({ dateStyle: "medium", timeStyle: "short" });
+const second = times({ timeStyle: "medium" });
+
+/** Day and time. */
+export const momentOf = (time) => moment.format(new Date(time));
+/** The time to the second. */
+export const secondOf = (time) => second.format(new Date(time));
+
 /**
  * Why the server refused something, for people: by the code, which is stable. `detail` is the server's own word, in English, for codes
  * that have no text; `seconds`: how long to wait, where that is known.

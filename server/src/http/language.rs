@@ -41,7 +41,7 @@ pub(super) fn read_by(headers: &HeaderMap) -> Language {
 }
 
 /// What the person chose.
-fn chosen(headers: &HeaderMap) -> Option<Language> {
+pub(super) fn chosen(headers: &HeaderMap) -> Option<Language> {
     LANGUAGE.of(headers).and_then(Language::tagged)
 }
 

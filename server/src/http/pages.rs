@@ -30,6 +30,7 @@ pub(super) async fn shell(
             uid: session.uid.0.into(),
             name: &name,
             text_limit: state.settings.limits.text_characters,
+            chosen: language::chosen(&headers),
         };
         Ok(Html(web::shell(&view, language)).into_response())
     };

@@ -1,6 +1,6 @@
 //! The first minutes: creating an account, logging in, choosing a language.
 
-use super::window::ENTER;
+use super::window::{ENTER, ESCAPE};
 use super::world::{PASSWORD, World, connected};
 
 #[tokio::test]
@@ -85,4 +85,87 @@ async fn a_language_is_chosen_before_one_has_an_account() {
     window.until("[...document.scripts].filter((it) => it.src.includes('/texts-')).map((it) => it.src.split('/').pop()).join() === 'texts-zh.js'").await;
     window.goto(&world.at("/nothing")).await;
     window.until("document.querySelector('h1').textContent === '页面不存在'").await;
+}
+
+#[tokio::test]
+async fn the_empty_home_says_how_to_start() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let window = world.newcomer("Ada").await;
+    let shown = |css: &str| format!("document.querySelector('{css}').checkVisibility()");
+    for width in [1280, 390] {
+        window.size(width, 800).await;
+        window.until(&format!("{} && {}", shown("#start-find"), shown("#open-settings"))).await;
+    }
+    window.until("document.getElementById('start-title').textContent === 'Welcome, Ada'").await;
+    window.click("#start-group").await;
+    window.until("document.getElementById('new-group').open").await;
+    window.press(ESCAPE).await;
+    window.click("#start-find").await;
+    window.write("#find-text", "Ben").await;
+    window.until("document.querySelector('#find-list li')").await;
+    window.write("#find-text", ENTER).await;
+    window.until("document.getElementById('pane-title').textContent === 'Ben'").await;
+    window.until("document.getElementById('start').hidden && !document.getElementById('skip').hidden").await;
+}
+
+#[tokio::test]
+async fn the_settings_change_the_password_and_log_other_devices_out() {
+    let world = World::start().await;
+    let desk = world.newcomer("Ada").await;
+    let phone = world.visitor("Ada").await;
+    desk.click("#open-settings").await;
+    desk.until("!document.getElementById('diagnostics').open").await;
+
+    desk.click("#devices summary").await;
+    desk.until("document.querySelectorAll('#devices-list li').length === 2").await;
+    desk.until("document.querySelector('#devices-list li').textContent.startsWith('This device')").await;
+    desk.click("#devices-list li:last-child button").await;
+    desk.until("document.querySelectorAll('#devices-list li').length === 1").await;
+    phone.until("document.querySelector('.notice')").await;
+
+    desk.click("#change-password summary").await;
+    let says =
+        |place: &str, text: &str| format!("document.getElementById('{place}').textContent === '{text}'");
+    for (current, new, place, problem) in [
+        ("", "", "current-problem", "Enter a password."),
+        ("not this one", "another long one", "current-problem", "This is not your current password."),
+        (PASSWORD, "short", "new-problem", "A password has 8 to 200 characters."),
+    ] {
+        desk.run("document.getElementById('password-form').reset()").await;
+        desk.write("#current", current).await;
+        desk.write("#new", &format!("{new}{ENTER}")).await;
+        desk.until(&says(place, problem)).await;
+    }
+    desk.run("document.getElementById('password-form').reset()").await;
+    desk.write("#current", PASSWORD).await;
+    desk.write("#new", &format!("another long one{ENTER}")).await;
+    desk.until(&says("password-done", "Your password is changed. All other devices are logged out.")).await;
+
+    phone.write("#name", "Ada").await;
+    phone.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+    phone.until(&says("password-problem", "The name or the password is wrong.")).await;
+    phone.run("document.getElementById('password').value = ''").await;
+    phone.write("#password", &format!("another long one{ENTER}")).await;
+    phone.until("!document.getElementById('sign-in')").await;
+}
+
+#[tokio::test]
+async fn the_settings_choose_a_language_for_the_conversation_that_is_open() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.person("Ada").await;
+    ben.tells(&ada, "hello").await;
+    let window = world.visitor("Ada").await;
+    window.pick("Ben").await;
+    window.click("#open-settings").await;
+    window.until("document.querySelector('#language [aria-current]').textContent === 'As the browser'").await;
+    window.click("#language [value=zh]").await;
+    window.until("document.documentElement.lang === 'zh-Hans'").await;
+    window.sees("hello").await;
+    window.until(&format!("location.pathname === '/c/u:{}'", ben.uid)).await;
+    window.click("#open-settings").await;
+    window.until("document.querySelector('#language [aria-current]').textContent === '简体中文'").await;
+    window.click("#language [value='']").await;
+    window.until("document.documentElement.lang === 'en'").await;
 }

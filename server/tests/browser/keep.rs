@@ -44,7 +44,7 @@ async fn a_reload_asks_only_for_what_is_newer() {
     window.until("document.querySelector('.last')?.textContent === 'meanwhile'").await;
     window.click("#open-settings").await;
     let first = "[...document.querySelectorAll('#fact-beats tr')].at(-1)?.textContent";
-    window.until(&format!("/\\D{seq}1 up to \\d+$/.test({first})")).await;
+    window.until(&format!("/{seq}1 row, up to \\d+$/.test({first})")).await;
 }
 
 #[tokio::test]

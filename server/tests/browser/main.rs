@@ -4,9 +4,11 @@
 //! run one after the other, since a browser alone fills a small machine.
 
 mod amend;
+mod axe;
 mod chat;
 mod emoji;
 mod first_run;
+mod gallery;
 mod groups;
 mod keep;
 mod keys;

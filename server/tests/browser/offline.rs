@@ -16,7 +16,7 @@ async fn a_message_sent_while_offline_arrives_once() {
     let bens = world.visitor("Ben").await;
     find(&ada, "Ben").await;
     ada.offline(true).await;
-    ada.until(&format!("{BANNER_SAYS}.startsWith('Offline. Messages are kept')")).await;
+    ada.until(&format!("{BANNER_SAYS}.startsWith('You are offline. Messages are kept')")).await;
     say(&ada, "written at sea").await;
     ada.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
     ada.offline(false).await;
@@ -37,7 +37,7 @@ async fn a_hundred_messages_written_offline_arrive_in_their_order() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     ada.offline(true).await;
-    ada.until(&format!("{BANNER_SAYS}.startsWith('Offline. Messages are kept')")).await;
+    ada.until(&format!("{BANNER_SAYS}.startsWith('You are offline. Messages are kept')")).await;
     let write = "const done = arguments[0], text = document.getElementById('text');
         (async () => {
           for (let n = 0; n < 100; n++) {
@@ -68,7 +68,7 @@ async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     ada.write("#text", "half a thou").await;
 
     let gone = world.kill_server().await;
-    ada.until(&format!("{BANNER_SAYS} === 'Reconnecting' && !{BANNER}.hidden")).await;
+    ada.until(&format!("{BANNER_SAYS} === 'Reconnecting…' && !{BANNER}.hidden")).await;
     ada.write("#text", "ght").await;
     ada.until("document.getElementById('text').value === 'half a thought'").await;
     let world = gone.restart().await;

@@ -1,7 +1,5 @@
-//! The pages of tables: by keyboard, on a phone, in every set of colours, without JavaScript, and as axe sees them
-//! (npm's `axe-core`, unchanged).
-
-use std::sync::LazyLock;
+//! The pages of tables: by keyboard, on a phone, in every set of colours, without JavaScript, and as axe sees
+//! them.
 
 use aliyun_tablestore_rs::OtsClientBuilder;
 use aliyun_tablestore_rs::data::PutRowRequest;
@@ -9,16 +7,10 @@ use aliyun_tablestore_rs::model::Row;
 use aliyun_tablestore_rs::table::CreateTableRequest;
 use serde_json::json;
 
-use super::packages::from_npm;
+use super::axe::faults;
 use super::pictures::take;
 use super::window::{ENTER, Window};
 use super::world::World;
-
-/// The checks of axe, as a script.
-static AXE: LazyLock<String> = LazyLock::new(|| {
-    let folder = from_npm("axe-core-4.14.1", &["axe-core@4.14.1"]);
-    std::fs::read_to_string(folder.join("node_modules/axe-core/axe.min.js")).expect("axe")
-});
 
 /// A world in which an instance has tables with rows, and a key that opens them.
 async fn shop() -> (World, (String, String)) {
@@ -72,16 +64,6 @@ const PAGES: [(&str, &str); 8] = [
     ("/tables/nothing", ".card"),
     ("/tables/sign-in?ended=yes", "[role=alert]"),
 ];
-
-/// Whatever axe finds wrong.
-async fn faults(window: &Window) -> String {
-    window.run(AXE.as_str()).await;
-    let run = "const done = arguments[0];
-        axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
-          .then((found) => done(found.violations.flatMap((it) => it.nodes.map((node) =>
-            it.id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)).join('\\n')), (why) => done(String(why)));";
-    window.run_async(run).await.as_str().expect("a text").to_owned()
-}
 
 #[tokio::test]
 async fn axe_finds_nothing_in_any_colours_and_on_any_screen() {

@@ -139,6 +139,11 @@ impl World {
         self.use_card(window, name, "/login").await;
     }
 
+    /// Makes an account with the card of this window.
+    pub(crate) async fn sign_up(&self, window: &Window, name: &str) {
+        self.use_card(window, name, "/sign-up").await;
+    }
+
     async fn use_card(&self, window: &Window, name: &str, card: &str) {
         window.goto(&self.at(card)).await;
         window.until("document.getElementById('sign-in')").await;

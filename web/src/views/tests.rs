@@ -4,7 +4,7 @@ use super::*;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
-const SHELL: Shell<'static> = Shell { uid: 10_001, name: "Ada", text_limit: 8_000 };
+const SHELL: Shell<'static> = Shell { uid: 10_001, name: "Ada", text_limit: 8_000, chosen: None };
 const LOG_IN: SignIn<'static> =
     SignIn { way: Way::LogIn, next: "/", sign_up_is_open: true, has_ended: false };
 
@@ -27,6 +27,7 @@ fn pages(language: Language) -> Vec<String> {
     };
     vec![
         shell(&SHELL, language),
+        shell(&Shell { chosen: Some(language), ..SHELL }, language),
         sign_in(&LOG_IN, language),
         sign_in(&SignIn { has_ended: true, sign_up_is_open: false, ..LOG_IN }, language),
         sign_in(&SignIn { way: Way::SignUp, ..LOG_IN }, language),

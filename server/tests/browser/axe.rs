@@ -1,0 +1,129 @@
+//! What axe finds wrong (npm's `axe-core`, unchanged): on every page of the chat, in every language and all colours, on a desktop
+//! and a phone.
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+use tidemark_client::Recipient;
+
+use super::packages::from_npm;
+use super::window::Window;
+use super::world::{World, connected};
+
+/// The checks of axe, as a script.
+static AXE: LazyLock<String> = LazyLock::new(|| {
+    let folder = from_npm("axe-core-4.14.1", &["axe-core@4.14.1"]);
+    std::fs::read_to_string(folder.join("node_modules/axe-core/axe.min.js")).expect("axe")
+});
+
+/// Whatever axe finds wrong.
+pub(crate) async fn faults(window: &Window) -> String {
+    window.run(AXE.as_str()).await;
+    let run = "const done = arguments[0];
+        axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+          .then((found) => done(found.violations.flatMap((it) => it.nodes.map((node) =>
+            it.id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)).join('\\n')), (why) => done(String(why)));";
+    window.run_async(run).await.as_str().expect("a text").to_owned()
+}
+
+/// Looks at a page in all colours and at two widths.
+async fn look(window: &Window, page: &str) {
+    let set = |name: &str, value: &str| json!({"features": [{"name": name, "value": value}]});
+    for (colours, media) in [
+        ("light", set("prefers-color-scheme", "light")),
+        ("dark", set("prefers-color-scheme", "dark")),
+        ("forced", set("forced-colors", "active")),
+    ] {
+        window.devtools("Emulation.setEmulatedMedia", media).await;
+        for (width, height) in [(1280, 800), (390, 844)] {
+            window.size(width, height).await;
+            assert_eq!(faults(window).await, "", "{page} in {colours} at {width}");
+            window.until(&format!("document.documentElement.scrollWidth <= {width}")).await;
+        }
+    }
+}
+
+pub(crate) async fn choose(window: &Window, world: &World, language: &str, tag: &str) {
+    window.goto(&world.at("/login")).await;
+    window.click(&format!(".languages [value={language}]")).await;
+    window.until(&format!("document.documentElement.lang === '{tag}'")).await;
+}
+
+pub(crate) const LANGUAGES: [(&str, &str); 2] = [("en", "en"), ("zh", "zh-Hans")];
+
+#[tokio::test]
+async fn axe_finds_nothing_before_one_is_logged_in() {
+    let world = World::start().await;
+    let ada = world.person("Ada").await;
+    let gid = ada.http.create_group("Harbour walk", &[]).await.expect("a group");
+    let member = world.visitor("Ada").await;
+    let make = "const done = arguments[0], body = '{}', headers = { 'content-type': 'application/json' };
+        fetch('/api/v1/groups/GID/invites', { method: 'POST', headers, body })
+          .then((answer) => answer.json()).then(({ code }) => done(code));";
+    let code = member.run_async(&make.replace("GID", &gid.to_string())).await;
+    let code = code.as_str().expect("a code");
+    let window = world.window().await;
+    for (language, tag) in LANGUAGES {
+        choose(&window, &world, language, tag).await;
+        let invite = format!("/invites/{code}");
+        for path in ["/login?ended=yes", "/sign-up", &invite, "/invites/nothing", "/nothing"] {
+            window.goto(&world.at(path)).await;
+            window.until("document.querySelector('h1')").await;
+            look(&window, &format!("{path} in {language}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_in_the_chat() {
+    let world = World::start().await;
+    let (ada, ben) = (world.person("Ada").await, world.person("Ben").await);
+    let window = world.window().await;
+    for (language, tag) in LANGUAGES {
+        // A new account each time, whose home is empty.
+        choose(&window, &world, language, tag).await;
+        world.sign_up(&window, &format!("New {language}")).await;
+        window.until("!document.getElementById('start').hidden").await;
+        look(&window, &format!("an empty home in {language}")).await;
+        let uid =
+            window.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
+        let members = [uid, ben.uid];
+        let gid = ada.http.create_group(&format!("Walk {language}"), &members).await.expect("a group");
+        ada.send(Recipient::Group(gid), "Nine at the pier").await;
+        ben.send(Recipient::Group(gid), "I bring coffee").await;
+        window.until("document.querySelector('#list .badge')").await;
+        look(&window, &format!("the list in {language}")).await;
+
+        window.goto(&world.at(&format!("/c/g:{gid}"))).await;
+        connected(&window).await;
+        window.sees("I bring coffee").await;
+        look(&window, &format!("a conversation in {language}")).await;
+        for (dialog, button) in [
+            ("find", "open-find"),
+            ("new-group", "open-group"),
+            ("members", "open-members"),
+            ("settings", "open-settings"),
+        ] {
+            window.run(&format!("document.getElementById('{button}').click()")).await;
+            window.until(&format!("document.getElementById('{dialog}').open")).await;
+            if dialog == "members" {
+                window.until("document.querySelectorAll('#members-list li').length === 3").await;
+            }
+            window.run("for (const it of document.querySelectorAll('details')) it.open = true").await;
+            look(&window, &format!("the dialog {dialog} in {language}")).await;
+            window.run(&format!("document.getElementById('{dialog}').close()")).await;
+        }
+        for step in ["document.getElementById('days')", "document.getElementById('link')"] {
+            if step.contains("days") {
+                window.goto(&world.at(&format!("/groups/{gid}/invite"))).await;
+            } else {
+                window.click("button.primary").await;
+            }
+            window.until(step).await;
+            look(&window, &format!("{step} in {language}")).await;
+        }
+        let log_out = "const done = arguments[0];
+            fetch('/api/v1/sessions/current', { method: 'DELETE' }).then(() => done(true));";
+        window.run_async(log_out).await;
+    }
+}
