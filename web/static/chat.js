@@ -2,6 +2,7 @@
 
 import { actionsMenu, toggle } from "./actions.js";
 import { call } from "./api.js";
+import { Badge } from "./badge.js";
 import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
@@ -9,6 +10,7 @@ import { findDialog, groupDialog, membersDialog } from "./dialogs.js";
 import { $ } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
 import { List } from "./list.js";
+import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
 import { Store } from "./store.js";
@@ -45,6 +47,8 @@ const pane = new Pane(store, {
   discard: store.discard,
 });
 new List(store);
+new Badge(store);
+const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
 const settings = settingsDialog(call, () => state, async (path) => {
   leaving = true;
@@ -84,6 +88,8 @@ const hear = {
   now: () => sync?.now(),
   hello: () => sync && tabs.tell("state", sync.state),
   over: () => location.replace("/login"),
+  "looked at?": () => Notifier.isLookedAt() && tabs.tell("looked at"),
+  "looked at": () => notifier.heard(),
 };
 
 /** Opens what the address names. */
@@ -152,8 +158,8 @@ tabs = new Tabs(`tidemark-${uid}`, {
   hear: (kind, value) => hear[kind]?.(value),
   lead: () => {
     sync = new Sync({ db, call,
-      changed: (ids) => {
-        store.load(ids);
+      changed: (ids, arrived = []) => {
+        store.load(ids).then(() => notifier.arrived(arrived));
         tabs?.tell("changed", ids);
       },
       notified: (next) => {

@@ -100,13 +100,15 @@ class Db {
 
   /**
    * Stores the rows of one `entries` frame and the cursor, together, if the frame continues what is here.
-   * Answers {cursor, changed: [conversation], stale}; the cursor is unchanged when the frame leaves a gap.
+   * Answers {cursor, changed: [conversation], arrived: [row], stale}; the cursor is unchanged when the frame leaves a gap.
+   * `arrived`: messages of others that were not here.
    */
   entries(entries, after, synced) {
     const names = ["rows", "early", "conversations", "outbox", "names", "meta"];
     return this.write(names, async (rows, early, conversations, outbox, people, meta) => {
       const position = await done(meta.get("position"));
-      if (after > position.cursor) return { cursor: position.cursor, changed: [] };
+      if (after > position.cursor) return { cursor: position.cursor, changed: [], arrived: [] };
+      const arrived = [];
       const touched = new Map();
       const anyEarly = await done(early.count());
       for (const entry of entries) {
@@ -132,7 +134,10 @@ class Db {
             }
           }
         }
-        if (counts(row, this.uid) && row.message_id > conversation.counted) conversation.unread++;
+        if (counts(row, this.uid) && row.message_id > conversation.counted) {
+          conversation.unread++;
+          arrived.push(row);
+        }
         if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
         if (row.kind === "membership") learn(conversation, row.body, people, this.uid);
         if (row.sender === this.uid && row.client_id) {
@@ -148,7 +153,7 @@ class Db {
         if (item.state === "sent" && item.message_id <= position.cursor) outbox.delete(item.n);
       }
       const stale = [...touched.values()].some((conversation) => conversation.stale);
-      return { cursor: position.cursor, changed: [...touched.keys()], stale };
+      return { cursor: position.cursor, changed: [...touched.keys()], arrived, stale };
     });
   }
 

@@ -37,9 +37,6 @@ export class List {
     $("app").toggleAttribute("data-empty", isEmpty);
     $("list").hidden = $("choose").hidden = isEmpty;
     $("list-blank").hidden = $("start").hidden = !isEmpty;
-    const total = store.unreadTotal();
-    const name = store.open ? `${store.title(store.open)} · Tidemark` : "Tidemark";
-    document.title = total ? `(${many(total)}) ${name}` : name;
   }
 }
 

@@ -25,7 +25,7 @@ const BEATS = 6;
  *     await db.post({ client_id, conversation: "u:10002", to: { user: 10002 }, body: { text }, sent_at });
  *     sync.nudge();
  *
- * `changed(conversations | null)`: these (null: all) are different in the database now.
+ * `changed(conversations | null, arrived)`: these (null: all) are different in the database now; `arrived`: new messages of others.
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
  */
 export class Sync {
@@ -121,11 +121,11 @@ export class Sync {
   }
 
   async entries({ entries, after, synced }) {
-    const { cursor, changed, stale } = await this.db.entries(entries, after, synced);
+    const { cursor, changed, arrived, stale } = await this.db.entries(entries, after, synced);
     this.beat({ rows: entries.length, synced });
     this.tell({ cursor, latest: Math.max(synced, this.state.latest) });
     this.socket.heartbeat();
-    this.changed(changed);
+    this.changed(changed, arrived);
     if (!stale) return;
     await this.db.recount(await this.call("GET", "/conversations"));
     this.changed(changed);

@@ -20,6 +20,7 @@ mod packages;
 mod pictures;
 mod tables;
 mod text;
+mod told;
 mod unread;
 mod window;
 mod world;

@@ -1,0 +1,95 @@
+//! Being told in the page: one count in the title and on the icons, and notifications of the browser.
+
+use serde_json::json;
+
+use super::world::{World, connected};
+
+const ICON: &str = "document.querySelector('link[rel=icon]').href";
+
+/// Keeps what the page tells the browser, and goes on.
+const LISTEN: &str = "window.badges = []; window.told = [];
+    Navigator.prototype.setAppBadge = async (count) => { badges.push(count); };
+    if (window.Notification) window.Notification = class extends Notification {
+      constructor(title, options) { super(title, options); told.push(this); }
+    };";
+
+#[tokio::test]
+async fn the_title_and_the_icons_say_the_same() {
+    let world = World::start().await;
+    let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
+    let window = world.visitor("Ada").await;
+    window.before_every_page(LISTEN).await;
+    window.reload().await;
+    connected(&window).await;
+    let plain = window.run(&format!("return {ICON}")).await;
+    ben.tells(&ada, "one").await;
+    window.until(&format!("document.title === '(1) Tidemark' && {ICON}.startsWith('data:image/png')")).await;
+    let one = window.run(&format!("return {ICON}")).await;
+    cleo.tells(&ada, "two").await;
+    window.until(&format!("document.title === '(2) Tidemark' && {ICON}.startsWith('data:image/png')")).await;
+    window.until(&format!("{ICON} !== {one}")).await;
+    let coloured = "const image = Object.assign(new Image(), { src: document.querySelector('link[rel=icon]').href });
+        image.decode().then(() => {
+          const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+          const pen = canvas.getContext('2d');
+          pen.drawImage(image, 0, 0);
+          arguments[0]([[2, 32], [24, 43]].map(([x, y]) => [...pen.getImageData(x, y, 1, 1).data].slice(0, 3).join()));
+        })";
+    let colours = window
+        .run_async(
+            &coloured
+                .replace("arguments[0](", "window.done(")
+                .replace("const image", "window.done = arguments[0]; const image"),
+        )
+        .await;
+    assert_eq!(
+        colours,
+        json!(["15,110,120", "179,38,30"]),
+        "the icon, and the disc with the count in its corner"
+    );
+    window.pick("Ben").await;
+    window.pick("Cleo").await;
+    window.until(&format!("document.title === 'Cleo · Tidemark' && {ICON} === {plain}")).await;
+    window.until("badges.join() === '1,2,1,0'").await;
+}
+
+#[tokio::test]
+async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let window = world.visitor("Ada").await;
+    window.before_every_page(LISTEN).await;
+    window.reload().await;
+    connected(&window).await;
+    let away = "Object.defineProperty(document, 'hasFocus', { value: () => false, configurable: true })";
+    window.run(away).await;
+    ben.tells(&ada, "not asked for").await;
+    window.until("document.title === '(1) Tidemark'").await;
+    window.devtools("Browser.grantPermissions", json!({"permissions": ["notifications"]})).await;
+    window.click("#open-settings").await;
+    window.until("document.getElementById('notify').textContent === 'Turn on notifications'").await;
+    window.click("#notify").await;
+    window.until("document.getElementById('notify').textContent === 'Turn off notifications'").await;
+    window.run("document.getElementById('settings').close()").await;
+    assert_eq!(window.run("return told.length").await, 0);
+
+    ben.tells(&ada, "Is the **tide** in?").await;
+    window.until("told.length === 1 && told[0].title === 'Ben' && told[0].body === 'Is the tide in?'").await;
+    // Who clicks it comes to the conversation, and what is read is taken away.
+    window.run("told[0].onclick()").await;
+    window.until("location.pathname.startsWith('/c/u:')").await;
+    window.run("delete document.hasFocus; dispatchEvent(new Event('focus'))").await;
+    window.until("document.title === 'Ben · Tidemark'").await;
+    // Nothing while somebody looks, at this tab or at another one.
+    ben.tells(&ada, "seen at once").await;
+    window.sees("seen at once").await;
+    window.run(away).await;
+    window.new_tab(&world.at("/")).await;
+    connected(&window).await;
+    window.run("Object.defineProperty(document, 'hasFocus', { value: () => true })").await;
+    ben.tells(&ada, "seen in the list").await;
+    window.until("document.title === '(1) Tidemark'").await;
+    window.tab(0).await;
+    window.until("document.title === '(1) Ben · Tidemark'").await;
+    assert_eq!(window.run("return told.length").await, 1);
+}

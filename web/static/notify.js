@@ -1,0 +1,79 @@
+// Notifications of the browser, while a tab is open and nobody looks at one. Asked for in the settings and never by itself;
+// the tab that leads shows them.
+
+import { $ } from "./dom.js";
+import { t } from "./texts.js";
+
+// Where this browser keeps whether they are wanted.
+const WANTED = "notifications";
+// How long other tabs have to say that somebody looks at them.
+const ANSWER_MS = 300;
+// The most that come at once, as after a sleep: one for each conversation.
+const MOST = 3;
+
+const looking = () => !document.hidden && document.hasFocus();
+
+export class Notifier {
+  /** `ask()` asks the other tabs whether somebody looks at them, who answer by `heard`; `go(id)` opens a conversation. */
+  constructor(store, { ask, go }) {
+    Object.assign(this, { store, ask, go, shown: new Map() });
+    store.watch(() => this.clear());
+    this.button = $("notify");
+    $("notifications").hidden = !globalThis.Notification;
+    this.button.addEventListener("click", () => this.toggle());
+    this.render();
+  }
+
+  get on() { return globalThis.Notification?.permission === "granted" && localStorage.getItem(WANTED) === "on"; }
+
+  async toggle() {
+    const on = !this.on;
+    if (on) await Notification.requestPermission();
+    localStorage.setItem(WANTED, on ? "on" : "off");
+    this.render();
+  }
+
+  render() {
+    const blocked = globalThis.Notification?.permission === "denied";
+    this.button.textContent = t(this.on ? "notify.turn_off" : "notify.turn_on");
+    this.button.hidden = blocked;
+    $("notify-note").textContent = t(blocked ? "notify.blocked" : "notify.about");
+  }
+
+  /** Another tab says that somebody looks at it. */
+  heard() { this.answer?.(true); }
+
+  /** Another tab asks. */
+  static isLookedAt() { return looking(); }
+
+  /** New rows of others. */
+  async arrived(rows) {
+    const { store } = this;
+    if (!this.on || !rows.length || looking()) return;
+    const othersLook = new Promise((resolve) => {
+      this.answer = resolve;
+      setTimeout(() => resolve(false), ANSWER_MS);
+    });
+    this.ask();
+    if (await othersLook) return;
+    const newest = new Map(rows.map((row) => [row.conversation, row]));
+    const unread = [...newest].filter(([id]) => store.unread(id));
+    for (const [id, row] of unread.slice(-MOST)) this.show(id, store.title(id), store.line(row, id.startsWith("g:")));
+  }
+
+  show(id, title, body) {
+    const notification = new Notification(title, { body, tag: id, renotify: true });
+    this.shown.set(id, notification);
+    notification.onclick = () => {
+      notification.close();
+      window.focus();
+      this.go(id);
+    };
+    notification.onclose = () => { if (this.shown.get(id) === notification) this.shown.delete(id); };
+  }
+
+  /** What has been read, here or on another device, need not be told. */
+  clear() {
+    for (const [id, notification] of this.shown) if (!this.store.unread(id)) notification.close();
+  }
+}
