@@ -35,9 +35,9 @@ export class Notifier {
 
   render() {
     const blocked = globalThis.Notification?.permission === "denied";
-    this.button.textContent = t(this.on ? "notify.turn_off" : "notify.turn_on");
+    this.button.textContent = this.on ? t("notify.turn_off") : t("notify.turn_on");
     this.button.hidden = blocked;
-    $("notify-note").textContent = t(blocked ? "notify.blocked" : "notify.about");
+    $("notify-note").textContent = blocked ? t("notify.blocked") : t("notify.about");
   }
 
   /** Another tab says that somebody looks at it. */
