@@ -90,6 +90,7 @@ SELECT create_distributed_function('accept_messages(text, bigint, jsonb)', 'key'
 SELECT create_distributed_function('deliver_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
 SELECT create_distributed_function('settle_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
 SELECT create_distributed_function('change_group(bigint, bigint, bigint, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
+SELECT create_distributed_function('alter_group(bigint, bigint, bigint, text, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
 SELECT create_distributed_function('settle_change(bigint, bigint)', 'home', colocate_with => 'groups');
 
 COMMIT;

@@ -377,9 +377,10 @@ async function amend(rows, early, { kind, sender, message_id, body: { of, body, 
 }
 
 /** Names, and whether we are still in the group, from a membership row. */
-function learn(conversation, { action, name, uid, user_name, by, by_name }, people, self) {
+function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {
   conversation.title = name ?? conversation.title;
   if (user_name) people.put(user_name, uid);
   if (by_name) people.put(by_name, by);
-  if (uid === self) conversation.left = action === "removed" || action === "left";
+  if (owner_name) people.put(owner_name, owner);
+  if (uid === self) conversation.left = ["removed", "left", "banned"].includes(action);
 }

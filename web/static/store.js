@@ -108,14 +108,25 @@ export class Store {
   }
 
   /** A membership row as a sentence. */
-  event({ body: { action, uid, user_name, by, by_name } }) {
+  event({ body: { action, name, topic, role, uid, user_name, by, by_name, owner, owner_name } }) {
     const actor = by === this.self.uid ? "You" : isolate(by_name ?? this.name(by));
     const person = uid === this.self.uid ? "you" : isolate(user_name ?? this.name(uid));
     switch (action) {
       case "created": return `${actor} made this group`;
       case "added": return `${actor} added ${person}`;
       case "removed": return `${actor} removed ${person}`;
-      case "left": return `${uid === this.self.uid ? "You" : person} left`;
+      case "left": {
+        const heir = owner && ` ${owner === this.self.uid ? "You own" : `${isolate(owner_name)} owns`} the group now.`;
+        return `${uid === this.self.uid ? "You" : person} left${heir ? `.${heir}` : ""}`;
+      }
+      case "renamed": return `${actor} named the group ${isolate(name)}`;
+      case "topic": return topic ? `${actor} set the topic: ${isolate(topic)}` : `${actor} took the topic away`;
+      case "role": return {
+        owner: `${actor} made ${person} the owner`,
+        administrator: `${actor} made ${person} an administrator`,
+      }[role] ?? `${actor} made ${person} a member again`;
+      case "banned": return `${actor} banned ${person}`;
+      case "unbanned": return `${actor} lifted the ban of ${person}`;
       default: return "The group changed";
     }
   }

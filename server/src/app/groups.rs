@@ -5,8 +5,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::domain::message::Person;
-use crate::domain::{ClientId, GroupId, Uid};
-use crate::queue::{GroupAction, Queues, Request, SendError};
+use crate::domain::{ClientId, Conversation, GroupId, Member, Role, Standing, Timestamp, Uid};
+use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
 use crate::store::{Directory, KeyState, MessageStore, StoreError};
 
@@ -20,8 +20,12 @@ pub struct GroupView {
     pub gid: GroupId,
     /// What people call it.
     pub name: String,
-    /// Who is in it.
-    pub members: Vec<Person>,
+    /// What it is for; may be empty.
+    pub topic: String,
+    /// What the one who looks may do.
+    pub role: Role,
+    /// Who is in it, and what they may do.
+    pub members: Vec<(Person, Role)>,
 }
 
 /// Groups.
@@ -46,41 +50,82 @@ impl Groups {
         Groups { store, directory, queues, ids, new_uuid }
     }
 
-    /// Makes a group of `by` and `members`.
-    pub async fn create(&self, by: Uid, name: String, members: Vec<Uid>) -> Result<GroupId, SendError> {
-        let gid = self.ids.gid().await.map_err(|_| SendError::Unavailable)?;
-        self.change(self.new_name(), by, gid, GroupAction::Create { name, members }).await?;
-        Ok(gid)
+    /// Makes a group of `by` and `members`. A repetition under the same `key` makes no second one and gets the number of the first.
+    pub async fn create(
+        &self,
+        by: Uid,
+        name: String,
+        members: Vec<Uid>,
+        key: Option<ClientId>,
+    ) -> Result<GroupId, SendError> {
+        let client_id = key.unwrap_or_else(|| self.new_name());
+        let gid = match key {
+            Some(key) if self.was_made(by, key).await.map_err(|_| SendError::Unavailable)? => GroupId(0),
+            _ => self.ids.gid().await.map_err(|_| SendError::Unavailable)?,
+        };
+        let ack = self.change(client_id, by, gid, GroupAction::Create { name, members }).await?;
+        if !ack.repeated {
+            return Ok(gid);
+        }
+        let row = self.store.entries(&[(by, ack.message_id)]).await.map_err(|_| SendError::Unavailable)?;
+        match row.into_iter().flatten().next().map(|row| row.content.target) {
+            Some(Conversation::Group(gid)) => Ok(gid),
+            _ => Err(SendError::ClientIdReused),
+        }
     }
 
     /// The group, for one who is in it.
     pub async fn get(&self, by: Uid, gid: GroupId) -> Result<GroupView, SendError> {
         let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
-        let group = group.filter(|group| group.epoch_of(by).is_some()).ok_or(SendError::UnknownGroup)?;
-        let uids: Vec<Uid> = group.active().map(|member| member.uid).collect();
+        let group = group.ok_or(SendError::UnknownGroup)?;
+        let role = group.role_of(by).ok_or(SendError::UnknownGroup)?;
+        let owner = group.owner();
+        let roles: Vec<Role> = group.active().filter_map(|member| group.role_under(owner, &member)).collect();
+        let people = self.people(group.active().map(|member| member.uid)).await?;
+        let members = people.into_iter().zip(roles).collect();
+        Ok(GroupView { gid, name: group.name.clone(), topic: group.topic.clone(), role, members })
+    }
+
+    /// Who is banned from it, for its owner and administrators.
+    pub async fn banned(&self, by: Uid, gid: GroupId) -> Result<Vec<Person>, SendError> {
+        let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
+        let group = group.ok_or(SendError::UnknownGroup)?;
+        match group.role_of(by) {
+            None => Err(SendError::UnknownGroup),
+            Some(Role::Member) => Err(SendError::AdministratorsOnly),
+            Some(Role::Administrator | Role::Owner) => {
+                let banned = |member: &&Member| matches!(member.standing, Standing::Banned { .. });
+                self.people(group.members.iter().filter(banned).map(|member| member.uid)).await
+            }
+        }
+    }
+
+    async fn people(&self, uids: impl Iterator<Item = Uid>) -> Result<Vec<Person>, SendError> {
+        let uids: Vec<Uid> = uids.collect();
         let names = self.directory.names(&uids).await.map_err(|_| SendError::Unavailable)?;
-        let members = uids
-            .into_iter()
-            .zip(names)
-            .map(|(uid, name)| Person { uid, name: name.unwrap_or_else(|| uid.to_string()) })
-            .collect();
-        Ok(GroupView { gid, name: group.name.clone(), members })
+        let person = |(uid, name): (Uid, Option<String>)| {
+            let name = name.unwrap_or_else(|| uid.to_string());
+            Person { uid, name }
+        };
+        Ok(uids.into_iter().zip(names).map(person).collect())
     }
 
-    /// Takes `uid` in. Any member may.
-    pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.add_as(self.new_name(), by, gid, uid).await
+    /// Takes `uid` in. Any member may. A repetition under the same `key` changes nothing.
+    pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid, key: Option<ClientId>) -> Result<(), SendError> {
+        let client_id = key.unwrap_or_else(|| self.new_name());
+        self.change(client_id, by, gid, GroupAction::Add(uid)).await.map(drop)
     }
 
-    /// The same, under a name by which it can be [found](Self::was_made) afterwards.
-    pub(super) async fn add_as(
+    /// Takes `guest` in by an invitation that `by` made then, under a name by which it can be [found](Self::was_made) afterwards.
+    pub(super) async fn admit(
         &self,
         name: ClientId,
         by: Uid,
         gid: GroupId,
-        uid: Uid,
+        guest: Uid,
+        made_at: Timestamp,
     ) -> Result<(), SendError> {
-        self.change(name, by, gid, GroupAction::Add(uid)).await
+        self.change(name, by, gid, GroupAction::Admit { guest, made_at }).await.map(drop)
     }
 
     /// A name for a change of a group.
@@ -98,9 +143,39 @@ impl Groups {
         Ok(self.store.keys(&[(by, name)]).await?.pop().and_then(KeyState::record).is_some())
     }
 
-    /// Puts `uid` out, or lets `by` leave where both are the same. Any member may.
+    /// Puts `uid` out, which the owner and administrators may, or lets `by` leave where both are the same.
     pub async fn remove(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
-        self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await
+        self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await.map(drop)
+    }
+
+    /// Gives it another name, and another topic, as far as they are given. The owner and administrators may.
+    pub async fn describe(
+        &self,
+        by: Uid,
+        gid: GroupId,
+        name: Option<String>,
+        topic: Option<String>,
+    ) -> Result<(), SendError> {
+        let actions = [name.map(GroupAction::Rename), topic.map(GroupAction::Topic)];
+        for action in actions.into_iter().flatten() {
+            self.change(self.new_name(), by, gid, action).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives `uid` another role; the owner's: hands the group over. The owner may.
+    pub async fn set_role(&self, by: Uid, gid: GroupId, uid: Uid, role: Role) -> Result<(), SendError> {
+        self.change(self.new_name(), by, gid, GroupAction::Role(uid, role)).await.map(drop)
+    }
+
+    /// Keeps `uid` out from now on, and puts out who is in. The owner and administrators may.
+    pub async fn ban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
+        self.change(self.new_name(), by, gid, GroupAction::Ban(uid)).await.map(drop)
+    }
+
+    /// Lets `uid` come in again. The owner and administrators may.
+    pub async fn unban(&self, by: Uid, gid: GroupId, uid: Uid) -> Result<(), SendError> {
+        self.change(self.new_name(), by, gid, GroupAction::Unban(uid)).await.map(drop)
     }
 
     async fn change(
@@ -109,12 +184,12 @@ impl Groups {
         by: Uid,
         gid: GroupId,
         action: GroupAction,
-    ) -> Result<(), SendError> {
+    ) -> Result<SendAck, SendError> {
         for _ in 0..TRIES {
             let request = Request::Group { client_id, gid, action: action.clone() };
             match self.queues.submit(by, request).await {
                 Err(SendError::GroupChanged) => {}
-                outcome => return outcome.map(drop),
+                outcome => return outcome,
             }
         }
         Err(SendError::GroupChanged)

@@ -151,7 +151,7 @@ impl Invites {
         let Some(name) = self.invites.claim_use(invite.number, guest, name, now).await? else {
             return Err(InviteError::UsedUp);
         };
-        match self.groups.add_as(name, invite.made_by, invite.gid, guest).await {
+        match self.groups.admit(name, invite.made_by, invite.gid, guest, invite.made_at).await {
             Ok(()) => {
                 // The guest is in. If this fails, the next call by this link sees to it.
                 if let Err(error) = self.invites.settle_use(invite.number, guest, name).await {

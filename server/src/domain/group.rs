@@ -1,23 +1,124 @@
-//! Groups: who is in, since which joining, and the one way in which that changes (I13).
+//! Groups: who is in and may do what, since which joining, and the one way in which that changes (I13).
 //!
-//! A group's state is a version and its members; a [`GroupChange`] leads from one version to the next and
-//! is refused on any other, so that two people who change a group at once cannot undo each other.
+//! A group's state is a version and its members; a [`GroupChange`] leads from one version to the next and is refused on
+//! any other, so that two people who change a group at once cannot undo each other. A [`GroupStep`] is what happened, in
+//! words; [`Group::change`] makes a change of it.
 
-use super::{GroupId, Uid};
+use super::{GroupId, Timestamp, Uid};
 
-/// Which of a user's memberships in a group: 1 for the first, one more for each rejoining.
+/// Which of a user's memberships in a group: 1 for the first, one more for each rejoining. 0: never in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MembershipEpoch(pub u32);
 
-/// One who is or was in a group.
+/// What a member may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Write, add people, make invitations, leave.
+    Member,
+    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    Administrator,
+    /// That, and say who is an administrator and who the owner. Each group has one, who cannot be removed.
+    Owner,
+}
+
+impl Role {
+    /// The word in answers and bodies.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Member => "member",
+            Role::Administrator => "administrator",
+            Role::Owner => "owner",
+        }
+    }
+
+    /// The role of that word.
+    pub fn parse(word: &str) -> Option<Role> {
+        [Role::Member, Role::Administrator, Role::Owner].into_iter().find(|role| role.as_str() == word)
+    }
+}
+
+/// How somebody stands to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In it.
+    In {
+        /// With this role.
+        role: Role,
+        /// The version to which the joining led; 0: from before this was kept.
+        since: u64,
+    },
+    /// Left by themselves.
+    Left,
+    /// Was removed, and comes back if added by somebody, or by an invitation made after this moment.
+    Removed {
+        /// When.
+        at: Timestamp,
+    },
+    /// Cannot come in until the ban is lifted.
+    Banned {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl Standing {
+    /// As the stores keep it, beside whether the membership goes on: a number for what it is, and its version or time. Stored,
+    /// must stay stable.
+    pub fn code(self) -> (u8, i64) {
+        match self {
+            Standing::In { role: Role::Member, since } => (0, since.cast_signed()),
+            Standing::In { role: Role::Administrator, since } => (1, since.cast_signed()),
+            Standing::In { role: Role::Owner, since } => (2, since.cast_signed()),
+            Standing::Left => (0, 0),
+            Standing::Removed { at } => (3, at.0),
+            Standing::Banned { at } => (4, at.0),
+        }
+    }
+
+    /// Read back. What an earlier version of the program wrote says only whether the membership goes on: any number passes.
+    pub fn from_code(active: bool, code: u8, number: i64) -> Standing {
+        match (active, code) {
+            (true, 1) => Standing::In { role: Role::Administrator, since: number.cast_unsigned() },
+            (true, 2) => Standing::In { role: Role::Owner, since: number.cast_unsigned() },
+            (true, 0) => Standing::In { role: Role::Member, since: number.cast_unsigned() },
+            (true, _) => Standing::In { role: Role::Member, since: 0 },
+            (false, 3) => Standing::Removed { at: Timestamp(number) },
+            (false, 4) => Standing::Banned { at: Timestamp(number) },
+            (false, _) => Standing::Left,
+        }
+    }
+}
+
+/// One who is or was in a group, or is banned from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Who.
     pub uid: Uid,
     /// The current or last membership epoch.
     pub epoch: MembershipEpoch,
+    /// How they stand to the group now.
+    pub standing: Standing,
+}
+
+impl Member {
     /// Whether the membership epoch goes on.
-    pub active: bool,
+    pub fn is_active(&self) -> bool {
+        matches!(self.standing, Standing::In { .. })
+    }
+
+    fn role(&self) -> Option<Role> {
+        match self.standing {
+            Standing::In { role, .. } => Some(role),
+            _ => None,
+        }
+    }
+
+    fn with_role(self, role: Role) -> Member {
+        match self.standing {
+            Standing::In { since, .. } => Member { standing: Standing::In { role, since }, ..self },
+            _ => self,
+        }
+    }
 }
 
 /// A group as last accepted.
@@ -27,9 +128,11 @@ pub struct Group {
     pub gid: GroupId,
     /// What people call it.
     pub name: String,
+    /// A line about what it is for; may be empty.
+    pub topic: String,
     /// Counts the changes; 1 after the making.
     pub version: u64,
-    /// Everyone who was ever in, by uid.
+    /// Everyone who was ever in or is banned, by uid.
     pub members: Vec<Member>,
 }
 
@@ -49,6 +152,16 @@ pub enum GroupStep {
     Removed(Uid, MembershipEpoch),
     /// Somebody left by themselves; the membership epoch that ended.
     Left(Uid, MembershipEpoch),
+    /// It has another name.
+    Renamed(String),
+    /// It has another topic.
+    Topic(String),
+    /// A member has another role. Where that is the owner's, the owner so far is an administrator.
+    Role(Uid, Role),
+    /// Somebody was banned, and put out if they were in.
+    Banned(Uid),
+    /// The ban was lifted.
+    Unbanned(Uid),
 }
 
 impl GroupStep {
@@ -59,55 +172,155 @@ impl GroupStep {
             GroupStep::Added(..) => "added",
             GroupStep::Removed(..) => "removed",
             GroupStep::Left(..) => "left",
+            GroupStep::Renamed(_) => "renamed",
+            GroupStep::Topic(_) => "topic",
+            GroupStep::Role(..) => "role",
+            GroupStep::Banned(_) => "banned",
+            GroupStep::Unbanned(_) => "unbanned",
         }
     }
 
-    /// The membership epoch that it ends, if it ends one.
-    pub fn ends(&self) -> Option<(Uid, MembershipEpoch)> {
+    /// Whom it concerns, if anybody but whoever did it.
+    pub fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupStep::Removed(uid, epoch) | GroupStep::Left(uid, epoch) => Some((uid, epoch)),
-            GroupStep::Created { .. } | GroupStep::Added(..) => None,
+            GroupStep::Created { .. } | GroupStep::Renamed(_) | GroupStep::Topic(_) => None,
+            GroupStep::Added(uid, _)
+            | GroupStep::Removed(uid, _)
+            | GroupStep::Left(uid, _)
+            | GroupStep::Role(uid, _)
+            | GroupStep::Banned(uid)
+            | GroupStep::Unbanned(uid) => Some(uid),
         }
     }
 }
 
-/// A step together with the version that it starts from (0 for the making).
+/// What a step changes, and the version that it starts from (0 for the making).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupChange {
     /// Which group.
     pub gid: GroupId,
     /// The version that the change was decided on.
     pub from_version: u64,
-    /// What happens.
-    pub step: GroupStep,
+    /// Its name from now on, if it changes.
+    pub name: Option<String>,
+    /// Its topic from now on, if it changes.
+    pub topic: Option<String>,
+    /// Those whose membership changes, as they stand from now on, by uid.
+    pub members: Vec<Member>,
+    /// The membership epoch that ends.
+    pub ends: Option<(Uid, MembershipEpoch)>,
+}
+
+impl GroupChange {
+    /// What a making, joining, removal or leaving changes as such, decided on `from_version` by `by` at `at`. It says nothing of
+    /// who takes the place of an owner: [`Group::change`] does.
+    pub fn of_step(gid: GroupId, from_version: u64, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
+        let mut change =
+            GroupChange { gid, from_version, name: None, topic: None, members: Vec::new(), ends: None };
+        let member = |uid, epoch, standing| vec![Member { uid, epoch, standing }];
+        let since = from_version + 1;
+        match step {
+            GroupStep::Created { name, members } => {
+                change.name = Some(name.clone());
+                let role = |uid| if uid == by { Role::Owner } else { Role::Member };
+                let first = |uid| Standing::In { role: role(uid), since };
+                let epoch = MembershipEpoch(1);
+                change.members =
+                    members.iter().map(|&uid| Member { uid, epoch, standing: first(uid) }).collect();
+                change.members.sort_by_key(|member| member.uid);
+                change.members.dedup_by_key(|member| member.uid);
+            }
+            &GroupStep::Added(uid, epoch) => {
+                change.members = member(uid, epoch, Standing::In { role: Role::Member, since });
+            }
+            &GroupStep::Removed(uid, epoch) => {
+                change.members = member(uid, epoch, Standing::Removed { at });
+                change.ends = Some((uid, epoch));
+            }
+            &GroupStep::Left(uid, epoch) => {
+                change.members = member(uid, epoch, Standing::Left);
+                change.ends = Some((uid, epoch));
+            }
+            GroupStep::Renamed(name) => change.name = Some(name.clone()),
+            GroupStep::Topic(topic) => change.topic = Some(topic.clone()),
+            GroupStep::Role(..) | GroupStep::Banned(_) | GroupStep::Unbanned(_) => {}
+        }
+        change
+    }
+
+    /// Whether it makes the group.
+    pub fn is_making(&self) -> bool {
+        self.from_version == 0
+    }
 }
 
 impl Group {
     /// The group that `change` makes, if it is a making.
     pub fn create(change: &GroupChange) -> Option<Group> {
-        let GroupStep::Created { name, members } = &change.step else { return None };
-        let mut members: Vec<Member> =
-            members.iter().map(|&uid| Member { uid, epoch: MembershipEpoch(1), active: true }).collect();
-        members.sort_by_key(|member| member.uid);
-        members.dedup_by_key(|member| member.uid);
-        Some(Group { gid: change.gid, name: name.clone(), version: 1, members })
+        let name = change.name.clone().filter(|_| change.is_making())?;
+        let topic = change.topic.clone().unwrap_or_default();
+        let mut group = Group { gid: change.gid, name, topic, version: 1, members: Vec::new() };
+        change.members.iter().for_each(|member| group.set(*member));
+        Some(group)
     }
 
     /// The next state, or `None` when the change was decided on another version.
     pub fn apply(&self, change: &GroupChange) -> Option<Group> {
-        if change.gid != self.gid || change.from_version != self.version {
+        if change.gid != self.gid || change.from_version != self.version || change.is_making() {
             return None;
         }
         let mut next = self.clone();
         next.version += 1;
-        match change.step {
-            GroupStep::Created { .. } => return None,
-            GroupStep::Added(uid, epoch) => next.set(Member { uid, epoch, active: true }),
-            GroupStep::Removed(uid, epoch) | GroupStep::Left(uid, epoch) => {
-                next.set(Member { uid, epoch, active: false });
-            }
-        }
+        next.name.clone_from(change.name.as_ref().unwrap_or(&self.name));
+        next.topic.clone_from(change.topic.as_ref().unwrap_or(&self.topic));
+        change.members.iter().for_each(|member| next.set(*member));
         Some(next)
+    }
+
+    /// What `step` changes here, done by `by` at `at`. Where the owner goes, or there is none, the [heir](Self::owner) is the owner
+    /// from then on.
+    pub fn change(&self, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
+        let mut change = GroupChange::of_step(self.gid, self.version, by, at, step);
+        // Of a group whose owner nothing stored names so far.
+        let unnamed = self.owner().and_then(|uid| self.member(uid));
+        let unnamed = unnamed.filter(|member| member.role() != Some(Role::Owner));
+        change.members.splice(..0, unnamed.map(|member| member.with_role(Role::Owner)));
+        let known = |uid| {
+            let never = Member { uid, epoch: MembershipEpoch(0), standing: Standing::Left };
+            self.member(uid).copied().unwrap_or(never)
+        };
+        match *step {
+            GroupStep::Role(uid, Role::Owner) => {
+                let owners = self.active().filter(|member| member.role() == Some(Role::Owner));
+                change.members.extend(owners.map(|member| member.with_role(Role::Administrator)));
+                change.members.extend(self.owner().map(|uid| known(uid).with_role(Role::Administrator)));
+                change.members.push(known(uid).with_role(Role::Owner));
+            }
+            GroupStep::Role(uid, role) => change.members.push(known(uid).with_role(role)),
+            GroupStep::Banned(uid) => {
+                let member = known(uid);
+                change.ends = member.is_active().then_some((uid, member.epoch));
+                change.members.push(Member { standing: Standing::Banned { at }, ..member });
+            }
+            GroupStep::Unbanned(uid) => {
+                let member = known(uid);
+                if let Standing::Banned { at } = member.standing {
+                    change.members.push(Member { standing: Standing::Removed { at }, ..member });
+                }
+            }
+            _ => {}
+        }
+        if let Some(next) = self.apply(&change)
+            && let Some(owner) = next.owner().and_then(|uid| next.member(uid))
+            && owner.role() != Some(Role::Owner)
+        {
+            change.members.push(owner.with_role(Role::Owner));
+        }
+        // The last word on each member counts.
+        change.members.reverse();
+        change.members.sort_by_key(|member| member.uid);
+        change.members.dedup_by_key(|member| member.uid);
+        change
     }
 
     fn set(&mut self, member: Member) {
@@ -117,54 +330,55 @@ impl Group {
         }
     }
 
+    /// What is known of `uid` here.
+    pub fn member(&self, uid: Uid) -> Option<&Member> {
+        let at = self.members.binary_search_by_key(&uid, |m| m.uid).ok()?;
+        Some(&self.members[at])
+    }
+
     /// The membership epoch of `uid`, if it goes on.
     pub fn epoch_of(&self, uid: Uid) -> Option<MembershipEpoch> {
-        let at = self.members.binary_search_by_key(&uid, |m| m.uid).ok()?;
-        self.members[at].active.then_some(self.members[at].epoch)
+        self.member(uid).filter(|member| member.is_active()).map(|member| member.epoch)
     }
 
     /// The epoch that a (re)joining of `uid` would start.
     pub fn next_epoch(&self, uid: Uid) -> MembershipEpoch {
-        match self.members.binary_search_by_key(&uid, |m| m.uid) {
-            Ok(at) => MembershipEpoch(self.members[at].epoch.0 + 1),
-            Err(_) => MembershipEpoch(1),
-        }
+        MembershipEpoch(self.member(uid).map_or(0, |member| member.epoch.0) + 1)
     }
 
     /// Those who are in, by uid.
     pub fn active(&self) -> impl Iterator<Item = Member> + '_ {
-        self.members.iter().copied().filter(|member| member.active)
+        self.members.iter().copied().filter(Member::is_active)
+    }
+
+    /// The owner. Where nobody in it is called so (the owner left, and so did the program that would have said who follows), it is the
+    /// longest-standing administrator, or else member. `None`: it is empty.
+    pub fn owner(&self) -> Option<Uid> {
+        let oldest = |member: &Member| match member.standing {
+            Standing::In { role, since } => (std::cmp::Reverse(role), since, member.epoch, member.uid),
+            _ => (std::cmp::Reverse(Role::Member), u64::MAX, member.epoch, member.uid),
+        };
+        self.active().min_by_key(oldest).map(|member| member.uid)
+    }
+
+    /// Who is the owner when `uid` goes, if that is the owner now.
+    pub fn heir_of(&self, uid: Uid) -> Option<Uid> {
+        let epoch = self.epoch_of(uid).filter(|_| self.owner() == Some(uid))?;
+        let change = self.change(uid, Timestamp(0), &GroupStep::Left(uid, epoch));
+        self.apply(&change)?.owner()
+    }
+
+    /// What `uid` may do, if in it.
+    pub fn role_of(&self, uid: Uid) -> Option<Role> {
+        self.role_under(self.owner(), self.member(uid)?)
+    }
+
+    /// The same for who is found already, and the owner.
+    pub fn role_under(&self, owner: Option<Uid>, member: &Member) -> Option<Role> {
+        let role = member.role()?;
+        Some(if owner == Some(member.uid) { Role::Owner } else { role.min(Role::Administrator) })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn made() -> Group {
-        let step = GroupStep::Created { name: "walkers".into(), members: vec![Uid(2), Uid(1), Uid(2)] };
-        Group::create(&GroupChange { gid: GroupId(7), from_version: 0, step }).expect("a making")
-    }
-
-    #[test]
-    fn a_change_decided_on_an_older_version_is_refused() {
-        let group = made();
-        let add = |version, uid| GroupChange {
-            gid: group.gid,
-            from_version: version,
-            step: GroupStep::Added(uid, MembershipEpoch(1)),
-        };
-        let second = group.apply(&add(1, Uid(3))).expect("current");
-        assert_eq!(second.apply(&add(1, Uid(4))), None);
-        assert_eq!(second.active().count(), 3);
-    }
-
-    #[test]
-    fn rejoining_starts_a_new_epoch() {
-        let group = made();
-        let step = GroupStep::Left(Uid(2), group.epoch_of(Uid(2)).expect("in"));
-        let left = group.apply(&GroupChange { gid: group.gid, from_version: 1, step }).expect("current");
-        assert_eq!(left.epoch_of(Uid(2)), None);
-        assert_eq!(left.next_epoch(Uid(2)), MembershipEpoch(2));
-    }
-}
+mod tests;

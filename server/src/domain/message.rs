@@ -88,12 +88,29 @@ impl Body {
         Body(json!({ "read_to": read_to.get() }).to_string().into())
     }
 
-    /// A change of a group, with the names as they were, so that a device can show it without asking.
-    pub fn membership(gid: GroupId, name: &str, step: &GroupStep, who: &Person, by: &Person) -> Body {
-        let body = json!({
+    /// A change of a group, with the names as they were, so that a device can show it without asking. `heir`: who is the owner from now
+    /// on, where the one so far goes.
+    pub fn membership(
+        gid: GroupId,
+        name: &str,
+        step: &GroupStep,
+        who: &Person,
+        by: &Person,
+        heir: Option<&Person>,
+    ) -> Body {
+        let mut body = json!({
             "action": step.word(), "group": gid.0, "name": name,
             "uid": who.uid.0, "user_name": who.name, "by": by.uid.0, "by_name": by.name,
         });
+        match step {
+            GroupStep::Topic(topic) => body["topic"] = json!(topic),
+            GroupStep::Role(_, role) => body["role"] = json!(role.as_str()),
+            _ => {}
+        }
+        if let Some(heir) = heir {
+            body["owner"] = json!(heir.uid.0);
+            body["owner_name"] = json!(heir.name);
+        }
         Body(body.to_string().into())
     }
 
@@ -200,8 +217,18 @@ mod tests {
             let expected = format!(
                 r#"{{"action":"{word}","by":1,"by_name":"ann","group":5,"name":"walkers","uid":2,"user_name":"bob"}}"#
             );
-            assert_eq!(Body::membership(GroupId(5), "walkers", step, &bob, &ann).as_json(), expected);
+            assert_eq!(Body::membership(GroupId(5), "walkers", step, &bob, &ann, None).as_json(), expected);
         }
+        let role = GroupStep::Role(Uid(2), crate::domain::Role::Administrator);
+        assert_eq!(
+            Body::membership(GroupId(5), "walkers", &role, &bob, &ann, None).as_json(),
+            r#"{"action":"role","by":1,"by_name":"ann","group":5,"name":"walkers","role":"administrator","uid":2,"user_name":"bob"}"#
+        );
+        let left = GroupStep::Left(Uid(1), epoch);
+        assert_eq!(
+            Body::membership(GroupId(5), "walkers", &left, &ann, &ann, Some(&bob)).as_json(),
+            r#"{"action":"left","by":1,"by_name":"ann","group":5,"name":"walkers","owner":2,"owner_name":"bob","uid":1,"user_name":"ann"}"#
+        );
         // The first half of SHA-256 over `u:10002`, a zero byte and the text.
         let digest = Digest::of(Conversation::User(Uid(10_002)), "in the tables");
         assert_eq!(format!("{:032x}", u128::from_be_bytes(digest.0)), "4a1074b93987442bb7bdb5de060f4d0c");

@@ -21,7 +21,7 @@ pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, RECALLED, chec
 pub use compaction::{FRIENDS, SETTINGS, friend_key, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
-pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch};
+pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch, Role, Standing};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};

@@ -239,14 +239,19 @@ impl From<SendError> for Problem {
             SendError::Busy | SendError::Unavailable | SendError::OutOfOrder | SendError::Stopping => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            SendError::ClientIdReused | SendError::AlreadyMember | SendError::GroupChanged => {
-                StatusCode::CONFLICT
-            }
+            SendError::ClientIdReused
+            | SendError::AlreadyMember
+            | SendError::GroupChanged
+            | SendError::OwnerStays => StatusCode::CONFLICT,
             SendError::NotYours
             | SendError::NotYourMoment
             | SendError::TooLate(_)
             | SendError::Blocked
-            | SendError::FriendsOnly => StatusCode::FORBIDDEN,
+            | SendError::FriendsOnly
+            | SendError::AdministratorsOnly
+            | SendError::OwnerOnly
+            | SendError::Banned
+            | SendError::RemovedSince => StatusCode::FORBIDDEN,
             SendError::Recalled => StatusCode::GONE,
             SendError::UnknownUser(_)
             | SendError::UnknownGroup
@@ -260,6 +265,8 @@ impl From<SendError> for Problem {
             | SendError::Social(_)
             | SendError::TooManyFriends(_)
             | SendError::GroupName
+            | SendError::GroupTopic
+            | SendError::TooManyBans(_)
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -11,6 +11,7 @@ use axum::extract::{ConnectInfo, FromRef, FromRequest, FromRequestParts, Path, Q
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::cookies::SESSION;
 use super::error::Problem;
@@ -22,6 +23,7 @@ use super::proxy::{self, Caller};
 use super::refusals;
 use super::state::{HttpState, Settings};
 use crate::app::LiveSession;
+use crate::domain::ClientId;
 
 /// The session of whoever calls; refuses those who are not logged in.
 pub(super) struct Session(pub(super) Arc<LiveSession>);
@@ -134,6 +136,20 @@ fn body_problem(rejection: BytesRejection) -> Problem {
             "body_incomplete",
             "the body did not arrive whole; send it again",
         ),
+    }
+}
+
+/// By what a client calls the thing that a request makes, so that a repetition makes no second one. Absent: each request is new.
+pub(super) struct IdempotencyKey(pub(super) Option<ClientId>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IdempotencyKey, Problem> {
+        let Some(key) = parts.headers.get("idempotency-key") else { return Ok(IdempotencyKey(None)) };
+        let key = key.to_str().ok().and_then(|text| Uuid::try_parse(text).ok());
+        let key = key.ok_or_else(|| Problem::invalid_query("the header Idempotency-Key is a UUID"))?;
+        Ok(IdempotencyKey(Some(ClientId(key))))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -123,8 +123,13 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("put",    "conversations/{id}/read",      put(conversations::read)),
         route("post",   "groups",                       post(groups::create)),
         route("get",    "groups/{gid}",                 get(groups::show)),
+        route("patch",  "groups/{gid}",                 patch(groups::describe)),
         route("post",   "groups/{gid}/members",         post(groups::add)),
         route("delete", "groups/{gid}/members/{uid}",   delete(groups::remove)),
+        route("put",    "groups/{gid}/members/{uid}/role", put(groups::set_role)),
+        route("get",    "groups/{gid}/bans",            get(groups::bans)),
+        route("put",    "groups/{gid}/bans/{uid}",      put(groups::ban)),
+        route("delete", "groups/{gid}/bans/{uid}",      delete(groups::unban)),
         route("post",   "groups/{gid}/invites",         post(invites::create)),
         route("post",   "invites/{code}",               post(invites::accept)),
         route("get",    "openapi.json",                 get(openapi::document)),

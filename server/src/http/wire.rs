@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::error::Problem;
-use crate::domain::{Conversation, Entry, GroupId, Uid};
+use crate::domain::{self, Conversation, Entry, GroupId, Uid};
 
 /// Bytes that a row takes beside its body, about.
 pub(super) const ROW_BYTES: usize = 300;
@@ -152,7 +152,51 @@ enum BodyForm {
         by: u32,
         /// The name of that user.
         by_name: String,
+        /// Of `topic`: what the group is for now.
+        #[schema(nullable = false)]
+        topic: Option<String>,
+        /// Of `role`: what the user may do from now on.
+        #[schema(nullable = false)]
+        role: Option<Role>,
+        /// Of `left`: who owns the group from now on, where the owner left.
+        #[schema(nullable = false)]
+        owner: Option<u32>,
+        /// The name of that user.
+        #[schema(nullable = false)]
+        owner_name: Option<String>,
     },
+}
+
+/// What a member may do.
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Role {
+    /// Write, add people, make invitations, leave.
+    Member,
+    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    Administrator,
+    /// That, and say who is an administrator and who the owner.
+    Owner,
+}
+
+impl From<domain::Role> for Role {
+    fn from(role: domain::Role) -> Role {
+        match role {
+            domain::Role::Member => Role::Member,
+            domain::Role::Administrator => Role::Administrator,
+            domain::Role::Owner => Role::Owner,
+        }
+    }
+}
+
+impl From<Role> for domain::Role {
+    fn from(role: Role) -> domain::Role {
+        match role {
+            Role::Member => domain::Role::Member,
+            Role::Administrator => domain::Role::Administrator,
+            Role::Owner => domain::Role::Owner,
+        }
+    }
 }
 
 /// A message, by what is the same in all its copies.
@@ -193,6 +237,11 @@ enum ActionForm {
     Added,
     Removed,
     Left,
+    Renamed,
+    Topic,
+    Role,
+    Banned,
+    Unbanned,
 }
 
 /// Writes `entry` as an ENTRY object.

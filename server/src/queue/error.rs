@@ -74,6 +74,29 @@ pub enum SendError {
     /// A group's name breaks a rule.
     #[error("a group's name has 1 to 80 characters, all of them visible, and single spaces between them")]
     GroupName,
+    /// A group's topic breaks a rule.
+    #[error(
+        "a group's topic has up to 300 characters, all of them visible, in one line, and single spaces between them"
+    )]
+    GroupTopic,
+    /// Only the owner and administrators of the group may do it.
+    #[error("only the owner and the administrators of the group can do this")]
+    AdministratorsOnly,
+    /// Only the owner of the group may do it.
+    #[error("only the owner of the group can do this")]
+    OwnerOnly,
+    /// The owner is neither removed nor banned, and has no other role before somebody else is the owner.
+    #[error("this user owns the group; the owner hands it over to another member first, or leaves")]
+    OwnerStays,
+    /// The person is banned from the group.
+    #[error("this user is banned from the group; its owner or an administrator can lift the ban")]
+    Banned,
+    /// The person was removed from the group after the invitation was made.
+    #[error("you were removed from this group after the invitation was made; ask a member to add you")]
+    RemovedSince,
+    /// The group's list of bans is full.
+    #[error("at most {0} people can be banned from a group; lift another ban first")]
+    TooManyBans(usize),
     /// The group would be too large.
     #[error("a group has at most {0} members")]
     GroupFull(usize),
@@ -122,6 +145,13 @@ impl SendError {
             SendError::UnknownMoment => "unknown_moment",
             SendError::NotYourMoment => "not_yours",
             SendError::GroupName => "group_name",
+            SendError::GroupTopic => "group_topic",
+            SendError::AdministratorsOnly => "administrators_only",
+            SendError::OwnerOnly => "owner_only",
+            SendError::OwnerStays => "owner_stays",
+            SendError::Banned => "banned",
+            SendError::RemovedSince => "removed_since",
+            SendError::TooManyBans(_) => "too_many_bans",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",
             SendError::NotMember => "not_member",

@@ -79,11 +79,11 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
         Request::Read { conversation, message_id } => {
             facts.extend([Fact::Row(who, *message_id), Fact::ReadMarker(who, *conversation)]);
         }
-        Request::Group { gid, action, .. } => {
-            facts.extend([Fact::Group(*gid), Fact::Person(who)]);
-            match action {
-                GroupAction::Create { members, .. } => people = members,
-                GroupAction::Add(uid) | GroupAction::Remove(uid) => facts.push(Fact::Person(*uid)),
+        Request::Group { client_id, gid, action } => {
+            facts.extend([Fact::Key((who, *client_id)), Fact::Group(*gid), Fact::Person(who)]);
+            facts.extend(action.concerns().map(Fact::Person));
+            if let GroupAction::Create { members, .. } = action {
+                people = members;
             }
         }
     }
@@ -121,8 +121,6 @@ impl Writer<'_> {
                 Fact::Door(pair) => doors.push(pair),
             }
         }
-        people.sort_unstable();
-        people.dedup();
         doors.sort_unstable();
         doors.dedup();
         groups.sort_unstable();
@@ -137,6 +135,9 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Group(gid), &error),
             }
         }
+        people.extend(heirs(requests, &facts));
+        people.sort_unstable();
+        people.dedup();
         let read = all_or_each(&people, |uids| directory.names(uids)).await;
         for (&uid, name) in people.iter().zip(read) {
             match name {
@@ -190,6 +191,16 @@ impl Writer<'_> {
         };
         unread.0.insert(fact, refusal);
     }
+}
+
+/// Who owns a group after those who leave it: the row that says so names them.
+fn heirs<'a>(requests: &'a [Queued], facts: &'a Facts) -> impl Iterator<Item = Uid> + 'a {
+    requests.iter().filter_map(|queued| match &queued.request {
+        Request::Group { gid, action: GroupAction::Remove(uid), .. } if *uid == queued.who => {
+            facts.groups.get(gid)?.heir_of(*uid)
+        }
+        _ => None,
+    })
 }
 
 /// Asks for all keys at once; where something among them is unreadable, for each by itself.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::domain::message::Person;
 use crate::domain::{
     Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, MessageId, Progress, Timestamp, Uid, check_emoji, is_visible,
+    IdempotencyKey, Kind, MembershipEpoch, MessageId, Progress, Timestamp, Uid, check_emoji,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
@@ -345,14 +345,25 @@ impl Planner {
         gid: GroupId,
         action: &GroupAction,
     ) -> Result<Decision, SendError> {
+        let (key, digest) = ((who, client_id), action.digest(gid));
+        let unused = match self.under(key, digest)? {
+            Under::Answered(decision) => return Ok(decision),
+            Under::Nothing(unused) => unused,
+        };
         let before = self.facts.groups.get(&gid).cloned();
-        let (step, concerned) = match action {
-            GroupAction::Create { name, members } => (self.creation(who, name, members)?, who),
-            GroupAction::Add(uid) => (self.joining(who, *uid, before.as_deref())?, *uid),
-            GroupAction::Remove(uid) => (leaving(who, *uid, before.as_deref())?, *uid),
+        let step = match groups::step(who, action, before.as_deref(), self.limits.members, &self.facts)? {
+            Some(step) => step,
+            // It is so already.
+            None => {
+                let known = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
+                return Ok(Decision::Answer(Ok(known)));
+            }
         };
         let from_version = before.as_ref().map_or(0, |group| group.version);
-        let change = GroupChange { gid, from_version, step };
+        let change = match &before {
+            None => GroupChange::of_step(gid, 0, who, self.now, &step),
+            Some(group) => group.change(who, self.now, &step),
+        };
         let after = match &before {
             None => Group::create(&change),
             Some(group) => group.apply(&change),
@@ -360,47 +371,21 @@ impl Planner {
         let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
 
         // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
-        let notified = if change.step.ends().is_some() { before.as_ref() } else { Some(&after) };
-        let notified = notified.ok_or(SendError::UnknownGroup)?;
-        let recipients = members(notified, who)?;
-        let body =
-            Body::membership(gid, &after.name, &change.step, &self.person(concerned)?, &self.person(who)?);
-        let target = Conversation::Group(gid);
-        let digest = Digest::of(target, body.as_json());
+        let notified = if change.ends.is_some() { before.as_ref() } else { Some(&after) };
+        let recipients = members(notified.ok_or(SendError::UnknownGroup)?, who)?;
+        let heir = match step {
+            GroupStep::Left(uid, _) => before.as_ref().and_then(|group| group.heir_of(uid)),
+            _ => None,
+        };
+        let named = |uid: Uid| self.person(uid).unwrap_or_else(|_| Person { uid, name: uid.to_string() });
+        let concerned = self.person(step.concerns().unwrap_or(who))?;
+        let heir = heir.map(named);
+        let body = Body::membership(gid, &after.name, &step, &concerned, &self.person(who)?, heir.as_ref());
         self.facts.groups.insert(gid, after);
-        let content = self.content(Kind::Membership, who, target, Some(client_id), body);
-        let (change, group_version, unused) = (Some(change), Some(from_version), None);
+        self.used.insert(key, (at, digest));
+        let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
+        let (change, group_version) = (Some(change), Some(from_version));
         Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
-    }
-
-    fn creation(&self, who: Uid, name: &str, members: &[Uid]) -> Result<GroupStep, SendError> {
-        let name = name.trim();
-        if name.is_empty() || name.chars().count() > 80 || !is_visible(name) {
-            return Err(SendError::GroupName);
-        }
-        let mut all = members.to_vec();
-        all.push(who);
-        all.sort_unstable();
-        all.dedup();
-        if all.len() > self.limits.members {
-            return Err(SendError::GroupFull(self.limits.members));
-        }
-        for uid in &all {
-            self.person(*uid)?;
-        }
-        Ok(GroupStep::Created { name: name.to_owned(), members: all })
-    }
-
-    fn joining(&self, who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
-        let group = group.filter(|group| group.epoch_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
-        self.person(uid)?;
-        if group.epoch_of(uid).is_some() {
-            return Err(SendError::AlreadyMember);
-        }
-        if group.active().count() >= self.limits.members {
-            return Err(SendError::GroupFull(self.limits.members));
-        }
-        Ok(GroupStep::Added(uid, group.next_epoch(uid)))
     }
 
     fn person(&self, uid: Uid) -> Result<Person, SendError> {
@@ -420,12 +405,6 @@ impl Planner {
     }
 }
 
-fn leaving(who: Uid, uid: Uid, group: Option<&Group>) -> Result<GroupStep, SendError> {
-    let group = group.filter(|group| group.epoch_of(who).is_some()).ok_or(SendError::UnknownGroup)?;
-    let epoch = group.epoch_of(uid).ok_or(SendError::NotMember)?;
-    Ok(if uid == who { GroupStep::Left(uid, epoch) } else { GroupStep::Removed(uid, epoch) })
-}
-
 /// The members of `group`, `who` first; refused unless `who` is one.
 fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
     let own = group.epoch_of(who).ok_or(SendError::UnknownGroup)?;
@@ -434,5 +413,6 @@ fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
     Ok(std::iter::once(Recipient { uid: who, epoch: own }).chain(others).collect())
 }
 
+mod groups;
 #[cfg(test)]
 mod tests;

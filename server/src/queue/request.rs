@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::Place;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Progress, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Progress, Role, Timestamp, Uid,
 };
 
 /// What somebody wants written.
@@ -40,7 +40,7 @@ pub enum Request {
     },
     /// Make or change a group.
     Group {
-        /// Made by the server: its row must be known again too (I5).
+        /// By which a repetition is known, and the row that it makes (I5).
         client_id: ClientId,
         /// Which group; for a making, a number never used before.
         gid: GroupId,
@@ -171,8 +171,59 @@ pub enum GroupAction {
     },
     /// Take somebody in.
     Add(Uid),
+    /// Take somebody in who follows an invitation.
+    Admit {
+        /// Who.
+        guest: Uid,
+        /// When the invitation was made: who was removed since then stays out.
+        made_at: Timestamp,
+    },
     /// Put somebody out; oneself: leave.
     Remove(Uid),
+    /// Give it another name.
+    Rename(String),
+    /// Say what it is for.
+    Topic(String),
+    /// Give a member another role.
+    Role(Uid, Role),
+    /// Keep somebody out, and put out who is in.
+    Ban(Uid),
+    /// Let who was banned come in again.
+    Unban(Uid),
+}
+
+impl GroupAction {
+    /// Whom it names, but for a making.
+    pub(super) fn concerns(&self) -> Option<Uid> {
+        match *self {
+            GroupAction::Create { .. } | GroupAction::Rename(_) | GroupAction::Topic(_) => None,
+            GroupAction::Add(uid)
+            | GroupAction::Admit { guest: uid, .. }
+            | GroupAction::Remove(uid)
+            | GroupAction::Role(uid, _)
+            | GroupAction::Ban(uid)
+            | GroupAction::Unban(uid) => Some(uid),
+        }
+    }
+
+    /// What is asked for, so that a repetition is told from another request. A new group is none of it: each request brings its own.
+    pub(super) fn digest(&self, gid: GroupId) -> Digest {
+        let (gid, what) = match self {
+            GroupAction::Create { name, members } => {
+                let members: Vec<String> = members.iter().map(Uid::to_string).collect();
+                (GroupId(0), format!("create\0{name}\0{}", members.join(" ")))
+            }
+            GroupAction::Add(uid) | GroupAction::Admit { guest: uid, .. } => (gid, format!("add\0{uid}")),
+            GroupAction::Remove(uid) => (gid, format!("remove\0{uid}")),
+            GroupAction::Rename(name) => (gid, format!("rename\0{name}")),
+            GroupAction::Topic(topic) => (gid, format!("topic\0{topic}")),
+            GroupAction::Role(uid, role) => (gid, format!("role\0{uid}\0{}", role.as_str())),
+            GroupAction::Ban(uid) => (gid, format!("ban\0{uid}")),
+            GroupAction::Unban(uid) => (gid, format!("unban\0{uid}")),
+        };
+        // No text of a person begins with a zero byte.
+        Digest::of(Conversation::Group(gid), &format!("\0group\0{what}"))
+    }
 }
 
 /// The acknowledgement of a request: it survives a power cut (I3).

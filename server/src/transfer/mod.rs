@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod error;
 mod export;
+mod group_record;
 mod import;
 mod line;
 mod one_user;

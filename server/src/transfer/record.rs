@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::group_record::GroupLine;
 use super::line::parse;
 use super::table_record::{self, CounterLine, TableLine, TableRowLine};
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, Kind, Member, MembershipEpoch,
-    MessageId, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, GroupId, Kind, MembershipEpoch, MessageId,
+    Timestamp, Uid,
 };
 use crate::store::archive::Record;
 use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, Recipient};
@@ -31,26 +32,6 @@ struct AccountLine {
     /// The latest id of the inbox, where no row has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_id: Option<u64>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GroupLine {
-    #[serde(rename = "type")]
-    tag: String,
-    gid: u64,
-    name: String,
-    version: u64,
-    members: Vec<MemberPart>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemberPart {
-    uid: u32,
-    #[serde(alias = "generation")]
-    epoch: u32,
-    active: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -124,7 +105,7 @@ struct EpochPart {
 pub(super) fn read(tag: &str, text: &str) -> Result<Record, String> {
     match tag {
         "account" => parse::<AccountLine>(text)?.read(),
-        "group" => Ok(parse::<GroupLine>(text)?.read()),
+        "group" => parse::<GroupLine>(text)?.read(),
         "ended_epoch" | "stay" => {
             let EndedEpochLine { gid, uid, epoch, .. } = parse(text)?;
             Ok(Record::EndedEpoch(GroupId(gid), Uid(uid), MembershipEpoch(epoch)))
@@ -151,13 +132,7 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             created_at: created_at.to_rfc3339(),
             latest_id: latest_id.map(MessageId::get),
         }),
-        Record::Group(group) => serde_json::to_string(&GroupLine {
-            tag: "group".into(),
-            gid: group.gid.0,
-            name: group.name.clone(),
-            version: group.version,
-            members: group.members.iter().map(MemberPart::of).collect(),
-        }),
+        Record::Group(group) => serde_json::to_string(&GroupLine::of(group)),
         Record::EndedEpoch(gid, uid, epoch) => serde_json::to_string(&EndedEpochLine {
             tag: "ended_epoch".into(),
             gid: gid.0,
@@ -208,16 +183,6 @@ impl AccountLine {
     }
 }
 
-impl GroupLine {
-    fn read(self) -> Record {
-        let mut members: Vec<Member> = self.members.iter().map(MemberPart::read).collect();
-        // Binary searches rely on the order, and a file may have any.
-        members.sort_by_key(|member| member.uid);
-        members.dedup_by_key(|member| member.uid);
-        Record::Group(Group { gid: GroupId(self.gid), name: self.name, version: self.version, members })
-    }
-}
-
 impl RowLine {
     fn read(self) -> Result<Record, String> {
         let (receiver, sender) = (Uid(self.receiver), Uid(self.sender));
@@ -263,16 +228,6 @@ impl PendingLine {
         let acceptance = AcceptanceId(self.acceptance);
         let pending = Pending { acceptance, content: Arc::new(content), owed: owed.collect() };
         Ok(Record::Pending(pending, self.ends.as_ref().map(EpochPart::read)))
-    }
-}
-
-impl MemberPart {
-    fn of(member: &Member) -> MemberPart {
-        MemberPart { uid: member.uid.0, epoch: member.epoch.0, active: member.active }
-    }
-
-    fn read(&self) -> Member {
-        Member { uid: Uid(self.uid), epoch: MembershipEpoch(self.epoch), active: self.active }
     }
 }
 
@@ -327,6 +282,7 @@ fn unhex(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Group, Member, Role, Standing};
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {
@@ -346,7 +302,15 @@ mod tests {
     #[test]
     fn every_record_survives_the_way_out_and_in() {
         let to_bob = content(Conversation::User(Uid(10_002)), "a \"line\"\nfeed \u{2028} é");
-        let member = Member { uid: Uid(10_001), epoch: MembershipEpoch(2), active: false };
+        let standings = [
+            Standing::Left,
+            Standing::In { role: Role::Owner, since: 1 },
+            Standing::In { role: Role::Administrator, since: 0 },
+            Standing::In { role: Role::Member, since: 4 },
+            Standing::Removed { at: Timestamp(1_795_261_438_042) },
+            Standing::Banned { at: Timestamp(5) },
+        ];
+        let member = |(uid, standing)| Member { uid: Uid(uid), epoch: MembershipEpoch(2), standing };
         let ann = Account {
             uid: Uid(10_001),
             name: "Ann".into(),
@@ -359,8 +323,9 @@ mod tests {
             Record::Group(Group {
                 gid: GroupId(1),
                 name: "walkers".into(),
+                topic: "Sundays".into(),
                 version: 4,
-                members: vec![member],
+                members: (10_001..).zip(standings).map(member).collect(),
             }),
             Record::EndedEpoch(GroupId(1), Uid(10_001), MembershipEpoch(2)),
             Record::Row(Entry { receiver: Uid(10_001), message_id: id(1), content: to_bob.clone() }),

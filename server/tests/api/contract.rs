@@ -61,6 +61,8 @@ impl World {
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
             "addMember" => json!({"uid": self.bob.uid}),
             "createGroup" => json!({"name": "more", "members": [self.bob.uid]}),
+            "describeGroup" => json!({"topic": "Sundays"}),
+            "setRole" => json!({"role": "administrator"}),
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
             "recall" | "delete" | "deleteMoment" => json!({"client_id": client_id(sent)}),
@@ -91,6 +93,17 @@ impl World {
             .replace("{code}", &self.code)
             .replace("{message_id}", &row.to_string())
             .replace("{id}", &format!("u:{}", self.bob.uid))
+    }
+
+    /// Where a call has put Bob out.
+    async fn let_bob_in_again(&self, operation: &str, by: &Person) {
+        let group = format!("/api/v1/groups/{}", self.gid);
+        if operation == "ban" {
+            self.app.delete(by, &format!("{group}/bans/{}", self.bob.uid)).await.ok(204);
+        }
+        if operation == "removeMember" {
+            self.app.post(by, &format!("{group}/members"), json!({"uid": self.bob.uid})).await.ok(204);
+        }
     }
 
     async fn ask(
@@ -191,6 +204,7 @@ async fn every_described_call_answers_as_described() {
         }
         let asking = if call.operation == "acceptInvite" { world.app.log_in("bob").await } else { ann };
         world.ask(call, &path, Some(&asking), good, false).await;
+        world.let_bob_in_again(&call.operation, &asking).await;
     }
     for call in &calls {
         let fine = |status: &String| status.starts_with('2');

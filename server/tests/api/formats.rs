@@ -62,6 +62,39 @@ async fn an_installation_of_each_earlier_version_goes_on_unharmed() {
     }
 }
 
+/// Whoever made a group owns it, if still in; else the one of those who never left with the smallest uid. Both in the tables and in the
+/// journal of an earlier version.
+#[tokio::test]
+async fn groups_of_earlier_versions_are_owned_by_who_made_them() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path().join("data");
+    lay_out(&fixtures().join("migration_10"), &data);
+    let answers = Answers::of(&fixtures().join("migration_10"));
+    let mut app = over(&data).await;
+    let mut by_makers = 0;
+    for person in answers.log_in(&app).await {
+        for row in app.rows(&person).await.iter().filter(|row| row["body"]["action"] == "created") {
+            let (gid, maker) = (&row["body"]["group"], row["body"]["by"].as_u64().expect("a uid"));
+            let shown = app.get(&person, &format!("/api/v1/groups/{gid}")).await;
+            if shown.status != 200 {
+                continue;
+            }
+            let members = shown.json()["members"].as_array().expect("members").clone();
+            let owners: Vec<_> = members.iter().filter(|member| member["role"] == "owner").collect();
+            assert_eq!(owners.len(), 1, "{members:?}");
+            if members.iter().any(|member| member["uid"] == maker) {
+                assert_eq!(owners[0]["uid"], maker);
+                by_makers += 1;
+            }
+        }
+    }
+    assert!(by_makers > 1, "{by_makers}");
+    app.stop().await;
+    let stored = "SELECT count(*) FROM members WHERE active AND standing = 2";
+    let tables = rusqlite::Connection::open(data.join("tidemark.db")).expect("opened");
+    assert!(tables.query_row(stored, (), |row| row.get::<_, i64>(0)).expect("asked") > 0);
+}
+
 #[tokio::test]
 async fn an_export_of_each_earlier_version_is_imported_whole() {
     for folder in folders() {

@@ -27,7 +27,14 @@ async fn everyone_in_a_group_learns_of_it_by_rows_and_hears_what_is_reported() {
     let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
     let gid = group_of(&app, &ann, &[&bob]).await;
     let shown = app.get(&bob, &format!("/api/v1/groups/{gid}")).await.ok(200);
-    assert_eq!(shown["members"], json!([{"uid": ann.uid, "name": "ann"}, {"uid": bob.uid, "name": "bob"}]));
+    let members = json!([
+        {"uid": ann.uid, "name": "ann", "role": "owner"},
+        {"uid": bob.uid, "name": "bob", "role": "member"},
+    ]);
+    assert_eq!(
+        (&shown["members"], &shown["member_count"], &shown["role"]),
+        (&members, &json!(2), &json!("member"))
+    );
     app.post(&bob, "/api/v1/messages", message(1, json!({"group": gid}), "hi all")).await.ok(201);
     app.post(&ann, &format!("/api/v1/groups/{gid}/members"), json!({"uid": eve.uid})).await.ok(204);
     app.post(&eve, "/api/v1/messages", message(1, json!({"group": gid}), "thanks")).await.ok(201);

@@ -26,6 +26,7 @@ mod people;
 mod range;
 mod rates;
 mod restored;
+mod roles;
 mod settings;
 mod transfer;
 mod ws;

@@ -23,14 +23,14 @@ fn invites(world: &World, process: &Process) -> Invites {
 
 /// A group of Ann's, and the code of an invitation of hers that lets `uses` people in.
 async fn invited(world: &World, process: &Process, uses: u32) -> (GroupId, String) {
-    let gid = process.groups.create(person(0), "walkers".into(), Vec::new()).await.expect("made");
+    let gid = process.groups.create(person(0), "walkers".into(), Vec::new(), None).await.expect("made");
     let made = invites(world, process).create(person(0), gid, None, Some(uses)).await.expect("made");
     (gid, made.code)
 }
 
 async fn members(process: &Process, gid: GroupId) -> Vec<Uid> {
     let group = process.groups.get(person(0), gid).await.expect("there");
-    group.members.into_iter().map(|member| member.uid).collect()
+    group.members.into_iter().map(|(person, _)| person.uid).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +108,7 @@ async fn a_use_that_is_not_needed_any_more_is_given_back() {
     let (bob, eve) = (person(1), person(2));
     process.store.script([Fault::Refuse]);
     assert!(invites.accept(bob, &code).await.is_err());
-    process.groups.add(person(0), gid, bob).await.expect("by other means");
+    process.groups.add(person(0), gid, bob, None).await.expect("by other means");
     assert_eq!(invites.accept(bob, &code).await.expect("in already"), gid);
     assert_eq!(invites.accept(eve, &code).await.expect("by the use that came back"), gid);
 }

@@ -241,7 +241,7 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     let world = World::new().await;
     let process = world.start(options(1)).await;
     let members = (1..PEOPLE).map(person).collect();
-    let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
+    let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
     let draft =
         |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
     process.store.script([Fault::Stall]);
@@ -274,7 +274,7 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     let world = World::new().await;
     let process = world.start(options(1)).await;
     let (ann, bob) = (person(0), person(1));
-    let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)]).await.expect("made");
+    let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)], None).await.expect("made");
     process.lines.advance(seqsvr_core::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
     let draft =
         |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
@@ -290,7 +290,7 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     let world = World::new().await;
     let process = world.start(options(4)).await;
     let members = (1..PEOPLE).map(person).collect();
-    let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
+    let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
     let draft =
         |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "bye".into(), reply_to: None };
     let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), draft(id))).collect();
@@ -334,7 +334,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     let world = World::new().await;
     let process = world.start(options(4)).await;
     let (ann, bob) = (person(0), person(1));
-    let gid = process.groups.create(ann, "pair".into(), vec![bob]).await.expect("made");
+    let gid = process.groups.create(ann, "pair".into(), vec![bob], None).await.expect("made");
     let say = |id| Draft {
         client_id: name(id),
         to: Conversation::Group(gid),
@@ -346,7 +346,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
     process.groups.remove(bob, gid, bob).await.expect("left");
     assert_eq!(process.messages.submit(bob, say(9)).await, Err(SendError::UnknownGroup));
     process.insist(ann, say(2)).await;
-    process.groups.add(ann, gid, bob).await.expect("back");
+    process.groups.add(ann, gid, bob, None).await.expect("back");
     process.insist(ann, say(3)).await;
     process.queues.stop().await;
     let inbox = world.inbox(bob).await;

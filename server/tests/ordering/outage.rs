@@ -80,7 +80,7 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
         let world = World::new().await;
         let process = world.start(options(queues)).await;
         let members = (1..PEOPLE).map(person).collect();
-        let gid = process.groups.create(person(0), "all".into(), members).await.expect("made");
+        let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
         let draft = |id| Draft {
             client_id: name(id),
             to: Conversation::Group(gid),

@@ -44,7 +44,7 @@ async fn check(run: Run) {
     let world = World::new().await;
     let mut process = world.start(options(run.queues)).await;
     let all = (1..PEOPLE).map(person).collect();
-    let gid = process.groups.create(person(0), "all".into(), all).await.expect("made");
+    let gid = process.groups.create(person(0), "all".into(), all, None).await.expect("made");
     process.store.script(run.faults.iter().copied());
 
     let draft = |id: usize, to: Option<u32>| Draft {

@@ -1,4 +1,4 @@
-//! Groups: making one, looking at it, coming and going.
+//! Groups: making one, looking at it, describing it; coming and going, roles and bans.
 
 use std::sync::Arc;
 
@@ -11,11 +11,17 @@ use utoipa::ToSchema;
 use super::json;
 use super::people::Person;
 use crate::app::Groups;
-use crate::domain::{GroupId, Uid};
+use crate::domain::message;
+use crate::domain::{self, GroupId, Uid};
 use crate::http::error::Problem;
-use crate::http::extract::{Json, Segments, Session};
+use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
+use crate::http::wire::Role;
+
+/// What the header is for.
+pub(super) const KEY: &str =
+    "By which a repetition is known: after a timeout or a lost answer, send the same request with it";
 
 /// A group to be made.
 #[derive(Deserialize, ToSchema)]
@@ -36,33 +42,54 @@ pub(super) struct GroupNumber {
     pub(super) gid: u64,
 }
 
+/// Somebody in a group.
+#[derive(Serialize, ToSchema)]
+struct Member {
+    uid: u32,
+    name: String,
+    /// What the member may do.
+    role: Role,
+}
+
 /// A group as its members see it.
 #[derive(Serialize, ToSchema)]
 struct Group {
     #[schema(minimum = 1)]
     gid: u64,
     name: String,
+    /// What it is for; may be empty.
+    #[schema(max_length = 300)]
+    topic: String,
+    /// The caller's.
+    role: Role,
+    /// How many are in it.
+    #[schema(minimum = 1)]
+    member_count: usize,
     /// Who is in it.
-    members: Vec<Person>,
+    members: Vec<Member>,
 }
 
-/// Make a group of oneself and others.
+/// Make a group of oneself and others. The caller is its owner.
+///
+/// A repetition with the same `Idempotency-Key` makes no second group and gets the same answer.
 #[utoipa::path(
     post, path = "/api/v1/groups", operation_id = "createGroup", tag = "Groups",
+    params(("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY)),
     request_body = NewGroup,
     responses((status = 201, body = GroupNumber, description = "Made")),
     extensions(("x-codes" = json!(writing([
-        "rate_limited", "group_name", "group_full", "unknown_user", "group_changed",
+        "rate_limited", "group_name", "group_full", "unknown_user", "group_changed", "client_id_reused",
     ])))),
 )]
 pub(in crate::http) async fn create(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
+    IdempotencyKey(key): IdempotencyKey,
     Json(NewGroup { name, members }): Json<NewGroup>,
 ) -> Result<Response, Problem> {
     rates.send(session.uid, 1)?;
-    let gid = groups.create(session.uid, name, members.into_iter().map(Uid).collect()).await?;
+    let gid = groups.create(session.uid, name, members.into_iter().map(Uid).collect(), key).await?;
     Ok(json(StatusCode::CREATED, &GroupNumber { gid: gid.0 }))
 }
 
@@ -79,8 +106,57 @@ pub(in crate::http) async fn show(
     Segments(path): Segments<String>,
 ) -> Result<Response, Problem> {
     let view = groups.get(session.uid, gid(&path)?).await?;
-    let members = view.members.into_iter().map(|person| Person { uid: person.uid.0, name: person.name });
-    Ok(json(StatusCode::OK, &Group { gid: view.gid.0, name: view.name, members: members.collect() }))
+    let member = |(person, role): (message::Person, domain::Role)| Member {
+        uid: person.uid.0,
+        name: person.name,
+        role: role.into(),
+    };
+    let members: Vec<Member> = view.members.into_iter().map(member).collect();
+    let answer = Group {
+        gid: view.gid.0,
+        name: view.name,
+        topic: view.topic,
+        role: view.role.into(),
+        member_count: members.len(),
+        members,
+    };
+    Ok(json(StatusCode::OK, &answer))
+}
+
+/// What is to be changed about a group; what is not given stays.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Description {
+    /// What people call it: visible characters, and single spaces between them.
+    #[schema(min_length = 1, max_length = 80)]
+    name: Option<String>,
+    /// What it is for: one line of visible characters, and single spaces between them. Empty: nothing.
+    #[schema(max_length = 300)]
+    topic: Option<String>,
+}
+
+/// Rename a group, or set its topic.
+///
+/// Its owner and administrators may. Where both are given, the name comes first.
+#[utoipa::path(
+    patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
+    params(("gid" = u64, Path, description = "The group's number")),
+    request_body = Description,
+    responses((status = 204, description = "It is so")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "administrators_only", "group_name", "group_topic", "group_changed",
+    ])))),
+)]
+pub(in crate::http) async fn describe(
+    State(groups): State<Groups>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(path): Segments<String>,
+    Json(Description { name, topic }): Json<Description>,
+) -> Result<Response, Problem> {
+    let gid = gid(&path)?;
+    rates.send(session.uid, 1)?;
+    groups.describe(session.uid, gid, name, topic).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Somebody to be taken in.
@@ -89,14 +165,20 @@ pub(in crate::http) struct NewMember {
     uid: u32,
 }
 
-/// Take somebody in.
+/// Take somebody in. Any member may.
+///
+/// A repetition with the same `Idempotency-Key` changes nothing and gets the same answer.
 #[utoipa::path(
     post, path = "/api/v1/groups/{gid}/members", operation_id = "addMember", tag = "Groups",
-    params(("gid" = u64, Path, description = "The group's number")),
+    params(
+        ("gid" = u64, Path, description = "The group's number"),
+        ("Idempotency-Key" = Option<uuid::Uuid>, Header, description = KEY),
+    ),
     request_body = NewMember,
     responses((status = 204, description = "Taken in")),
     extensions(("x-codes" = json!(writing([
-        "rate_limited", "unknown_group", "unknown_user", "already_member", "group_full", "group_changed",
+        "rate_limited", "unknown_group", "unknown_user", "already_member", "banned", "group_full", "group_changed",
+        "client_id_reused",
     ])))),
 )]
 pub(in crate::http) async fn add(
@@ -104,15 +186,19 @@ pub(in crate::http) async fn add(
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<String>,
+    IdempotencyKey(key): IdempotencyKey,
     Json(NewMember { uid }): Json<NewMember>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     rates.send(session.uid, 1)?;
-    groups.add(session.uid, gid, Uid(uid)).await?;
+    groups.add(session.uid, gid, Uid(uid), key).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Put somebody out; oneself: leave.
+/// Put somebody out, which the owner and administrators may; oneself: leave.
+///
+/// When the owner leaves, the longest-standing administrator is the owner, or else the longest-standing member. The owner is not put
+/// out, and administrators are put out by the owner alone. Who was put out does not come back by an invitation made before.
 #[utoipa::path(
     delete, path = "/api/v1/groups/{gid}/members/{uid}", operation_id = "removeMember", tag = "Groups",
     params(
@@ -120,19 +206,132 @@ pub(in crate::http) async fn add(
         ("uid" = u32, Path, description = "Who; one's own uid to leave"),
     ),
     responses((status = 204, description = "Gone")),
-    extensions(("x-codes" = json!(writing(["rate_limited", "unknown_group", "not_member", "group_changed"])))),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "not_member", "administrators_only", "owner_only", "owner_stays",
+        "group_changed",
+    ])))),
 )]
 pub(in crate::http) async fn remove(
     State(groups): State<Groups>,
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
-    Segments((group, uid)): Segments<(String, String)>,
+    Segments(path): Segments<(String, String)>,
 ) -> Result<Response, Problem> {
-    let gid = gid(&group)?;
-    let uid: Uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is no uid")))?;
+    let (gid, uid) = member(&path)?;
     rates.send(session.uid, 1)?;
     groups.remove(session.uid, gid, uid).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// What somebody may do from now on.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct NewRole {
+    /// `owner` hands the group over.
+    role: Role,
+}
+
+/// Give a member another role.
+///
+/// The owner may. `owner` hands the group over: the owner so far is an administrator then.
+#[utoipa::path(
+    put, path = "/api/v1/groups/{gid}/members/{uid}/role", operation_id = "setRole", tag = "Groups",
+    params(
+        ("gid" = u64, Path, description = "The group's number"),
+        ("uid" = u32, Path, description = "Whose role"),
+    ),
+    request_body = NewRole,
+    responses((status = 204, description = "It is so")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "unknown_user", "not_member", "owner_only", "owner_stays", "group_changed",
+    ])))),
+)]
+pub(in crate::http) async fn set_role(
+    State(groups): State<Groups>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(path): Segments<(String, String)>,
+    Json(NewRole { role }): Json<NewRole>,
+) -> Result<Response, Problem> {
+    let (gid, uid) = member(&path)?;
+    rates.send(session.uid, 1)?;
+    groups.set_role(session.uid, gid, uid, role.into()).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// List who is banned from a group, for its owner and administrators.
+#[utoipa::path(
+    get, path = "/api/v1/groups/{gid}/bans", operation_id = "bans", tag = "Groups",
+    params(("gid" = u64, Path, description = "The group's number")),
+    responses((status = 200, body = Vec<Person>, description = "At most 1,000")),
+    extensions(("x-codes" = json!(["unknown_group", "administrators_only"]))),
+)]
+pub(in crate::http) async fn bans(
+    State(groups): State<Groups>,
+    Session(session): Session,
+    Segments(path): Segments<String>,
+) -> Result<Response, Problem> {
+    let banned = groups.banned(session.uid, gid(&path)?).await?;
+    let people = banned.into_iter().map(|person| Person { uid: person.uid.0, name: person.name });
+    Ok(json(StatusCode::OK, &people.collect::<Vec<_>>()))
+}
+
+/// Ban somebody: nobody adds them and no invitation lets them in until the ban is lifted. Who is in is put out.
+///
+/// The owner and administrators may. The owner cannot be banned, and administrators by the owner alone.
+#[utoipa::path(
+    put, path = "/api/v1/groups/{gid}/bans/{uid}", operation_id = "ban", tag = "Groups",
+    params(
+        ("gid" = u64, Path, description = "The group's number"),
+        ("uid" = u32, Path, description = "Who"),
+    ),
+    responses((status = 204, description = "It is so")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "unknown_user", "administrators_only", "owner_only", "owner_stays",
+        "too_many_bans", "group_changed",
+    ])))),
+)]
+pub(in crate::http) async fn ban(
+    State(groups): State<Groups>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(path): Segments<(String, String)>,
+) -> Result<Response, Problem> {
+    let (gid, uid) = member(&path)?;
+    rates.send(session.uid, 1)?;
+    groups.ban(session.uid, gid, uid).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Lift a ban. Who was banned can be added again, or follow an invitation that was made after the ban.
+///
+/// The owner and administrators may.
+#[utoipa::path(
+    delete, path = "/api/v1/groups/{gid}/bans/{uid}", operation_id = "unban", tag = "Groups",
+    params(
+        ("gid" = u64, Path, description = "The group's number"),
+        ("uid" = u32, Path, description = "Who"),
+    ),
+    responses((status = 204, description = "It is so")),
+    extensions(("x-codes" = json!(writing([
+        "rate_limited", "unknown_group", "unknown_user", "administrators_only", "group_changed",
+    ])))),
+)]
+pub(in crate::http) async fn unban(
+    State(groups): State<Groups>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(path): Segments<(String, String)>,
+) -> Result<Response, Problem> {
+    let (gid, uid) = member(&path)?;
+    rates.send(session.uid, 1)?;
+    groups.unban(session.uid, gid, uid).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A group and one of its people, of an address.
+fn member((group, uid): &(String, String)) -> Result<(GroupId, Uid), Problem> {
+    let uid = uid.parse().map_err(|_| Problem::invalid_query(format!("{uid} is no uid")))?;
+    Ok((gid(group)?, uid))
 }
 
 pub(in crate::http) fn gid(text: &str) -> Result<GroupId, Problem> {

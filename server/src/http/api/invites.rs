@@ -78,7 +78,8 @@ pub(in crate::http) async fn create(
     params(("code" = String, Path, max_length = 65, description = "As it stands in the link")),
     responses((status = 200, body = GroupNumber, description = "In")),
     extensions(("x-codes" = json!(writing([
-        "rate_limited", "unknown_invite", "expired_invite", "used_up_invite", "group_full", "group_changed",
+        "rate_limited", "unknown_invite", "expired_invite", "used_up_invite", "banned", "removed_since", "group_full",
+        "group_changed",
     ])))),
 )]
 pub(in crate::http) async fn accept(

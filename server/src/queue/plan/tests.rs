@@ -11,7 +11,7 @@ const WALKERS: GroupId = GroupId(7);
 fn facts() -> Facts {
     let people = [(ANN, "ann"), (BOB, "bob"), (CAT, "cat")];
     let step = GroupStep::Created { name: "walkers".into(), members: vec![ANN, BOB] };
-    let group = Group::create(&GroupChange { gid: WALKERS, from_version: 0, step }).expect("a making");
+    let group = Group::create(&GroupChange::of_step(WALKERS, 0, ANN, Timestamp(0), &step)).expect("a making");
     Facts {
         people: people.into_iter().map(|(uid, name)| (uid, name.to_owned())).collect(),
         groups: HashMap::from([(WALKERS, Arc::new(group))]),
@@ -142,17 +142,17 @@ fn a_read_marker_only_grows_and_names_a_row_of_its_conversation() {
 #[test]
 fn changes_of_one_batch_build_on_each_other() {
     let mut planner = planner(facts());
-    let change = |action| Request::Group { client_id: ClientId(Uuid::from_u128(9)), gid: WALKERS, action };
-    let Decision::Write(added) = planner.decide(0, ANN, &change(GroupAction::Add(CAT))) else {
+    let change = |n, action| Request::Group { client_id: ClientId(Uuid::from_u128(n)), gid: WALKERS, action };
+    let Decision::Write(added) = planner.decide(0, ANN, &change(1, GroupAction::Add(CAT))) else {
         panic!("a write");
     };
     assert_eq!(added.recipients.len(), 3);
-    let Decision::Write(left) = planner.decide(1, BOB, &change(GroupAction::Remove(BOB))) else {
+    let Decision::Write(left) = planner.decide(1, BOB, &change(2, GroupAction::Remove(BOB))) else {
         panic!("a write");
     };
     assert_eq!(left.recipients[0].uid, BOB, "who leaves gets the row that says so");
     assert_eq!(left.change.map(|change| change.from_version), Some(2));
-    let again = planner.decide(2, BOB, &change(GroupAction::Add(BOB)));
+    let again = planner.decide(2, BOB, &change(3, GroupAction::Add(BOB)));
     assert_eq!(refusal(again), Some(SendError::UnknownGroup));
 }
 

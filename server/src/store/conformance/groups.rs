@@ -17,19 +17,16 @@ fn owed(uid: Uid, epoch: u32) -> Recipient {
 /// The acceptance of a change made by Ann, whose copy gets the id `n`.
 fn change(n: u64, from_version: u64, step: GroupStep, rest: Vec<Recipient>) -> Accept {
     let person = |uid: Uid| Person { uid, name: format!("user {uid}") };
-    let who = match &step {
-        GroupStep::Created { .. } => ANN,
-        GroupStep::Added(uid, _) | GroupStep::Removed(uid, _) | GroupStep::Left(uid, _) => *uid,
-    };
+    let who = step.concerns().unwrap_or(ANN);
     let content = Arc::new(Content {
         kind: Kind::Membership,
         sender: ANN,
         target: IN_GROUP,
         client_id: Some(client_id(1_000 + u128::from(n))),
-        body: Body::membership(GID, "walkers", &step, &person(who), &person(ANN)),
+        body: Body::membership(GID, "walkers", &step, &person(who), &person(ANN), None),
         sent_at: Timestamp(0),
     });
-    let change = Some(GroupChange { gid: GID, from_version, step });
+    let change = Some(GroupChange::of_step(GID, from_version, ANN, Timestamp(0), &step));
     Accept { change, group_version: Some(from_version), ..accept(content, vec![member_row(ANN, n, 1)], rest) }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::compare::Universe;
 use super::*;
-use crate::domain::GroupStep;
+use crate::domain::{GroupStep, Role};
 
 /// How many users, groups and names there are: few, so that they meet.
 const USERS: u32 = 5;
@@ -20,8 +20,8 @@ pub enum Move {
     Tell(u8, u8, bool),
     /// A message to a group.
     Speak(u8, u8),
-    /// The group is made, somebody is added, or somebody is put out.
-    Change(u8, u8, u8),
+    /// The group is made, somebody is added or put out, or something else changes: roles, bans, what it is called.
+    Change(u8, u8, u8, u8),
     /// The copies of some acceptance are delivered, to so many of those who are owed one.
     Deliver(u8, u8),
     /// A read marker.
@@ -32,6 +32,22 @@ pub enum Move {
     Repeat(u8),
     /// A message whose number is not larger.
     Backwards(u8),
+}
+
+/// What `by` does with `who` in a group.
+fn step(group: &Group, by: Uid, who: Uid, how: u8) -> Option<GroupStep> {
+    let roles = [Role::Member, Role::Administrator, Role::Owner];
+    Some(match (how % 10, group.epoch_of(who)) {
+        (0..4, Some(epoch)) if who == by => GroupStep::Left(who, epoch),
+        (0..4, Some(epoch)) => GroupStep::Removed(who, epoch),
+        (0..4, None) => GroupStep::Added(who, group.next_epoch(who)),
+        (4, _) => GroupStep::Renamed(format!("walkers {how}")),
+        (5, _) => GroupStep::Topic(format!("Sundays {how}")),
+        (6 | 7, Some(_)) => GroupStep::Role(who, roles[usize::from(how) / 10 % 3]),
+        (8, _) if who != by => GroupStep::Banned(who),
+        (9, _) => GroupStep::Unbanned(who),
+        _ => return None,
+    })
 }
 
 /// What the writers know.
@@ -109,7 +125,9 @@ impl History {
                 self.sent.push(content.clone());
                 Some(Write::Accept(self.accept_for(content, epoch, &group, None)))
             }
-            Move::Change(by, gid, who) => self.change(user(u32::from(by)), gid, user(u32::from(who))),
+            Move::Change(by, gid, who, how) => {
+                self.change(user(u32::from(by)), gid, user(u32::from(who)), how)
+            }
             Move::Deliver(at, count) => {
                 let at = usize::from(at) % self.owed.len().max(1);
                 let (acceptance, content, owed) = self.owed.get(at)?.clone();
@@ -212,32 +230,30 @@ impl History {
         }
     }
 
-    fn change(&mut self, by: Uid, at: u8, who: Uid) -> Option<Write> {
+    fn change(&mut self, by: Uid, at: u8, who: Uid, how: u8) -> Option<Write> {
         let at = usize::from(at) % GROUPS as usize;
         let gid = group(at as u64);
-        let (from_version, step, group) = match &self.groups[at] {
+        let now = Timestamp(i64::from(how));
+        let (change, heard) = match &self.groups[at] {
             None => {
                 let step = GroupStep::Created { name: "walkers".to_owned(), members: vec![by, who] };
-                let change = GroupChange { gid, from_version: 0, step: step.clone() };
-                (0, step, Group::create(&change)?)
+                let change = GroupChange::of_step(gid, 0, by, now, &step);
+                let group = Group::create(&change)?;
+                (change, group)
             }
             Some(group) => {
                 group.epoch_of(by)?;
-                let step = match group.epoch_of(who) {
-                    Some(epoch) if who == by => GroupStep::Left(who, epoch),
-                    Some(epoch) => GroupStep::Removed(who, epoch),
-                    None => GroupStep::Added(who, group.next_epoch(who)),
-                };
-                (group.version, step, group.clone())
+                let change = group.change(by, now, &step(group, by, who, how)?);
+                let after = group.apply(&change)?;
+                (change, after)
             }
         };
-        let epoch = group.epoch_of(by)?;
+        let before = self.groups[at].as_ref().unwrap_or(&heard);
+        let epoch = before.epoch_of(by)?;
         let content = Content {
             kind: Kind::Membership,
             ..(*text_message(by, Conversation::Group(gid), self.name(), "changed")).clone()
         };
-        let change = GroupChange { gid, from_version, step };
-        let heard = group.apply(&change).unwrap_or(group);
         Some(Write::Accept(self.accept_for(Arc::new(content), epoch, &heard, Some(change))))
     }
 
@@ -250,7 +266,7 @@ impl History {
         change: Option<GroupChange>,
     ) -> Accept {
         let sender = content.sender;
-        let ends = change.as_ref().and_then(|change| change.step.ends());
+        let ends = change.as_ref().and_then(|change| change.ends);
         let mut rest: Vec<Recipient> = group
             .active()
             .map(|member| Recipient { uid: member.uid, epoch: member.epoch })
@@ -303,7 +319,7 @@ pub(crate) fn moves() -> impl proptest::strategy::Strategy<Value = Vec<Move>> {
     let one = prop_oneof![
         6 => (byte(), byte(), any::<bool>()).prop_map(|(from, to, later)| Move::Tell(from, to, later)),
         6 => (byte(), byte()).prop_map(|(from, gid)| Move::Speak(from, gid)),
-        4 => (byte(), byte(), byte()).prop_map(|(by, gid, who)| Move::Change(by, gid, who)),
+        4 => (byte(), byte(), byte(), byte()).prop_map(|(by, gid, who, how)| Move::Change(by, gid, who, how)),
         9 => (byte(), byte()).prop_map(|(at, count)| Move::Deliver(at, count)),
         3 => (byte(), byte(), 0..20u8).prop_map(|(owner, other, to)| Move::ReadMarker(owner, other, to)),
         5 => (byte(), byte(), byte()).prop_map(|(at, by, what)| Move::Amend(at, by, what)),

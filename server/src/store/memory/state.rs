@@ -98,7 +98,7 @@ impl State {
             let message_id = rows[0].message_id;
             self.records.insert(key, IdempotencyRecord { message_id, sent_at: content.sent_at, digest });
         }
-        let ends = change.and_then(|change| change.step.ends());
+        let ends = change.and_then(|change| change.ends);
         if let Some(group) = changed {
             self.groups.insert(group.gid, Arc::new(group));
         }

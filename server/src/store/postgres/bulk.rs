@@ -55,8 +55,10 @@ pub(super) async fn accounts(
 pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> Result<(), StoreError> {
     let members = || groups.iter().flat_map(|group| group.members.iter().map(move |one| (group.gid, one)));
     sqlx::query(
-        "WITH made AS (INSERT INTO groups (gid, name, version) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]))
-         INSERT INTO members (gid, uid, epoch, active) SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[])",
+        "WITH made AS (INSERT INTO groups (gid, name, version, topic)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $8::text[]))
+         INSERT INTO members (gid, uid, epoch, active, standing, since)
+         SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $9::smallint[], $10::bigint[])",
     )
     .bind(groups.iter().map(|group| group.gid.0.cast_signed()).collect::<Vec<_>>())
     .bind(groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>())
@@ -64,7 +66,10 @@ pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> R
     .bind(members().map(|(gid, _)| gid.0.cast_signed()).collect::<Vec<_>>())
     .bind(numbers(members().map(|(_, member)| member.uid)))
     .bind(members().map(|(_, member)| i64::from(member.epoch.0)).collect::<Vec<_>>())
-    .bind(members().map(|(_, member)| member.active).collect::<Vec<_>>())
+    .bind(members().map(|(_, member)| member.is_active()).collect::<Vec<_>>())
+    .bind(groups.iter().map(|group| group.topic.as_str()).collect::<Vec<_>>())
+    .bind(members().map(|(_, member)| i16::from(member.standing.code().0)).collect::<Vec<_>>())
+    .bind(members().map(|(_, member)| member.standing.code().1).collect::<Vec<_>>())
     .execute(connection)
     .await?;
     Ok(())

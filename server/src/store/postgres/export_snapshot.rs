@@ -15,7 +15,7 @@ use super::lookup::{self, ENTRY, message_id, rows_at_most, uid};
 use super::options::{connection, place};
 use super::{PgOpenError, PgOptions, db, schema, tables};
 use crate::domain::{
-    ClientId, Digest, Group, GroupId, HistoryId, Member, MembershipEpoch, MessageId, Timestamp, Uid,
+    ClientId, Digest, Group, GroupId, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid,
 };
 use crate::store::archive::{About, ExportSnapshot, Key, Record, Section};
 use crate::store::{AcceptanceId, Account, IdempotencyRecord, Pending, StoreError, migrations};
@@ -93,8 +93,9 @@ impl PgExportSnapshot {
     async fn groups(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
         let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
         let rows = sqlx::query(
-            "SELECT page.gid, page.name, page.version, members.uid, members.epoch, members.active
-             FROM (SELECT gid, name, version FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
+            "SELECT page.gid, page.name, page.version, page.topic, members.uid, members.epoch, members.active,
+                 members.standing, members.since
+             FROM (SELECT gid, name, version, topic FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
              LEFT JOIN members ON members.gid = page.gid ORDER BY page.gid, members.uid",
         );
         let rows = rows.bind(after).bind(limit).fetch_all(&mut self.connection).await?;
@@ -103,12 +104,10 @@ impl PgExportSnapshot {
             let gid = GroupId(row.try_get::<i64, _>(0)?.cast_unsigned());
             if groups.last().is_none_or(|group| group.gid != gid) {
                 let version = row.try_get::<i64, _>(2)?.cast_unsigned();
-                groups.push(Group { gid, name: row.try_get(1)?, version, members: Vec::new() });
+                let (name, topic) = (row.try_get(1)?, row.try_get(3)?);
+                groups.push(Group { gid, name, topic, version, members: Vec::new() });
             }
-            let Some(member) = row.try_get(3)? else { continue };
-            let member =
-                Member { uid: uid(member)?, epoch: lookup::epoch(row.try_get(4)?)?, active: row.try_get(5)? };
-            groups.last_mut().expect("just pushed").members.push(member);
+            groups.last_mut().expect("just pushed").members.extend(lookup::member(row, 4)?);
         }
         Ok(groups.into_iter().map(Record::Group).collect())
     }

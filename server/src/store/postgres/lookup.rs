@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::learnt::Open;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
-    MembershipEpoch, MessageId, Timestamp, Uid,
+    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
 use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreError};
 
@@ -295,11 +295,15 @@ pub(super) async fn groups(
     for row in &rows {
         let at = at(row.try_get(0)?, gids.len())?;
         let (version, name) = (row.try_get::<i64, _>(1)?.cast_unsigned(), row.try_get(2)?);
-        let group =
-            found[at].get_or_insert_with(|| Group { gid: gids[at], name, version, members: Vec::new() });
-        let Some(member) = row.try_get(3)? else { continue };
-        let epoch = epoch(row.try_get(4)?)?;
-        group.members.push(Member { uid: uid(member)?, epoch, active: row.try_get(5)? });
+        let topic = row.try_get(3)?;
+        let group = found[at].get_or_insert_with(|| Group {
+            gid: gids[at],
+            name,
+            topic,
+            version,
+            members: Vec::new(),
+        });
+        group.members.extend(member(row, 4)?);
     }
     let as_known = |(found, known): (Option<Group>, Option<Arc<Group>>)| {
         let found = found?;
@@ -308,10 +312,18 @@ pub(super) async fn groups(
     Ok(found.into_iter().zip(known).map(as_known).collect())
 }
 
-pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, member.*
+/// The member in the columns `uid, epoch, active, standing, since` from `first` on; `None`: they are empty.
+pub(super) fn member(row: &PgRow, first: usize) -> Result<Option<Member>, StoreError> {
+    let Some(of) = row.try_get(first)? else { return Ok(None) };
+    let code = u8::try_from(row.try_get::<i16, _>(first + 3)?).map_err(StoreError::corrupt)?;
+    let standing = Standing::from_code(row.try_get(first + 2)?, code, row.try_get(first + 4)?);
+    Ok(Some(Member { uid: uid(of)?, epoch: epoch(row.try_get(first + 1)?)?, standing }))
+}
+
+pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now.topic, member.*
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
-     CROSS JOIN LATERAL (SELECT version, name FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
-     LEFT JOIN LATERAL (SELECT uid, epoch, active FROM members
+     CROSS JOIN LATERAL (SELECT version, name, topic FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
+     LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
          WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
      ORDER BY wanted.place, member.uid";
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::domain::{Conversation, Group, GroupChange, GroupId, GroupStep, MembershipEpoch, MessageId, Uid};
+use crate::domain::{Conversation, GroupChange, GroupId, MembershipEpoch, MessageId, Uid};
 use crate::store::{AcceptanceId, Recipient};
 
 /// See the module.
@@ -67,6 +67,9 @@ struct Changed {
     /// That of a new group.
     name: Option<String>,
     version: u64,
+    /// The new name of one that is there.
+    renamed: Option<String>,
+    topic: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +78,8 @@ struct Member {
     uid: u32,
     epoch: u32,
     active: bool,
+    standing: u8,
+    since: i64,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -156,23 +161,22 @@ impl More {
         let gid = change.gid;
         self.lock(gid);
         let version = change.from_version + 1;
-        let changed = self.groups.entry(gid.0).or_insert(Changed { gid: gid.0, name: None, version });
+        let unchanged = Changed { gid: gid.0, name: None, version, renamed: None, topic: None };
+        let changed = self.groups.entry(gid.0).or_insert(unchanged);
         changed.version = version;
-        match &change.step {
-            GroupStep::Created { name, .. } => {
-                changed.name = Some(name.clone());
-                let made = Group::create(change).into_iter().flat_map(|group| group.members);
-                made.for_each(|member| self.member(gid, member.uid, member.epoch, true));
-            }
-            &GroupStep::Added(uid, epoch) => self.member(gid, uid, epoch, true),
-            &GroupStep::Removed(uid, epoch) | &GroupStep::Left(uid, epoch) => {
-                self.member(gid, uid, epoch, false);
-            }
+        if let Some(name) = change.name.clone() {
+            let is_new = change.is_making() || changed.name.is_some();
+            *(if is_new { &mut changed.name } else { &mut changed.renamed }) = Some(name);
         }
-    }
-
-    fn member(&mut self, gid: GroupId, uid: Uid, epoch: MembershipEpoch, active: bool) {
-        self.members.insert((gid.0, uid.0), Member { gid: gid.0, uid: uid.0, epoch: epoch.0, active });
+        if change.topic.is_some() {
+            changed.topic.clone_from(&change.topic);
+        }
+        for member in &change.members {
+            let (standing, since) = member.standing.code();
+            let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());
+            let member = Member { gid: gid.0, uid, epoch, active, standing, since };
+            self.members.insert((gid.0, uid), member);
+        }
     }
 
     /// The epoch ends with a row of this call.

@@ -10,9 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::arguments::{Answer, Arguments};
 use super::heads::{Heads, Position};
 use super::learnt::{Learnt, Open};
-use crate::domain::{
-    Content, Conversation, GroupId, GroupStep, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid,
-};
+use crate::domain::{Content, Conversation, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Uid};
 use crate::store::{Accept, AcceptanceId, CopyOutcome, Deliver, Outcome, Row, StoreError, Write};
 
 /// What a call stores, and what comes of each write then.
@@ -153,7 +151,7 @@ impl<'a> Judge<'a> {
         let ids = self.number(&accept.rows, &copied)?;
 
         self.used.extend(key);
-        let ends = accept.change.as_ref().and_then(|change| change.step.ends());
+        let ends = accept.change.as_ref().and_then(|change| change.ends);
         if let Some(change) = &accept.change {
             let changed = Version { version: change.from_version + 1, is_changed: true };
             self.groups.insert(change.gid, changed);
@@ -206,8 +204,8 @@ impl<'a> Judge<'a> {
             (None, Some(version), Conversation::Group(gid)) => (gid, version),
             _ => return Ok(()),
         };
-        let is_making = |step: &GroupStep| matches!(step, GroupStep::Created { .. });
-        if accept.change.as_ref().is_some_and(|change| is_making(&change.step) != (expected == 0)) {
+        // A group is made with its name.
+        if accept.change.as_ref().is_some_and(|change| change.is_making() && change.name.is_none()) {
             return Err(Outcome::GroupChanged);
         }
         let known = self.learnt.versions.get(&gid).copied();

@@ -337,25 +337,29 @@ pub(super) async fn write_group(
     let gid = gid.0.cast_signed();
     if let Some(group) = &changed.group {
         sqlx::query(
-            "INSERT INTO groups (gid, name, version) VALUES (?, ?, ?)
-             ON CONFLICT (gid) DO UPDATE SET name = excluded.name, version = excluded.version",
+            "INSERT INTO groups (gid, name, version, topic) VALUES (?, ?, ?, ?) ON CONFLICT (gid) DO UPDATE
+             SET name = excluded.name, version = excluded.version, topic = excluded.topic",
         )
         .bind(gid)
         .bind(&group.name)
         .bind(group.version.cast_signed())
+        .bind(&group.topic)
         .execute(&mut *connection)
         .await?;
         for uid in &changed.changed {
-            let Ok(at) = group.members.binary_search_by_key(uid, |member| member.uid) else { continue };
-            let member = &group.members[at];
+            let Some(member) = group.member(*uid) else { continue };
+            let (standing, since) = member.standing.code();
             sqlx::query(
-                "INSERT INTO members (gid, uid, epoch, active, ended_epoch) VALUES (?, ?, ?, ?, 0)
-                 ON CONFLICT (gid, uid) DO UPDATE SET epoch = excluded.epoch, active = excluded.active",
+                "INSERT INTO members (gid, uid, epoch, active, ended_epoch, standing, since)
+                 VALUES (?, ?, ?, ?, 0, ?, ?) ON CONFLICT (gid, uid) DO UPDATE
+                 SET epoch = excluded.epoch, active = excluded.active, standing = excluded.standing, since = excluded.since",
             )
             .bind(gid)
             .bind(uid.0)
             .bind(member.epoch.0)
-            .bind(member.active)
+            .bind(member.is_active())
+            .bind(standing)
+            .bind(since)
             .execute(&mut *connection)
             .await?;
         }

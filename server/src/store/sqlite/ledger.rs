@@ -12,8 +12,8 @@ use quick_cache::unsync::Cache;
 
 use super::memtable::MemtableUpdate;
 use crate::domain::{
-    Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep, IdempotencyKey, MembershipEpoch,
-    MessageId, Uid,
+    Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
+    Uid,
 };
 use crate::store::{
     Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Unused,
@@ -334,7 +334,7 @@ impl Ledger {
                 let &(_, own) =
                     first.ok_or_else(|| Contradiction(format!("acceptance {} has no copy", acceptance.0)))?;
                 let group = change.as_ref().map(|change| self.change_group(change)).transpose()?;
-                let ends = change.as_ref().and_then(|change| change.step.ends());
+                let ends = change.as_ref().and_then(|change| change.ends);
                 let (rows, closed) = self.apply_rows(content, rows, ends)?;
                 self.accepted = *acceptance;
                 if !rest.is_empty() {
@@ -398,11 +398,7 @@ impl Ledger {
         let next = next.ok_or_else(|| Contradiction(format!("a change of group {}", change.gid)))?;
         let next = Arc::new(next);
         self.groups.entry(change.gid).or_default().group = Some(next.clone());
-        let changed = match &change.step {
-            GroupStep::Created { .. } => next.members.iter().map(|member| member.uid).collect(),
-            GroupStep::Added(uid, _) | GroupStep::Removed(uid, _) | GroupStep::Left(uid, _) => vec![*uid],
-        };
-        Ok((next, changed))
+        Ok((next, change.members.iter().map(|member| member.uid).collect()))
     }
 }
 

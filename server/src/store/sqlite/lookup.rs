@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::ledger::Known;
 use crate::domain::{
     Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
-    MembershipEpoch, MessageId, Timestamp, Uid,
+    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
 use crate::store::{IdempotencyRecord, StoreError};
 
@@ -178,8 +178,8 @@ pub(super) async fn records(
 /// A group with everyone who was ever in it.
 pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Result<Known, StoreError> {
     let rows = sqlx::query(
-        "SELECT name, version, uid, epoch, active, ended_epoch FROM groups LEFT JOIN members USING (gid)
-         WHERE gid = ? ORDER BY uid",
+        "SELECT name, version, uid, epoch, active, ended_epoch, standing, since, topic
+         FROM groups LEFT JOIN members USING (gid) WHERE gid = ? ORDER BY uid",
     )
     .bind(gid.0.cast_signed())
     .fetch_all(executor)
@@ -188,6 +188,7 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
     let mut group = Group {
         gid,
         name: first.try_get(0)?,
+        topic: first.try_get(8)?,
         version: first.try_get::<i64, _>(1)?.cast_unsigned(),
         members: Vec::with_capacity(rows.len()),
     };
@@ -195,7 +196,8 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
     for row in &rows {
         let Some(uid) = row.try_get::<Option<u32>, _>(2)?.map(Uid) else { continue };
         let (epoch, last) = (MembershipEpoch(row.try_get(3)?), MembershipEpoch(row.try_get(5)?));
-        group.members.push(Member { uid, epoch, active: row.try_get(4)? });
+        let standing = Standing::from_code(row.try_get(4)?, row.try_get(6)?, row.try_get(7)?);
+        group.members.push(Member { uid, epoch, standing });
         if last > MembershipEpoch(0) {
             closed.insert(uid, last);
         }

@@ -243,6 +243,15 @@ pub(super) struct ChangedMember {
     pub(super) uid: u32,
     pub(super) epoch: u32,
     pub(super) active: bool,
+    pub(super) standing: u8,
+    pub(super) since: i64,
+}
+
+impl ChangedMember {
+    /// Whether a program that does not know roles and bans would go wrong with it.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.standing, 1 | 4)
+    }
 }
 
 /// The change of a group.
@@ -251,21 +260,24 @@ pub(super) struct Change {
     pub(super) gid: GroupId,
     pub(super) from_version: u64,
     pub(super) by: Uid,
-    /// That of a new group.
+    /// That of a new group, or another one.
     pub(super) name: Option<String>,
+    /// Another topic.
+    pub(super) topic: Option<String>,
     pub(super) members: Vec<ChangedMember>,
     pub(super) accept: NewAcceptance,
 }
 
 /// Changes a group.
 pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failure> {
-    const CALL: &str = "SELECT change_group($1, $2, $3, $4, $5::jsonb, $6::jsonb)";
+    const CALL: &str = "SELECT alter_group($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb)";
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())
             .bind(change.from_version.cast_signed())
             .bind(i64::from(change.by.0))
             .bind(change.name.clone())
+            .bind(change.topic.clone())
             .bind(json(&change.members))
             .bind(json(&change.accept))
     };

@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::calls::{self, Change, Changed, Failure, Unaccepted};
 use super::{Commit, CopyOf, changed_meanwhile, new_acceptance, owed};
-use crate::domain::{GroupId, GroupStep, Uid};
+use crate::domain::{GroupChange, GroupId, Member, Uid};
 use crate::store::postgres::PgDb;
 use crate::store::{Accept, CopyOutcome, Outcome, PendingKey, Row, StoreError};
 
@@ -24,7 +24,7 @@ impl Commit<'_> {
         let Some(change) = &accept.change else { return };
         let refusal = if self.changed.get(&change.gid).is_some_and(|now| *now != change.from_version) {
             Some(Ok(Outcome::GroupChanged))
-        } else if is_making(accept) == (change.from_version == 0) {
+        } else if !change.is_making() || change.name.is_some() {
             self.make(accept).await
         } else {
             Some(Ok(changed_meanwhile(accept)))
@@ -47,9 +47,16 @@ impl Commit<'_> {
     /// `None`: it is made.
     async fn make(&self, accept: &Accept) -> Option<Result<Outcome, Failure>> {
         let change = accept.change.as_ref()?;
-        let (name, members) = members_of(&change.step);
-        let (gid, from_version, by) = (change.gid, change.from_version, accept.content.sender);
-        let wanted = Change { gid, from_version, by, name, members, accept: new_acceptance(accept) };
+        let members: Vec<calls::ChangedMember> = change.members.iter().map(member).collect();
+        if members.iter().any(calls::ChangedMember::is_new)
+            && let Err(failure) = shut_out_earlier_programs(self.db).await
+        {
+            return Some(Err(failure));
+        }
+        let GroupChange { gid, from_version, ref name, ref topic, .. } = *change;
+        let (name, topic, by) = (name.clone(), topic.clone(), accept.content.sender);
+        let accept_after = new_acceptance(accept);
+        let wanted = Change { gid, from_version, by, name, topic, members, accept: accept_after };
         for _ in 0..MOST_BEFORE {
             match calls::change(self.db, &wanted).await {
                 Ok(Changed::Made) => return None,
@@ -107,10 +114,6 @@ impl Commit<'_> {
     }
 }
 
-fn is_making(accept: &Accept) -> bool {
-    accept.change.as_ref().is_some_and(|change| matches!(change.step, GroupStep::Created { .. }))
-}
-
 /// Accepts a change that is made; its copies stay owed.
 async fn accept_one(db: &PgDb, gid: GroupId, change: Unaccepted) -> Result<(), StoreError> {
     let Unaccepted { version, actor, accept } = change;
@@ -143,19 +146,18 @@ pub(in super::super) async fn accept_changes(
     Ok(())
 }
 
-/// The members whose membership changes, and the name of a new group.
-fn members_of(step: &GroupStep) -> (Option<String>, Vec<calls::ChangedMember>) {
-    let member = |uid: Uid, epoch: u32, active| calls::ChangedMember { uid: uid.0, epoch, active };
-    match step {
-        GroupStep::Created { name, members } => {
-            let mut members = members.clone();
-            members.sort_unstable();
-            members.dedup();
-            (Some(name.clone()), members.into_iter().map(|uid| member(uid, 1, true)).collect())
-        }
-        GroupStep::Added(uid, epoch) => (None, vec![member(*uid, epoch.0, true)]),
-        GroupStep::Removed(uid, epoch) | GroupStep::Left(uid, epoch) => {
-            (None, vec![member(*uid, epoch.0, false)])
-        }
-    }
+fn member(member: &Member) -> calls::ChangedMember {
+    let (standing, since) = member.standing.code();
+    let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());
+    calls::ChangedMember { uid, epoch, active, standing, since }
+}
+
+/// Programs that do not know roles and bans would let members do what they may not.
+async fn shut_out_earlier_programs(db: &PgDb) -> Result<(), Failure> {
+    let update = async {
+        let sql = "UPDATE meta SET value = '60' WHERE key = 'oldest_program' AND value::int < 60";
+        sqlx::query(sql).execute(&mut *db.for_queues().await?).await?;
+        Ok(())
+    };
+    db.limited(update).await.map_err(Failure::Refused)
 }

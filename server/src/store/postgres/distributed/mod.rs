@@ -199,7 +199,7 @@ impl Commit<'_> {
                 self.note_stored(at, accept, answer.id());
                 for ((nth, to), previous) in copies_of(accept).into_iter().zip(&answer.previous) {
                     let Some(nth) = nth else { continue };
-                    let ends = accept.change.as_ref().and_then(|change| change.step.ends());
+                    let ends = accept.change.as_ref().and_then(|change| change.ends);
                     let (acceptance, previous) = (AcceptanceId(answer.id().get()), AcceptanceId(*previous));
                     let copy = CopyOf { acceptance, previous, to, ends };
                     self.plan(Some((at, nth)), &accept.content, copy, accept.rows[nth].message_id);
@@ -269,7 +269,7 @@ impl Commit<'_> {
 /// Whether the membership epoch that the acceptance ends has ended where its member is, if this call was to see to that: nobody who was put
 /// out of a group sends to it after the answer.
 fn has_ended(accept: &Accept, rows: &[Option<(Row, CopyOutcome)>]) -> bool {
-    let Some((leaver, _)) = accept.change.as_ref().and_then(|change| change.step.ends()) else { return true };
+    let Some((leaver, _)) = accept.change.as_ref().and_then(|change| change.ends) else { return true };
     let place = accept.rows.iter().position(|row| row.receiver == leaver);
     place.is_none_or(|place| rows[place].is_some())
 }
@@ -287,7 +287,7 @@ fn new_acceptance(accept: &Accept) -> NewAcceptance {
     let owed: Vec<Recipient> = copies_of(accept).into_iter().map(|(_, to)| to).collect();
     let own = accept.rows[0];
     let change = accept.change.as_ref();
-    let ends = change.and_then(|change| change.step.ends());
+    let ends = change.and_then(|change| change.ends);
     let grounds = Grounds { epoch: own.epoch, is_change: change.is_some(), ends };
     NewAcceptance::new(&accept.content, accept.digest, own.message_id, grounds, &owed)
 }

@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, MembershipEpoch,
-    MessageId, PartitionKey, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, Member,
+    MembershipEpoch, MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
 use crate::store::sqlite::ledger::{MessageRecord, Open};
 use crate::store::sqlite::tables::RowsRecord;
@@ -125,10 +125,20 @@ struct StoredChange<'a> {
 
 #[derive(Serialize, Deserialize)]
 enum StoredStep<'a> {
-    Created { name: &'a str, members: Vec<u32> },
+    Created {
+        name: &'a str,
+        members: Vec<u32>,
+    },
     Added(u32, u32),
     Removed(u32, u32),
     Left(u32, u32),
+    /// What changed. The others are of earlier versions, which said what happened.
+    Changed {
+        name: Option<&'a str>,
+        topic: Option<&'a str>,
+        members: Vec<(u32, u32, bool, u8, i64)>,
+        ends: Option<(u32, u32)>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -226,14 +236,17 @@ fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
 fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
     let message = match stored {
         StoredRecord::Rows(stored) => return rows(stored).map(JournalRecord::Rows),
-        StoredRecord::Accepted(stored) => MessageRecord::Accepted {
-            acceptance: AcceptanceId(stored.acceptance),
-            content: Arc::new(content(stored.content)?),
-            digest: Digest(stored.digest),
-            rows: to_numbered(stored.rows)?,
-            rest: to_recipients(stored.rest),
-            change: stored.change.map(change),
-        },
+        StoredRecord::Accepted(stored) => {
+            let content = Arc::new(content(stored.content)?);
+            MessageRecord::Accepted {
+                acceptance: AcceptanceId(stored.acceptance),
+                digest: Digest(stored.digest),
+                rows: to_numbered(stored.rows)?,
+                rest: to_recipients(stored.rest),
+                change: stored.change.map(|stored| change(stored, &content)),
+                content,
+            }
+        }
         StoredRecord::Delivered { acceptance, rows, void } => MessageRecord::Delivered {
             acceptance: AcceptanceId(acceptance),
             rows: to_numbered(rows)?,
@@ -294,27 +307,49 @@ fn content(stored: StoredContent<'_>) -> Option<Content> {
 }
 
 fn stored_change(change: &GroupChange) -> StoredChange<'_> {
-    let step = match &change.step {
-        GroupStep::Created { name, members } => {
-            StoredStep::Created { name, members: members.iter().map(|uid| uid.0).collect() }
-        }
-        GroupStep::Added(uid, epoch) => StoredStep::Added(uid.0, epoch.0),
-        GroupStep::Removed(uid, epoch) => StoredStep::Removed(uid.0, epoch.0),
-        GroupStep::Left(uid, epoch) => StoredStep::Left(uid.0, epoch.0),
+    let member = |member: &Member| {
+        let (code, number) = member.standing.code();
+        (member.uid.0, member.epoch.0, member.is_active(), code, number)
+    };
+    let step = StoredStep::Changed {
+        name: change.name.as_deref(),
+        topic: change.topic.as_deref(),
+        members: change.members.iter().map(member).collect(),
+        ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
     };
     StoredChange { gid: change.gid.0, from_version: change.from_version, step }
 }
 
-fn change(stored: StoredChange<'_>) -> GroupChange {
-    let step = match stored.step {
+/// `content`: that of the acceptance, which says who made the change, and when.
+fn change(stored: StoredChange<'_>, content: &Content) -> GroupChange {
+    let StoredChange { gid, from_version, step } = stored;
+    let gid = GroupId(gid);
+    let earlier =
+        |step: &GroupStep| GroupChange::of_step(gid, from_version, content.sender, content.sent_at, step);
+    match step {
         StoredStep::Created { name, members } => {
-            GroupStep::Created { name: name.to_owned(), members: members.into_iter().map(Uid).collect() }
+            let members = members.into_iter().map(Uid).collect();
+            earlier(&GroupStep::Created { name: name.to_owned(), members })
         }
-        StoredStep::Added(uid, epoch) => GroupStep::Added(Uid(uid), MembershipEpoch(epoch)),
-        StoredStep::Removed(uid, epoch) => GroupStep::Removed(Uid(uid), MembershipEpoch(epoch)),
-        StoredStep::Left(uid, epoch) => GroupStep::Left(Uid(uid), MembershipEpoch(epoch)),
-    };
-    GroupChange { gid: GroupId(stored.gid), from_version: stored.from_version, step }
+        StoredStep::Added(uid, epoch) => earlier(&GroupStep::Added(Uid(uid), MembershipEpoch(epoch))),
+        StoredStep::Removed(uid, epoch) => earlier(&GroupStep::Removed(Uid(uid), MembershipEpoch(epoch))),
+        StoredStep::Left(uid, epoch) => earlier(&GroupStep::Left(Uid(uid), MembershipEpoch(epoch))),
+        StoredStep::Changed { name, topic, members, ends } => {
+            let member = |(uid, epoch, active, code, number)| Member {
+                uid: Uid(uid),
+                epoch: MembershipEpoch(epoch),
+                standing: Standing::from_code(active, code, number),
+            };
+            GroupChange {
+                gid,
+                from_version,
+                name: name.map(str::to_owned),
+                topic: topic.map(str::to_owned),
+                members: members.into_iter().map(member).collect(),
+                ends: ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
+            }
+        }
+    }
 }
 
 fn numbered(rows: &[(Uid, MessageId)]) -> Vec<(u32, u64)> {

@@ -1,7 +1,7 @@
 //! How the database comes to its answers: along the keys, however large the tables are.
 
 use super::*;
-use crate::domain::{Bound, Direction, GroupChange, GroupStep};
+use crate::domain::{Bound, Direction, GroupChange, GroupStep, Timestamp};
 use crate::store::Deliver;
 use crate::store::Recipient;
 use crate::store::conformance::read_marker;
@@ -62,7 +62,7 @@ pub(super) async fn write_everything(store: &PostgresStore, round: u64) {
     let gid = GroupId(22_001 + round);
     let name = |n: u64| u128::from(round * 10 + n);
     let step = GroupStep::Added(to, MembershipEpoch(1));
-    let change = Some(GroupChange { gid, from_version: 1, step });
+    let change = Some(GroupChange::of_step(gid, 1, from, Timestamp(0), &step));
     let group =
         accept(text_message(from, Conversation::Group(gid), name(1), "in"), vec![member(from, 1)], vec![]);
     let spoken =

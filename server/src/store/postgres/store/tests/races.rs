@@ -7,7 +7,7 @@ use tidemark_test_support::until::until;
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{Amendment, Body, GroupChange, GroupStep, Kind};
+use crate::domain::{Amendment, Body, GroupChange, GroupStep, Kind, Timestamp};
 use crate::store::postgres::plan::Plan;
 
 const GID: GroupId = GroupId(7);
@@ -176,11 +176,11 @@ fn change(by: Uid, from_version: u64, step: GroupStep, to: &[Uid]) -> Accept {
     let person = Person { uid: by, name: "somebody".into() };
     let content = Content {
         kind: Kind::Membership,
-        body: Body::membership(GID, "walkers", &step, &person, &person),
+        body: Body::membership(GID, "walkers", &step, &person, &person, None),
         ..(*text_message(by, Conversation::Group(GID), 1_000 + u128::from(from_version), "changed")).clone()
     };
     let rows = to.iter().map(|uid| member(*uid, 1)).collect();
-    let change = Some(GroupChange { gid: GID, from_version, step });
+    let change = Some(GroupChange::of_step(GID, from_version, by, Timestamp(0), &step));
     Accept { change, group_version: Some(from_version), ..accept(Arc::new(content), rows, vec![]) }
 }
 

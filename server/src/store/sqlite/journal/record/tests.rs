@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::{Group, Role};
 use crate::store::conformance::{id, read_marker, text_message};
 
 /// A blob with a good header and this content.
@@ -60,8 +61,28 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Added(bob, MembershipEpoch(2)),
         GroupStep::Removed(bob, MembershipEpoch(2)),
         GroupStep::Left(ann, MembershipEpoch(1)),
+        GroupStep::Renamed("hikers".to_owned()),
+        GroupStep::Topic("Sundays".to_owned()),
+        GroupStep::Role(bob, Role::Owner),
+        GroupStep::Banned(bob),
     ];
-    let change = |step| Some(GroupChange { gid, from_version: 8, step });
+    let group = Group {
+        gid,
+        name: "walkers".to_owned(),
+        topic: String::new(),
+        version: 8,
+        members: [(ann, Role::Owner), (bob, Role::Member)]
+            .map(|(uid, role)| Member {
+                uid,
+                epoch: MembershipEpoch(1),
+                standing: Standing::In { role, since: 3 },
+            })
+            .to_vec(),
+    };
+    let change = |step: GroupStep| match step {
+        GroupStep::Created { .. } => Some(GroupChange::of_step(gid, 0, ann, Timestamp(5), &step)),
+        step => Some(group.change(ann, Timestamp(5), &step)),
+    };
     let mut all: Vec<MessageRecord> = steps
         .map(|step| accepted(4, text_message(ann, Conversation::Group(gid), 2, "hé"), change(step)))
         .to_vec();
@@ -116,7 +137,33 @@ fn any_changed_bit_is_noticed() {
 }
 
 /// Each of [`records`] behind its header, and an open acceptance, in hex. They may never change; a second version gets bytes of its own.
-const FIRST_VERSION: [&str; 8] = [
+const FIRST_VERSION: [&str; 12] = [
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050004010777616c6b6572730002914e01010202924e0101000200",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000001924e0201001200",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000001924e0200030a01924e02",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000002914e01000000924e0101020601914e01",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804010668696b657273000000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e030105080400010753756e646179730000",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000002914e01010106924e0101020600",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000001924e0100040a01924e01",
+    "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b9c02914e07\
+     924e0901924e0300",
+    "010402914effffffffffffff0f924e0101924e",
+    "02ac0204643839660620616e6e0001e807030f20616e6e00011080000000000003e80103726f770720616e6e00017a010006\
+     20616e6e000100",
+    "0101010501000000000000000000000000000000020d7b2274657874223a226869227d84f8b2e5bd6801070101ac0202",
+];
+
+/// Changes of groups as earlier programs wrote them: what happened, in place of what changed.
+const EARLIER_CHANGES: [&str; 4] = [
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
      3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e03010508000777616c6b65727302914e924e",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
@@ -125,12 +172,6 @@ const FIRST_VERSION: [&str; 8] = [
      3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050802924e02",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd68\
      3ebe26e67eca684b438f9b6e73ac2f5202914e07924e0901924e0301050803914e01",
-    "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b\
-     9c02914e07924e0901924e0300",
-    "010402914effffffffffffff0f924e0101924e",
-    "02ac0204643839660620616e6e0001e807030f20616e6e00011080000000000003e80103726f770720616e6e00017a01000620616e6e000100",
-    "0101010501000000000000000000000000000000020d7b2274657874223a226869227d84f8b2e5bd6801070101\
-     ac0202",
 ];
 
 #[test]
@@ -146,4 +187,27 @@ fn the_first_version_stays_as_it_is() {
     let hex = |blob: &Vec<u8>| blob[HEADER..].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(blobs.iter().map(hex).collect::<Vec<_>>(), FIRST_VERSION);
     assert!(blobs.iter().all(|blob| *blob == sealed(&blob[HEADER..])));
+}
+
+/// Whoever made the group owns it, and the time of a removal is that of its row.
+#[test]
+fn changes_of_earlier_programs_are_read() {
+    let (gid, ann, bob) = (GroupId(5), Uid(10_001), Uid(10_002));
+    let sent_at = text_message(ann, Conversation::Group(gid), 2, "h\u{e9}").sent_at;
+    let steps = [
+        GroupStep::Created { name: "walkers".to_owned(), members: vec![ann, bob] },
+        GroupStep::Added(bob, MembershipEpoch(2)),
+        GroupStep::Removed(bob, MembershipEpoch(2)),
+        GroupStep::Left(ann, MembershipEpoch(1)),
+    ];
+    for (stored, step) in EARLIER_CHANGES.into_iter().zip(steps) {
+        let bytes: Vec<u8> = (0..stored.len() / 2)
+            .map(|at| u8::from_str_radix(&stored[2 * at..2 * at + 2], 16).expect("hex"))
+            .collect();
+        let records = decode(&sealed(&bytes)).expect("known");
+        let [JournalRecord::Message(MessageRecord::Accepted { change, .. })] = &records[..] else {
+            panic!("{records:?}");
+        };
+        assert_eq!(*change, Some(GroupChange::of_step(gid, 8, ann, sent_at, &step)));
+    }
 }

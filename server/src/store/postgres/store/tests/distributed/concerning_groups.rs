@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::message::Person;
-use crate::domain::{Body, GroupChange, GroupStep, Kind};
+use crate::domain::{Body, GroupChange, GroupStep, Kind, Timestamp};
 
 const GID: GroupId = GroupId(7);
 
@@ -11,11 +11,11 @@ pub(super) fn change(gid: GroupId, by: Uid, from_version: u64, step: GroupStep, 
     let person = Person { uid: by, name: "somebody".into() };
     let content = Content {
         kind: Kind::Membership,
-        body: Body::membership(gid, "walkers", &step, &person, &person),
+        body: Body::membership(gid, "walkers", &step, &person, &person, None),
         ..(*text_message(by, Conversation::Group(gid), 1_000 + u128::from(from_version), "changed")).clone()
     };
     let rows = to.iter().map(|uid| member(*uid, 1)).collect();
-    let change = Some(GroupChange { gid, from_version, step });
+    let change = Some(GroupChange::of_step(gid, from_version, by, Timestamp(0), &step));
     Accept { change, group_version: Some(from_version), ..accept(Arc::new(content), rows, vec![]) }
 }
 

@@ -1,0 +1,140 @@
+//! Whether a change of a group may be made, and what happens then. Pure.
+
+use super::super::{GroupAction, SendError};
+use super::Facts;
+use crate::domain::{Group, GroupStep, Role, Standing, Uid, is_visible};
+
+/// Characters of a group's name.
+const LONGEST_NAME: usize = 80;
+/// Characters of a group's topic.
+const LONGEST_TOPIC: usize = 300;
+/// People who are banned from one group.
+const MOST_BANNED: usize = 1_000;
+
+/// The step that `action` is, done by `who` to the group as it is; `None`: it is so already. `most`: members of a group.
+pub(super) fn step(
+    who: Uid,
+    action: &GroupAction,
+    group: Option<&Group>,
+    most: usize,
+    facts: &Facts,
+) -> Result<Option<GroupStep>, SendError> {
+    let person = |uid: Uid| match facts.people.contains_key(&uid) {
+        true => Ok(()),
+        false => Err(SendError::UnknownUser(uid.0)),
+    };
+    if let GroupAction::Create { name, members } = action {
+        let name = checked_name(name)?;
+        let mut all = members.clone();
+        all.push(who);
+        all.sort_unstable();
+        all.dedup();
+        if all.len() > most {
+            return Err(SendError::GroupFull(most));
+        }
+        all.iter().try_for_each(|uid| person(*uid))?;
+        return Ok(Some(GroupStep::Created { name, members: all }));
+    }
+    let group = group.ok_or(SendError::UnknownGroup)?;
+    let own = group.role_of(who).ok_or(SendError::UnknownGroup)?;
+    action.concerns().map_or(Ok(()), person)?;
+    match *action {
+        GroupAction::Create { .. } => Ok(None),
+        GroupAction::Add(uid) => joining(uid, group, most).map(Some),
+        GroupAction::Admit { guest, made_at } => {
+            let step = joining(guest, group, most)?;
+            match group.member(guest).map(|member| member.standing) {
+                Some(Standing::Removed { at }) if at >= made_at => Err(SendError::RemovedSince),
+                _ => Ok(Some(step)),
+            }
+        }
+        GroupAction::Remove(uid) => leaving(who, own, uid, group).map(Some),
+        GroupAction::Rename(ref name) => {
+            administrator(own)?;
+            let name = checked_name(name)?;
+            Ok((name != group.name).then_some(GroupStep::Renamed(name)))
+        }
+        GroupAction::Topic(ref topic) => {
+            administrator(own)?;
+            let topic = topic.trim();
+            if topic.chars().count() > LONGEST_TOPIC || !is_visible(topic) {
+                return Err(SendError::GroupTopic);
+            }
+            Ok((topic != group.topic).then(|| GroupStep::Topic(topic.to_owned())))
+        }
+        GroupAction::Role(uid, role) => {
+            if own != Role::Owner {
+                return Err(SendError::OwnerOnly);
+            }
+            let before = group.role_of(uid).ok_or(SendError::NotMember)?;
+            if before != role && before == Role::Owner {
+                return Err(SendError::OwnerStays);
+            }
+            Ok((before != role).then_some(GroupStep::Role(uid, role)))
+        }
+        GroupAction::Ban(uid) => {
+            administrator(own)?;
+            may_put_out(own, group.role_of(uid))?;
+            let is_banned = |standing| matches!(standing, Standing::Banned { .. });
+            if group.member(uid).is_some_and(|member| is_banned(member.standing)) {
+                return Ok(None);
+            }
+            if group.members.iter().filter(|member| is_banned(member.standing)).count() >= MOST_BANNED {
+                return Err(SendError::TooManyBans(MOST_BANNED));
+            }
+            Ok(Some(GroupStep::Banned(uid)))
+        }
+        GroupAction::Unban(uid) => {
+            administrator(own)?;
+            let standing = group.member(uid).map(|member| member.standing);
+            Ok(matches!(standing, Some(Standing::Banned { .. })).then_some(GroupStep::Unbanned(uid)))
+        }
+    }
+}
+
+fn checked_name(name: &str) -> Result<String, SendError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || !is_visible(name) {
+        return Err(SendError::GroupName);
+    }
+    Ok(name.to_owned())
+}
+
+fn administrator(own: Role) -> Result<(), SendError> {
+    if own >= Role::Administrator { Ok(()) } else { Err(SendError::AdministratorsOnly) }
+}
+
+/// Whether somebody with the role `own` may put out somebody with the role `other`.
+fn may_put_out(own: Role, other: Option<Role>) -> Result<(), SendError> {
+    match other {
+        Some(Role::Owner) => Err(SendError::OwnerStays),
+        Some(Role::Administrator) if own != Role::Owner => Err(SendError::OwnerOnly),
+        _ => Ok(()),
+    }
+}
+
+fn joining(uid: Uid, group: &Group, most: usize) -> Result<GroupStep, SendError> {
+    if group.epoch_of(uid).is_some() {
+        return Err(SendError::AlreadyMember);
+    }
+    if matches!(group.member(uid).map(|member| member.standing), Some(Standing::Banned { .. })) {
+        return Err(SendError::Banned);
+    }
+    if group.active().count() >= most {
+        return Err(SendError::GroupFull(most));
+    }
+    Ok(GroupStep::Added(uid, group.next_epoch(uid)))
+}
+
+fn leaving(who: Uid, own: Role, uid: Uid, group: &Group) -> Result<GroupStep, SendError> {
+    let epoch = group.epoch_of(uid).ok_or(SendError::NotMember)?;
+    if uid == who {
+        return Ok(GroupStep::Left(uid, epoch));
+    }
+    administrator(own)?;
+    may_put_out(own, group.role_of(uid))?;
+    Ok(GroupStep::Removed(uid, epoch))
+}
+
+#[cfg(test)]
+mod tests;
