@@ -115,6 +115,16 @@ pub fn asset(path: &str) -> Option<Asset> {
     Some(Asset { bytes, gzip, content_type: content_type(name), immutable: hash == *HASH })
 }
 
+/// What all addresses have in them: another one for other content.
+pub(crate) fn hash() -> &'static str {
+    &HASH
+}
+
+/// The names of all files.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|file| &*file.name)
+}
+
 /// The address under which `name` may be cached for ever.
 pub fn asset_url(name: &str) -> String {
     format!("/static/{}/{name}", *HASH)

@@ -3,17 +3,20 @@
 //! Views are functions from plain data to HTML; [`asset`] finds a static file by the path under
 //! `/static/`. Nothing here knows accounts, messages or axum: the server decides who sees which view.
 //! The page needs no inline script or style and nothing from other hosts, so that it works under
-//! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'`.
+//! `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';
+//! manifest-src 'self'`.
 
 mod assets;
 mod docs;
 mod filters;
+mod installable;
 mod languages;
 mod tables;
 mod views;
 
 pub use assets::{Asset, asset, asset_url};
 pub use docs::{Answer, Call, Docs, Field, Guide, Refusal, Tag, Type, docs, guide};
+pub use installable::{manifest, service_worker};
 pub use languages::Language;
 pub use tables::{
     CellLine, KeyColumn, KeyField, Reader, RowLine, RowPage, Rows, Shown, TableAbout, TableList, TablePage,

@@ -65,12 +65,19 @@ const members = membersDialog(store, call);
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything) {
   sync?.stop();
+  await forgetPage();
   if (everything) {
     tabs.tell("over");
     db.close();
     await forget(self);
   } else await db.begin(0, undefined, []);
   location.replace(everything ? "/login" : location.pathname);
+}
+
+/** The page that the service worker keeps names the person. */
+async function forgetPage() {
+  const names = await globalThis.caches?.keys() ?? [];
+  await Promise.all(names.filter((name) => name.startsWith("page-")).map((name) => caches.delete(name)));
 }
 
 function notified(next) {
@@ -175,5 +182,7 @@ tabs = new Tabs(`tidemark-${uid}`, {
   },
 });
 tabs.tell("hello");
+// There is none without HTTPS, but on this machine.
+navigator.serviceWorker?.register("/service-worker.js").catch((problem) => console.error(problem));
 setTimeout(() => db.prune(), 5_000);
 setInterval(() => db.prune(), 3_600_000);

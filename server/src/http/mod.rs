@@ -154,6 +154,8 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("get",    "/docs",                        get(openapi::page)),
         route("get",    "/docs/websocket",              get(openapi::websocket)),
         route("get",    "/static/{*path}",              get(pages::asset)),
+        route("get",    "/service-worker.js",           get(pages::service_worker)),
+        route("get",    "/manifest.webmanifest",        get(pages::manifest)),
         // Operators.
         route("get",    "/health",                      get(health::health)),
         route("get",    "/ready",                       get(health::ready)),

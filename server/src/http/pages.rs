@@ -129,6 +129,16 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
     }
 }
 
+/// What lets the chat open without the server. Another version is other bytes, which browsers ask for.
+pub(super) async fn service_worker() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], web::service_worker())
+}
+
+/// What makes the chat installable.
+pub(super) async fn manifest() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/manifest+json")], web::manifest())
+}
+
 /// Whether `accept-encoding` names gzip, and not with a weight of zero (RFC 9110, 12.5.3).
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());

@@ -10,6 +10,7 @@ mod emoji;
 mod first_run;
 mod gallery;
 mod groups;
+mod installed;
 mod keep;
 mod keys;
 mod look;

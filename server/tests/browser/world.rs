@@ -162,6 +162,11 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
+    /// Where the server was, and will be again.
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// A copy of the server's files.
     pub(crate) fn copy_files(&self) -> TempDir {
         let copy = tempfile::tempdir().expect("a folder");

@@ -12,7 +12,7 @@ fn document() -> Value {
 }
 
 /// Routes for people, which answer with pages and files.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 12] = [
     "/",
     "/c/{conversation}",
     "/invites/{code}",
@@ -23,6 +23,8 @@ const PAGES: [&str; 10] = [
     "/docs",
     "/tables",
     "/static/{*path}",
+    "/service-worker.js",
+    "/manifest.webmanifest",
 ];
 
 #[test]

@@ -1,0 +1,98 @@
+//! The chat without its server: what the service worker keeps, for whom, and until when.
+
+use super::pictures::take;
+use super::world::{World, connected, find, say, stored};
+
+/// Answers the names of the caches, and whose page is kept.
+const KEPT: &str = "const done = arguments[0]; (async () => {
+    const names = await caches.keys(), page = await caches.match('/', { ignoreVary: true });
+    done([names.map((name) => name.split('-')[0]).sort().join(), page ? (await page.text()).match(/data-name=\"(.*?)\"/)[1] : null]);
+  })()";
+
+/// Waits until the service worker keeps the page of `name`.
+async fn kept(window: &super::window::Window, name: &str) {
+    let ask = "window.keeps = null; caches.match('/', { ignoreVary: true }).then((page) => page?.text())
+        .then((text) => { window.keeps = text?.match(/data-name=\"(.*?)\"/)[1] ?? 'nobody'; })";
+    loop {
+        window.run(ask).await;
+        window.until("window.keeps").await;
+        if window.run("return window.keeps").await == name {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_chat_opens_without_its_server_and_sends_when_that_is_back() {
+    let world = World::start().await;
+    let ben = world.person("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "before").await;
+    ada.until("document.querySelector('.own .state')?.ariaLabel === 'Sent'").await;
+    kept(&ada, "Ada").await;
+    ada.until("navigator.serviceWorker.controller").await;
+
+    let gone = world.stop_server().await;
+    ada.reload().await;
+    ada.sees("before").await;
+    ada.until("document.querySelector('#list .title').textContent === 'Ben'").await;
+    say(&ada, "written without a server").await;
+    ada.until("[...document.querySelectorAll('.own .state')].at(-1).ariaLabel === 'Waiting'").await;
+    // Another address of the chat is the same page.
+    ada.goto(&format!("{}/", gone.address())).await;
+    ada.until("document.querySelector('.row .last')?.textContent === 'You: written without a server'").await;
+    take(&ada, "without-server.png", 1280, 800).await;
+
+    let world = gone.restart().await;
+    connected(&ada).await;
+    ada.pick("Ben").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
+    assert_eq!(stored(&ben, "written without a server").await, 1);
+    drop(world);
+}
+
+#[tokio::test]
+async fn nobody_gets_the_page_of_another_one() {
+    let world = World::start().await;
+    world.person("Ben").await;
+    let window = world.newcomer("Ada").await;
+    kept(&window, "Ada").await;
+    window.click("#open-settings").await;
+    window.click("#log-out").await;
+    window.until("document.getElementById('sign-in')").await;
+    assert_eq!(window.run_async(KEPT).await, serde_json::json!(["assets", null]));
+    world.log_in(&window, "Ben").await;
+    kept(&window, "Ben").await;
+    // Ended by another device, with a page that is not even open.
+    window.goto("about:blank").await;
+    let other = world.visitor("Ben").await;
+    other.click("#open-settings").await;
+    other.click("#log-out-all").await;
+    other.until("document.getElementById('sign-in')").await;
+    window.goto(&world.at("/")).await;
+    window.until("document.getElementById('sign-in')").await;
+    assert_eq!(window.run_async(KEPT).await, serde_json::json!(["assets", null]));
+}
+
+#[tokio::test]
+async fn files_of_an_earlier_version_are_dropped_and_the_chat_can_be_installed() {
+    let world = World::start().await;
+    let window = world.window().await;
+    window.goto(&world.at("/login")).await;
+    let old = "const done = arguments[0]; (async () => {
+        for (const name of ['assets-0', 'page-0']) (await caches.open(name)).put('/', new Response('data-name=\"Old\"'));
+        done(true);
+      })()";
+    window.run_async(old).await;
+    world.person("Ada").await;
+    world.log_in(&window, "Ada").await;
+    kept(&window, "Ada").await;
+    assert_eq!(window.run_async(KEPT).await, serde_json::json!(["assets,page", "Ada"]));
+    window.reload().await;
+    connected(&window).await;
+    let errors = window.devtools("Page.getInstallabilityErrors", serde_json::json!({})).await;
+    assert_eq!(errors["installabilityErrors"], serde_json::json!([]));
+    let manifest = window.devtools("Page.getAppManifest", serde_json::json!({})).await;
+    assert_eq!(manifest["errors"], serde_json::json!([]));
+}

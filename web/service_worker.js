@@ -1,0 +1,81 @@
+// The service worker: the chat opens without the server. Rows come from IndexedDB as always; this keeps the files of one
+// version and the page of whoever is logged in. Before it stand HASH, the version of the static files, and FILES, the
+// addresses of those that the chat needs (web/src/installable.rs).
+
+const ASSETS = `assets-${HASH}`;
+// By version, since a page names the files of its own.
+const PAGE = `page-${HASH}`;
+const PAGE_ADDRESS = "/";
+// How long the server may take to send the page, where there is one to show meanwhile.
+const PATIENCE_MS = 4_000;
+
+self.addEventListener("install", (event) => event.waitUntil(install()));
+self.addEventListener("activate", (event) => event.waitUntil(activate()));
+self.addEventListener("fetch", (event) => {
+  const { method, mode, url } = event.request;
+  const { origin, pathname } = new URL(url);
+  if (method !== "GET" || origin !== location.origin) return;
+  if (mode === "navigate") {
+    if (pathname === "/" || /^\/c\/[ug]:\d+$/.test(pathname)) event.respondWith(page(event));
+    else if (pathname === "/login" || pathname === "/sign-up") event.respondWith(card(event));
+  } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
+});
+
+async function install() {
+  const cache = await caches.open(ASSETS);
+  await cache.addAll(FILES);
+  await fetch(PAGE_ADDRESS).then(keep).catch(() => {});
+  await self.skipWaiting();
+}
+
+async function activate() {
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
+  await self.registration.navigationPreload?.enable();
+  await self.clients.claim();
+}
+
+/** From the server: asked for by the browser already, where it does so. */
+const network = async (event) => (await event.preloadResponse) ?? fetch(event.request);
+
+/** The page from the server, so that it is the one of who is logged in; without an answer, the one that is kept. */
+async function page(event) {
+  const answer = network(event);
+  const copy = answer.then((response) => response.clone());
+  const kept = await caches.match(PAGE_ADDRESS, { cacheName: PAGE, ignoreVary: true });
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
+  const response = await Promise.race([answer, kept ? late : answer]).catch(() => null);
+  // What comes too late is for the next time.
+  event.waitUntil(copy.then(keep).catch(() => {}));
+  if (response && response.status < 500) return response;
+  return kept ?? answer;
+}
+
+/** Whoever sees a card is logged in no more. */
+async function card(event) {
+  const response = await network(event);
+  if (response.ok) await caches.delete(PAGE);
+  return response;
+}
+
+/** Keeps a page of this version; being sent elsewhere means that nobody is logged in. */
+async function keep(response) {
+  if (response.type === "opaqueredirect" || response.redirected) return void await caches.delete(PAGE);
+  if (!response.ok) return;
+  const text = await response.clone().text();
+  if (!text.includes(`/static/${HASH}/chat.js`)) return;
+  const cache = await caches.open(PAGE);
+  await cache.put(PAGE_ADDRESS, response);
+}
+
+/** A static file; those that few need are kept when they were asked for. */
+async function file(request) {
+  const kept = await caches.match(request, { cacheName: ASSETS, ignoreVary: true });
+  if (kept) return kept;
+  const response = await fetch(request);
+  if (response.ok) {
+    const cache = await caches.open(ASSETS);
+    await cache.put(request, response.clone());
+  }
+  return response;
+}

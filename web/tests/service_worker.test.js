@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { beforeEach, test } from "node:test";
+
+const source = readFileSync(new URL("../service_worker.js", import.meta.url), "utf8");
+const ORIGIN = "https://chat.example";
+
+/** A browser's caches, and a server whose answers the test chooses. */
+let caches;
+let server;
+let listeners;
+
+class Caches {
+  all = new Map();
+  async open(name) {
+    if (!this.all.has(name)) this.all.set(name, new Map());
+    const cache = this.all.get(name);
+    return {
+      put: async (key, response) => { cache.set(new URL(key.url ?? key, ORIGIN).pathname, response); },
+      addAll: async (keys) => { for (const key of keys) cache.set(key, await server(key)); },
+    };
+  }
+  async match(key, { cacheName }) { return this.all.get(cacheName)?.get(new URL(key.url ?? key, ORIGIN).pathname)?.clone(); }
+  async keys() { return [...this.all.keys()]; }
+  async delete(name) { return this.all.delete(name); }
+}
+
+function start(hash = "new") {
+  listeners = {};
+  const self = {
+    addEventListener: (type, listener) => { listeners[type] = listener; },
+    skipWaiting: async () => {}, registration: {}, clients: { claim: async () => {} },
+  };
+  const run = new Function("self", "caches", "fetch", "location", "HASH", "FILES", source);
+  run(self, caches, (request) => server(request.url ?? request), { origin: ORIGIN }, hash, [`/static/${hash}/chat.js`]);
+}
+
+async function happens(type, more = {}) {
+  const waits = [];
+  let answer = null;
+  listeners[type]({ waitUntil: (work) => waits.push(work), respondWith: (response) => { answer = response; }, ...more });
+  const response = await answer;
+  await Promise.all(waits);
+  return response;
+}
+
+const visit = (path, mode = "navigate", method = "GET") =>
+  happens("fetch", { request: { method, mode, url: ORIGIN + path } }).then((response) => response?.text() ?? null);
+const page = (name, hash = "new") => new Response(`${name} /static/${hash}/chat.js`);
+
+beforeEach(async () => {
+  caches = new Caches();
+  server = async (path) => (path === "/" ? page("Ada") : new Response(path));
+  start();
+  await happens("install");
+  await happens("activate");
+});
+
+const down = async () => { throw new TypeError("no network"); };
+
+test("without the server the page that was last seen opens, at every address of the chat", async () => {
+  server = down;
+  for (const path of ["/", "/c/u:10002", "/c/g:7"]) assert.equal(await visit(path), "Ada /static/new/chat.js");
+  assert.equal(await visit("/static/new/chat.js", "cors"), "/static/new/chat.js");
+  await assert.rejects(visit("/static/new/docs.css", "cors"));
+});
+
+test("what is not of the chat goes its own way", async () => {
+  for (const path of ["/docs", "/api/v1/me", "/c/x", "/invites/ABC"]) assert.equal(await visit(path), null);
+  assert.equal(await visit("/static/old/chat.js", "cors"), null, "of another version");
+  assert.equal(await visit("/", "navigate", "POST"), null);
+});
+
+test("a proxy without a server behind it is no answer", async () => {
+  server = async () => new Response("bad gateway", { status: 502 });
+  assert.equal(await visit("/"), "Ada /static/new/chat.js");
+});
+
+test("the server's page comes first, and is the one that is kept", async () => {
+  server = async () => page("Ben");
+  assert.equal(await visit("/c/u:1"), "Ben /static/new/chat.js");
+  server = down;
+  assert.equal(await visit("/"), "Ben /static/new/chat.js");
+});
+
+test("being sent elsewhere, or seeing a card, means that no page is kept", async () => {
+  for (const path of ["/", "/login", "/sign-up"]) {
+    server = async () => page("Ada");
+    await visit("/");
+    const elsewhere = { type: "opaqueredirect", status: 0, ok: false, clone() { return this; }, text: async () => "" };
+    server = async () => (path === "/" ? elsewhere : new Response("a card"));
+    await visit(path);
+    server = down;
+    await assert.rejects(visit("/"), path);
+  }
+});
+
+test("a page of another version is shown and not kept, since its files are not here", async () => {
+  server = async () => page("Ada", "newer");
+  assert.equal(await visit("/"), "Ada /static/newer/chat.js");
+  server = down;
+  assert.equal(await visit("/"), "Ada /static/new/chat.js");
+});
+
+test("a new version drops what the one before kept, once it has all its own", async () => {
+  server = async (path) => (path === "/" ? page("Ada", "newer") : new Response(path));
+  start("newer");
+  await happens("install");
+  assert.deepEqual(await caches.keys(), ["assets-new", "page-new", "assets-newer", "page-newer"]);
+  await happens("activate");
+  assert.deepEqual(await caches.keys(), ["assets-newer", "page-newer"]);
+  start("newest");
+  server = down;
+  await assert.rejects(happens("install"));
+  assert.ok((await caches.keys()).includes("assets-newer"));
+});
