@@ -38,15 +38,15 @@ export function actionsMenu(store, composer, emoji) {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
     const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
-      role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": `React with ${emoji}`,
+      role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
     const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
     menu.replaceChildren(...[
-      h("div.smileys", { role: "group", "aria-label": "Reactions" }, ...smileys, more),
-      item("Reply", () => composer.reply(row)),
-      item("Copy text", () => navigator.clipboard?.writeText(row.body.text)),
-      own && item("Edit", () => composer.edit(row)),
-      own && item("Take back…", () => recall(store, row)),
+      h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
+      item(t("actions.reply"), () => composer.reply(row)),
+      item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
+      own && item(t("actions.edit"), () => composer.edit(row)),
+      own && item(t("actions.recall"), () => recall(store, row)),
     ].filter(Boolean));
     menu.showPopover();
     place(menu, opener);
@@ -62,11 +62,11 @@ export function toggle(store, row, emoji) {
 
 async function recall(store, row) {
   const sure = await ask({
-    title: "Take this message back?",
+    title: t("recall.title"),
     quote: row.body.text,
-    text: "Nobody in this conversation can read it any more. They see that you took a message back.",
-    yes: "Take it back",
-    no: "Keep it",
+    text: t("recall.about"),
+    yes: t("recall.yes"),
+    no: t("recall.no"),
   });
   if (sure) await store.recall(row);
 }

@@ -41,7 +41,7 @@ const pane = new Pane(store, {
   menu: actionsMenu(store, composer, emoji),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: async (of) => {
-    if (!await pane.reveal(of)) $("announce").textContent = "That message is further back than this browser keeps.";
+    if (!await pane.reveal(of)) $("announce").textContent = t("pane.too_far_back");
   },
   retry: store.retry,
   discard: store.discard,

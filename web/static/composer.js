@@ -2,6 +2,7 @@
 
 import { $, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
+import { t } from "./texts.js";
 
 const SAVE_MS = 250;
 // Characters left from which on the counter shows.
@@ -68,7 +69,9 @@ export class Composer {
     this.cancel();
     this.quoted = row;
     const { uid } = this.store.self;
-    this.context(`Reply to ${row.sender === uid ? "yourself" : isolate(this.store.name(row.sender))}: ${isolate(plain(row.body.text))}`);
+    const text = isolate(plain(row.body.text));
+    this.context(row.sender === uid ? t("composer.reply_own", { text })
+      : t("composer.reply", { name: isolate(this.store.name(row.sender)), text }));
   }
 
   /** Puts `text` where the caret is. */
@@ -85,7 +88,7 @@ export class Composer {
     this.save();
     this.edited = row;
     this.text.value = row.body.text;
-    this.context("Edit message");
+    this.context(t("composer.edit"));
     this.measure();
   }
 
@@ -116,7 +119,7 @@ export class Composer {
   /** Characters left, once that matters; and the height, where the style sheet cannot tell it. */
   measure() {
     const left = this.limit - [...this.text.value].length;
-    $("counter").textContent = left > WARN_AT ? "" : `${Math.abs(left)} characters ${left < 0 ? "too many" : "left"}`;
+    $("counter").textContent = left > WARN_AT ? "" : left < 0 ? t("composer.over", { count: -left }) : t("composer.left", { count: left });
     $("counter").classList.toggle("over", left < 0);
     if (CSS.supports("field-sizing", "content")) return;
     this.text.style.height = "auto";
@@ -134,7 +137,7 @@ export class Composer {
         try {
           await this.store.edit(edited, text);
         } catch (problem) {
-          return void ($("counter").textContent = `Not kept: ${problem.message}`);
+          return void ($("counter").textContent = t("composer.not_kept", { problem: problem.message }));
         }
       }
       return this.cancel();
@@ -147,7 +150,7 @@ export class Composer {
       this.sent();
     } catch (problem) {
       this.text.value = text;
-      $("counter").textContent = `Not kept: ${problem.message}`;
+      $("counter").textContent = t("composer.not_kept", { problem: problem.message });
     }
   }
 }

@@ -4,6 +4,7 @@
 import { ask } from "./ask.js";
 import { $, disc, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
+import { t } from "./texts.js";
 
 const numberOf = (id) => Number(id.slice(2));
 // Lines of what was found.
@@ -38,7 +39,7 @@ export function findDialog(store, call, go) {
 export function groupDialog(store, call, go) {
   let chosen = [];
   const render = () => $("group-members").replaceChildren(...chosen.map(({ id, title }) => h("li", {},
-    h("button", { type: "button", "aria-label": `Take ${title} out`, onclick: () => {
+    h("button", { type: "button", "aria-label": t("new_group.take_out", { name: title }), onclick: () => {
       chosen = chosen.filter((each) => each.id !== id);
       render();
       $("group-find").focus();
@@ -63,8 +64,7 @@ export function groupDialog(store, call, go) {
     if (meant && isChosen(meant.id)) await picker.reset();
     else if (meant) await picker.take(meant);
     else {
-      problem(found.length ? `Choose who you mean by “${isolate(typed)}”.`
-        : `Nobody is called “${isolate(typed)}”. Choose someone else, or empty the field.`);
+      problem(found.length ? t("new_group.whom", { name: isolate(typed) }) : t("new_group.nobody", { name: isolate(typed) }));
       $("group-find").focus();
     }
     return Boolean(meant);
@@ -79,7 +79,7 @@ export function groupDialog(store, call, go) {
     event.preventDefault();
     const name = $("group-name").value.trim();
     if (!name) {
-      problem("Give the group a name.");
+      problem(t("new_group.name_missing"));
       return $("group-name").focus();
     }
     try {
@@ -111,8 +111,8 @@ export function membersDialog(store, call) {
     await store.write(`g:${gid}`, (db) => db.learn(members));
     $("members-list").replaceChildren(...members.map(({ uid, name }) => h("li", {},
       disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
-      uid === store.self.uid ? "you"
-        : h("button.link", { "aria-label": `Remove ${name}`, onclick: () => remove(uid, name) }, "Remove"))));
+      uid === store.self.uid ? t("members.you")
+        : h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")))));
   };
   /** One change of the group, then its members again. */
   const act = async (method, path, body) => {
@@ -126,9 +126,9 @@ export function membersDialog(store, call) {
   };
   const remove = async (uid, name) => {
     const sure = await ask({
-      title: `Remove ${isolate(name)} from ${isolate(store.title(`g:${gid}`))}?`,
-      text: "They get no more messages of this group. Everybody in the group sees that you removed them.",
-      yes: "Remove",
+      title: t("members.remove_title", { name: isolate(name), group: isolate(store.title(`g:${gid}`)) }),
+      text: t("members.remove_about"),
+      yes: t("members.remove"),
     });
     if (sure) await act("DELETE", `/${uid}`);
   };
@@ -143,9 +143,9 @@ export function membersDialog(store, call) {
   });
   $("leave").addEventListener("click", async () => {
     const sure = await ask({
-      title: `Leave ${isolate(store.title(`g:${gid}`))}?`,
-      text: "You get no more messages of this group. What you have received stays. Only a member, or a link to the group, can bring you back.",
-      yes: "Leave",
+      title: t("members.leave_title", { group: isolate(store.title(`g:${gid}`)) }),
+      text: t("members.leave_about"),
+      yes: t("members.leave_yes"),
     });
     if (!sure) return;
     try {

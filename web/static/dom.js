@@ -63,21 +63,3 @@ export function keep(container, items, make, fill) {
   // Moving an element takes its focus.
   if (container.contains(focus)) focus.focus({ preventScroll: true });
 }
-
-const format = (options) => new Intl.DateTimeFormat(undefined, options);
-const clock = format({ hour: "2-digit", minute: "2-digit" });
-const day = format({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
-const short = format({ day: "numeric", month: "short" });
-const noon = (time) => new Date(time).setHours(12, 0, 0, 0);
-
-/** "Today", "Yesterday", or what `other` makes of the time; `today` stands for the first. */
-function relative(time, today, other) {
-  const days = Math.round((noon(Date.now()) - noon(time)) / 864e5);
-  return days === 0 ? today : days === 1 ? "Yesterday" : other.format(new Date(time));
-}
-
-export const timeOf = (time) => clock.format(new Date(time));
-/** For the line between days. */
-export const dayOf = (time) => relative(time, "Today", day);
-/** For the list: the time today, else the day. */
-export const whenOf = (time) => relative(time, timeOf(time), short);

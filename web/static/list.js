@@ -1,7 +1,8 @@
 // The list of conversations: real links, the one with the latest message on top.
 
-import { $, disc, h, isolate, keep, whenOf } from "./dom.js";
+import { $, disc, h, isolate, keep } from "./dom.js";
 import { many } from "./store.js";
+import { t, whenOf } from "./texts.js";
 
 export class List {
   constructor(store) {
@@ -23,8 +24,8 @@ export class List {
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
       const draft = id !== store.open && store.drafts.get(id);
-      if (draft) Object.assign(item, { label: "Draft: ", line: isolate(draft) });
-      else if (last?.state === "failed") item.label = "Not sent. ";
+      if (draft) Object.assign(item, { label: `${t("list.draft")} `, line: isolate(draft) });
+      else if (last?.state === "failed") item.label = `${t("list.failed")} `;
       item.sig = JSON.stringify(item);
       return item;
     });
@@ -47,5 +48,5 @@ function fill({ key, title, when, label, line, unread, open }, { firstChild: lin
   link.replaceChildren(disc(key, title),
     h("span.title", { dir: "auto" }, title), h("span.when", {}, when),
     h("span.last", {}, h("span.draft", {}, label), line),
-    ...(unread ? [h("span.badge", { role: "img", "aria-label": `${many(unread)} unread` }, many(unread))] : []));
+    ...(unread ? [h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread))] : []));
 }

@@ -5,6 +5,7 @@ import { $, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
 import { many } from "./store.js";
+import { t } from "./texts.js";
 
 // Rows taken from the database at once.
 const PAGE = 60;
@@ -66,7 +67,7 @@ export class Pane {
     const { left, members } = this.store.conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
-    $("pane-about").textContent = isIn && members ? `${members} ${members === 1 ? "member" : "members"}` : "";
+    $("pane-about").textContent = isIn && members ? t("pane.members", { count: members }) : "";
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }
@@ -138,16 +139,15 @@ export class Pane {
   }
 
   nobody() {
-    return this.id.startsWith("u:") ? "Nobody has this address. Check the link, or find the person by name."
-      : "This group does not exist, or you are not in it.";
+    return this.id.startsWith("u:") ? t("pane.nobody") : t("pane.no_group");
   }
 
   /** What stands above the oldest row. A group has rows from when one came in; earlier ones are not shown. */
   beginning(title) {
-    if (this.id.startsWith("u:")) return `This is where your conversation with ${title} begins.`;
+    if (this.id.startsWith("u:")) return t("pane.begins_with", { name: title });
     const [first] = this.rows;
     const fromTheStart = first?.kind === "membership" && first.body.action === "created";
-    return fromTheStart ? `This is where ${title} begins.` : "You see this group from the moment you joined.";
+    return fromTheStart ? t("pane.begins", { group: title }) : t("pane.joined");
   }
 
   /** Shows the message that a quote names; false when it is not in this browser. */
@@ -234,7 +234,7 @@ export class Pane {
   jump() {
     const unread = this.store.unread(this.id);
     $("jump").hidden = this.pinned;
-    $("jump-text").textContent = "Jump to newest" + (unread ? ` (${many(unread)} new)` : "");
+    $("jump-text").textContent = unread ? t("pane.jump_new", { count: many(unread) }) : t("pane.jump");
   }
 
   /** Whether someone is looking at the newest row. */
@@ -252,7 +252,7 @@ export class Pane {
   announce(rows) {
     const { store } = this;
     const heard = rows.filter((row) => counts(row, store.self.uid)).slice(-3);
-    const lines = heard.map((row) => `${store.name(row.sender)}: ${plain(row.body.text)}`);
+    const lines = heard.map((row) => t("list.of", { name: store.name(row.sender), text: plain(row.body.text) }));
     if (!lines.length) return;
     $("announce").textContent = lines.join("\n");
     // It has been said; whoever searches the page should find the message alone.

@@ -1,6 +1,7 @@
 // A search field with a list of what was found: arrows move, Enter takes. For people and conversations.
 
 import { disc, h } from "./dom.js";
+import { t } from "./texts.js";
 
 // Milliseconds after the last key, before the server is asked.
 const SETTLE_MS = 150;
@@ -44,7 +45,7 @@ export class Picker {
     };
     try {
       const found = await this.find(text, show);
-      show(found, text && !found.length ? "Nobody found." : "");
+      show(found, text && !found.length ? t("people.none") : "");
     } catch (refusal) {
       if (turn === this.turn) this.note(refusal.message);
     }

@@ -1,8 +1,9 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
 import { counts, nameOf } from "./db.js";
-import { dayOf, disc, h, icon, timeOf } from "./dom.js";
+import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
+import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
 
@@ -26,7 +27,7 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
     day = today;
     const firstFresh = !fresh && row.message_id > freshAfter && counts(row, store.self.uid);
     if (firstFresh) {
-      items.push({ key: "fresh", sig: "New", line: "fresh-line" });
+      items.push({ key: "fresh", sig: t("pane.new"), line: "fresh-line" });
       fresh = true;
     }
     items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted) : {
@@ -43,22 +44,22 @@ const apart = (a, b) =>
 function messageOf(store, row, first, quotes) {
   const own = row.sender === store.self.uid;
   const state = !own ? "" : row.state ?? "sent";
-  const name = own ? "You" : store.name(row.sender);
+  const name = own ? t("you") : store.name(row.sender);
   // An own message keeps its element when the outbox item turns into the stored row.
   const key = own && row.client_id ? `m${row.client_id}` : `r${row.message_id}`;
   const { body, kind, reactions, quote, change } = row;
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
-  const sig = JSON.stringify([state, first, name, row.reason, kind, body, said, smileys, change?.state, change?.reason]);
+  const sig = JSON.stringify([state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
   return { key, sig, row, own, first, state, name, said, smileys, recalled: store.recalled(row) };
 }
 
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
 function quoteOf(store, { sender }, message) {
-  const name = sender === store.self.uid ? "You" : store.name(sender);
+  const name = sender === store.self.uid ? t("you") : store.name(sender);
   if (!message) return { name, text: "…" };
-  return message.kind === "recalled" ? { name, text: "took this message back" } : { name, text: plain(message.body.text) };
+  return message.kind === "recalled" ? { name, text: t("row.quote_recalled") } : { name, text: plain(message.body.text) };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -68,7 +69,7 @@ function tally(store, reactions) {
     const own = Number(uid) === store.self.uid;
     for (const each of emoji) {
       const known = all.get(each) ?? { emoji: each, names: [], own: false };
-      known.names.push(own ? "You" : store.name(Number(uid)));
+      known.names.push(own ? t("you") : store.name(Number(uid)));
       known.own ||= own;
       all.set(each, known);
     }
@@ -95,7 +96,6 @@ const amended = (uid) => (row, change) => {
   }
 };
 
-const LABEL = { waiting: "Waiting", sent: "Sent", failed: "Not sent" };
 const ICON = { waiting: "clock", sent: "check", failed: "alert" };
 
 export const make = () => h("div");
@@ -113,7 +113,7 @@ export function fill(item, element, acts) {
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}`;
   element.dataset.row = row.message_id ?? "";
-  const time = h("time", { datetime: row.sent_at, title: new Date(row.sent_at).toLocaleString() }, timeOf(row.sent_at));
+  const time = h("time", { datetime: row.sent_at, title: momentOf(row.sent_at) }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
   if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto" }, name), " ", time));
@@ -123,22 +123,23 @@ export function fill(item, element, acts) {
   }
   if (item.said) parts.push(quote(item.said, acts));
   const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(parse(row.body?.text ?? "")));
-  if (row.body?.edited) words.append(" ", h("small.edited", {}, "(edited)"));
+  if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
   words.title = time.title;
   parts.push(words);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
-    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": `Actions for “${brief(row)}”`,
+    parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief(row) }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
-  if (own) parts.push(h("span.state", { title: LABEL[state], role: "img", "aria-label": LABEL[state] }, icon(ICON[state])));
+  const label = own && t(`state.${state}`);
+  if (own) parts.push(h("span.state", { title: label, role: "img", "aria-label": label }, icon(ICON[state])));
   if (item.smileys.length) parts.push(smileys(item, acts));
-  const trouble = state === "failed" ? { item: row, what: "Not sent." }
-    : row.change?.state === "failed" && { item: row.change, what: "Not changed." };
-  if (trouble) {
-    parts.push(h("p.trouble", {}, `${trouble.what} ${trouble.item.reason ?? ""}`,
-      h("button.link", { type: "button", onclick: () => acts.retry(trouble.item) }, "Try again"),
-      h("button.link", { type: "button", onclick: () => acts.discard(trouble.item) }, "Discard")));
+  const failed = state === "failed" ? row : row.change?.state === "failed" && row.change;
+  if (failed) {
+    const reason = refused(failed.code, failed.reason);
+    parts.push(h("p.trouble", {}, failed === row ? t("row.not_sent", { reason }) : t("row.not_changed", { reason }),
+      h("button.link", { type: "button", onclick: () => acts.retry(failed) }, t("row.retry")),
+      h("button.link", { type: "button", onclick: () => acts.discard(failed) }, t("row.discard"))));
   }
   element.replaceChildren(...parts);
   // What had the focus is a new element now, or gone.
@@ -151,6 +152,6 @@ const quote = ({ of, name, text }, acts) =>
   h("button.quote", { type: "button", onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
-  h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: names.join(", "),
-    "aria-label": `${emoji} ${names.join(", ")}`, onclick: () => acts.toggle(row, emoji) },
+  h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
+    "aria-label": `${emoji} ${listOf(names)}`, onclick: () => acts.toggle(row, emoji) },
   `${emoji} ${names.length}`)));

@@ -3,6 +3,7 @@
 
 import { isolate } from "./dom.js";
 import { plain } from "./markdown.js";
+import { t } from "./texts.js";
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
@@ -64,8 +65,8 @@ export class Store {
   title(id) {
     const title = this.conversations.get(id)?.title;
     if (title) return title;
-    if (this.nobody.has(id)) return id.startsWith("u:") ? "Unknown person" : "Unknown group";
-    return id.startsWith("u:") ? this.name(Number(id.slice(2))) : `Group ${id.slice(2)}`;
+    if (this.nobody.has(id)) return id.startsWith("u:") ? t("title.nobody") : t("title.no_group");
+    return id.startsWith("u:") ? this.name(Number(id.slice(2))) : t("title.group", { number: id.slice(2) });
   }
 
   /** Messages that are on their way. */
@@ -98,36 +99,32 @@ export class Store {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
     const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
-    if (row.sender === this.self.uid) return `You: ${isolate(text)}`;
-    return group ? `${isolate(this.name(row.sender))}: ${isolate(text)}` : isolate(text);
+    if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
+    return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);
   }
 
   /** A message that was taken back, as a sentence. */
   recalled({ sender }) {
-    return sender === this.self.uid ? "You took a message back" : `${isolate(this.name(sender))} took a message back`;
+    return sender === this.self.uid ? t("row.you_recalled") : t("row.recalled", { name: isolate(this.name(sender)) });
   }
 
   /** A membership row as a sentence. */
   event({ body: { action, name, topic, role, uid, user_name, by, by_name, owner, owner_name } }) {
-    const actor = by === this.self.uid ? "You" : isolate(by_name ?? this.name(by));
-    const person = uid === this.self.uid ? "you" : isolate(user_name ?? this.name(uid));
+    const me = this.self.uid;
+    const nameOf = (number, name) => (number === me ? t("you") : isolate(name ?? this.name(number)));
+    const names = () => ({ by: nameOf(by, by_name), name: nameOf(uid, user_name) });
+    // Some languages say "you" in a way of their own, so there is a sentence for each.
+    const byMe = (what) => (by === me ? `you_${what}` : what);
+    const of = (what) => (by !== me && uid === me ? `${what}_you` : byMe(what));
     switch (action) {
-      case "created": return `${actor} made this group`;
-      case "added": return `${actor} added ${person}`;
-      case "removed": return `${actor} removed ${person}`;
-      case "left": {
-        const heir = owner && ` ${owner === this.self.uid ? "You own" : `${isolate(owner_name)} owns`} the group now.`;
-        return `${uid === this.self.uid ? "You" : person} left${heir ? `.${heir}` : ""}`;
-      }
-      case "renamed": return `${actor} named the group ${isolate(name)}`;
-      case "topic": return topic ? `${actor} set the topic: ${isolate(topic)}` : `${actor} took the topic away`;
-      case "role": return {
-        owner: `${actor} made ${person} the owner`,
-        administrator: `${actor} made ${person} an administrator`,
-      }[role] ?? `${actor} made ${person} a member again`;
-      case "banned": return `${actor} banned ${person}`;
-      case "unbanned": return `${actor} lifted the ban of ${person}`;
-      default: return "The group changed";
+      case "created": return t(`event.${byMe("created")}`, { by: nameOf(by, by_name) });
+      case "added": case "removed": case "banned": case "unbanned": return t(`event.${of(action)}`, names());
+      case "left": return uid === me ? t("event.you_left") : !owner ? t("event.left", names())
+        : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });
+      case "renamed": return t(`event.${byMe("renamed")}`, { by: nameOf(by, by_name), group: isolate(name) });
+      case "topic": return t(`event.${byMe(topic ? "topic" : "no_topic")}`, { by: nameOf(by, by_name), topic: isolate(topic ?? "") });
+      case "role": return t(`event.${of(role === "owner" || role === "administrator" ? role : "member")}`, names());
+      default: return t("event.other");
     }
   }
 

@@ -165,7 +165,7 @@ export class Sync {
   async refused({ client_id, code, detail, retryable }) {
     const tries = (this.tries.get(client_id) ?? 0) + (code === "out_of_order" ? 0 : 1);
     this.tries.set(client_id, tries);
-    if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", reason: detail });
+    if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", code, reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
     this.inFlight.delete(client_id);
     if (tries > 1) this.unanswered({ code });

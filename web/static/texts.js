@@ -1,12 +1,12 @@
 // Texts in the language of the page, and what Intl makes of numbers, times and lists in it. The texts are those of
 // web/languages, which a script of their own brings before this one runs.
 
-/** The texts by key; empty only where that script did not come. */
-const texts = globalThis.tidemarkTexts ?? {};
+/** The text or texts of a key; none only where that script did not come. */
+const textOf = (key) => globalThis.tidemarkTexts?.[key];
 const language = globalThis.document?.documentElement?.lang || "en";
 
 /** As the browser's own settings write the language where they know it (en-GB), else as the language says. */
-const locale = [...navigator.languages ?? []].find((own) => sameLanguage(own)) ?? language;
+const locale = [...globalThis.navigator?.languages ?? []].find((own) => sameLanguage(own)) ?? language;
 function sameLanguage(own) { return own.split("-")[0].toLowerCase() === language.split("-")[0]; }
 
 const plurals = new Intl.PluralRules(language);
@@ -17,7 +17,7 @@ const numbers = new Intl.NumberFormat(locale);
  * written as the language does.
  */
 export function t(key, values = {}) {
-  const known = texts[key] ?? key;
+  const known = textOf(key) ?? key;
   const text = typeof known === "string" ? known : known[plurals.select(values.count)] ?? known.other;
   return text.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
@@ -28,11 +28,35 @@ export function t(key, values = {}) {
 const times = (options) => new Intl.DateTimeFormat(locale, options);
 const moment = times({ dateStyle: "medium", timeStyle: "short" });
 const second = times({ timeStyle: "medium" });
+const clock = times({ hour: "2-digit", minute: "2-digit" });
+const day = times({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const short = times({ day: "numeric", month: "short" });
+const ago = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
+const several = new Intl.ListFormat(locale);
 
 /** Day and time. */
 export const momentOf = (time) => moment.format(new Date(time));
 /** The time to the second. */
 export const secondOf = (time) => second.format(new Date(time));
+
+export const timeOf = (time) => clock.format(new Date(time));
+/** For the line between days. */
+export const dayOf = (time) => recent(time) ?? day.format(new Date(time));
+/** For the list: the time today, else the day. */
+export const whenOf = (time) => (daysSince(time) === 0 ? timeOf(time) : recent(time) ?? short.format(new Date(time)));
+/** `Ann, Ben and Cleo`. */
+export const listOf = (names) => several.format(names);
+
+const noon = (time) => new Date(time).setHours(12, 0, 0, 0);
+const daysSince = (time) => Math.round((noon(Date.now()) - noon(time)) / 864e5);
+
+/** "Today" or "Yesterday"; nothing for another day. */
+function recent(time) {
+  const days = daysSince(time);
+  if (days !== 0 && days !== 1) return undefined;
+  const word = ago.format(-days, "day");
+  return word[0].toLocaleUpperCase(locale) + word.slice(1);
+}
 
 /**
  * Why the server refused something, for people: by the code, which is stable. `detail` is the server's own word, in English, for codes
@@ -40,6 +64,6 @@ export const secondOf = (time) => second.format(new Date(time));
  */
 export function refused(code, detail, seconds = 0) {
   if (code === "rate_limited" && seconds > 1) return t("refused.wait", { count: seconds });
-  if (texts[`error.${code}`]) return t(`error.${code}`);
+  if (textOf(`error.${code}`)) return t(`error.${code}`);
   return detail ? detail[0].toUpperCase() + detail.slice(1) : t("error.other", { code });
 }

@@ -1,11 +1,15 @@
 // The few things of a browser that the modules without a page use: events of the window, a clock that the test moves, and a
 // WebSocket that the test holds.
 
+import { readFileSync } from "node:fs";
 import { webcrypto } from "node:crypto";
 
 // They are no globals of Node.js 18.
 globalThis.crypto ??= webcrypto;
 globalThis.navigator ??= {};
+
+// The page's texts, as the server's script would bring them.
+globalThis.tidemarkTexts = JSON.parse(readFileSync(new URL("../languages/en.json", import.meta.url), "utf8"));
 
 /** Time that stands still until it is moved. */
 class Clock {

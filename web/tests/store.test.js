@@ -51,10 +51,26 @@ test("a line is one line, and says who spoke", () => {
 
 test("a change of a group is a sentence", () => {
   const event = (body) => store.event({ body });
-  assert.equal(event({ action: "created", by: ME.uid }), "You made this group");
+  assert.equal(event({ action: "created", by: ME.uid }), "You created the group");
   assert.equal(event({ action: "added", by: 10_002, uid: ME.uid }), "Bob added you");
   assert.equal(event({ action: "left", by: 10_002, uid: 10_002 }), "Bob left");
   assert.equal(event({ action: "of a later version", by: 10_002 }), "The group changed");
+});
+
+test("every change of a group has a sentence, whoever did it to whom", () => {
+  const [me, ben, cleo] = [ME.uid, 10_002, 10_003];
+  store.names.set(cleo, "Cleo");
+  const told = new Set();
+  for (const action of ["created", "added", "removed", "left", "renamed", "topic", "role", "banned", "unbanned"]) {
+    for (const [by, uid] of [[me, ben], [ben, me], [ben, cleo], [me, me], [ben, ben]]) {
+      for (const more of [{}, { role: "owner", topic: "Boats", owner: me }, { role: "administrator", owner: cleo }]) {
+        const text = store.event({ body: { action, by, uid, name: "Walk", ...more } });
+        assert.doesNotMatch(text, /event\.|[{}]|undefined/, `${action} ${by} ${uid}`);
+        told.add(text);
+      }
+    }
+  }
+  assert.ok(told.has("Bob left. You are the owner now.") && told.has("Bob made you an administrator"), [...told].join("\n"));
 });
 
 test("the name of a stranger is asked for once", async () => {

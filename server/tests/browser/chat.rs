@@ -77,7 +77,7 @@ async fn a_group_is_made_changed_and_left() {
 
     ben.pick("Harbour walk").await;
     ben.sees("Saturday at nine?").await;
-    ben.until("document.querySelector('.event').textContent === 'Ada made this group'").await;
+    ben.until("document.querySelector('.event').textContent === 'Ada created the group'").await;
     say(&ben, "Fine with me").await;
     ada.sees("Fine with me").await;
 

@@ -154,7 +154,7 @@ async fn each_text_has_the_direction_of_its_own_words() {
     // A sentence of the page keeps its own direction around a name of another one.
     window.goto(&world.at(&format!("/c/g:{gid}"))).await;
     window
-        .until("document.querySelector('.event')?.textContent === '\\u2068רינה\\u2069 made this group'")
+        .until("document.querySelector('.event')?.textContent === '\\u2068רינה\\u2069 created the group'")
         .await;
     window.until("getComputedStyle(document.querySelector('.event span')).direction === 'ltr'").await;
     window

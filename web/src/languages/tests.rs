@@ -253,3 +253,64 @@ fn scripts_get_the_texts_of_their_language_alone() {
         assert_eq!(texts["language.name"], Text::One(language.name().to_owned()));
     }
 }
+
+/// What stands in templates in any language.
+const NAMES: [&str; 6] = ["Tidemark", "Enter", "Shift", "Ctrl", "Alt", "Esc"];
+
+/// The words of a template that are no text of a catalogue: between tags, and in attributes that people read or hear.
+fn own_words(template: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '<']) {
+        plain.push_str(&rest[..at]);
+        let (end, is_tag) = match &rest[at..at + 2] {
+            "{{" => ("}}", false),
+            "{%" => ("%}", false),
+            "{#" => ("#}", false),
+            _ => (">", true),
+        };
+        let length = rest[at..].find(end).map_or(rest.len() - at, |found| found + end.len());
+        let part = &rest[at..at + length];
+        for name in ["aria-label=\"", "title=\"", "placeholder=\"", "alt=\""].into_iter().filter(|_| is_tag) {
+            if let Some((_, value)) = part.split_once(&format!(" {name}")) {
+                plain.push_str(&format!(" {} ", until(value, '"').replace("{{ ", "")));
+            }
+        }
+        plain.push(' ');
+        rest = &rest[at + length..];
+    }
+    plain.push_str(rest);
+    let words = plain.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 1);
+    words.filter(|word| !NAMES.contains(word)).map(str::to_owned).collect()
+}
+
+#[test]
+fn templates_of_the_chat_have_no_words_of_their_own() {
+    assert_eq!(own_words("<p title=\"Two\">{{ \"one\"|t }} <b>three</b></p>"), ["Two", "three"]);
+    for path in files("templates") {
+        let name = path.file_name().expect("a name").display().to_string();
+        // What describes the interface, and the tables, are English.
+        let is_english = ["docs.html", "guide.html"].contains(&name.as_str())
+            || path.parent().is_some_and(|folder| folder.ends_with("tables"));
+        if !is_english {
+            let template = fs::read_to_string(&path).expect("UTF-8");
+            assert_eq!(own_words(&template), Vec::<String>::new(), "web/templates/{name}");
+        }
+    }
+}
+
+#[test]
+fn scripts_have_no_sentences_of_their_own() {
+    for path in files("static").into_iter().filter(|path| path.extension().is_some_and(|it| it == "js")) {
+        let name = path.file_name().expect("a name").display().to_string();
+        let script = fs::read_to_string(&path).expect("UTF-8");
+        // Names of emoji come from elsewhere, in each language.
+        let lines = script.lines().filter(|_| !name.starts_with("emoji-"));
+        for line in lines.map(str::trim).filter(|line| !line.starts_with(['/', '*'])) {
+            for literal in line.split(['"', '`']).skip(1).step_by(2) {
+                let is_sentence = literal.starts_with(char::is_uppercase) && literal.contains(' ');
+                assert!(!is_sentence, "web/static/{name} says “{literal}” in one language");
+            }
+        }
+    }
+}
