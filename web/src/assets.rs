@@ -59,6 +59,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "invite.js",
     "list.js",
     "markdown.js",
+    "menu.js",
     "notify.js",
     "pane.js",
     "picker.js",

@@ -1,7 +1,8 @@
 // What one can do with a message: the menu behind its button.
 
 import { ask } from "./ask.js";
-import { $, h, place } from "./dom.js";
+import { h } from "./dom.js";
+import { item, openMenu } from "./menu.js";
 import { chosen } from "./rows.js";
 import { t } from "./texts.js";
 
@@ -10,47 +11,20 @@ const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
 /** The menu of messages. `composer` edits and replies, `emoji` shows all emoji. Answers `open(row, button)`. */
 export function actionsMenu(store, composer, emoji) {
-  const menu = $("actions");
-  let button = null;
-  const item = (label, act, more = {}) => h("button.action", { type: "button", role: "menuitem", tabindex: -1, ...more,
-    onclick: () => {
-      close();
-      act();
-    } }, label);
-  const close = () => {
-    menu.hidePopover();
-    button?.focus({ preventScroll: true });
-  };
-  menu.addEventListener("keydown", (event) => {
-    const items = [...menu.querySelectorAll("button")];
-    const at = items.indexOf(document.activeElement);
-    const steps = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
-    if (steps[event.key]) items.at((at + steps[event.key]) % items.length).focus();
-    else if (event.key === "Home") items[0].focus();
-    else if (event.key === "End") items.at(-1).focus();
-    else if (event.key === "Escape" || event.key === "Tab") close();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
   return (row, opener) => {
-    button = opener;
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
     const smileys = EMOJI.map((emoji) => item(emoji, () => toggle(store, row, emoji), {
       role: "menuitemcheckbox", "aria-checked": String(mine.includes(emoji)), "aria-label": t("actions.react", { emoji }),
     }));
     const more = item("…", () => emoji(opener, (chosen) => toggle(store, row, chosen)), { "aria-label": t("emoji.more"), title: t("emoji.more") });
-    menu.replaceChildren(...[
+    openMenu(opener, [
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
-    ].filter(Boolean));
-    menu.showPopover();
-    place(menu, opener);
-    menu.querySelector("button").focus();
+    ]);
   };
 }
 

@@ -106,13 +106,24 @@ export function membersDialog(store, call) {
   let gid = 0;
   let members = [];
   const problem = (text) => { $("members-problem").textContent = text; };
+  /** Whom one may remove: an administrator all members, the owner everybody else. */
+  const mayRemove = (mine, { role }) => mine === "owner" || mine === "administrator" && role === "member";
+  let known = {};
   const load = async () => {
-    ({ members } = await call("GET", `/groups/${gid}`));
+    known = await call("GET", `/groups/${gid}`);
+    members = known.members;
+    const { role: mine } = known;
+    $("members-title").textContent = known.name;
+    $("describe").hidden = mine === "member";
+    $("describe-name").value = known.name;
+    $("describe-topic").value = known.topic;
     await store.write(`g:${gid}`, (db) => db.learn(members));
-    $("members-list").replaceChildren(...members.map(({ uid, name }) => h("li", {},
+    $("members-list").replaceChildren(...members.map(({ uid, name, role }) => h("li", {},
       disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
+      role === "member" ? null : h("span.quiet", {}, t(`members.role_${role}`)),
       uid === store.self.uid ? t("members.you")
-        : h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")))));
+        : mayRemove(mine, { uid, role }) ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove"))
+          : null)));
   };
   /** One change of the group, then its members again. */
   const act = async (method, path, body) => {
@@ -132,6 +143,20 @@ export function membersDialog(store, call) {
     });
     if (sure) await act("DELETE", `/${uid}`);
   };
+  $("describe-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    problem("");
+    try {
+      const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim() };
+      const changes = Object.entries(wanted).filter(([part, text]) => text !== known[part]);
+      if (changes.length) await call("PATCH", `/groups/${gid}`, Object.fromEntries(changes));
+      $("describe").open = false;
+      await load();
+      await store.meet(`g:${gid}`);
+    } catch (refusal) {
+      problem(refusal.message);
+    }
+  });
   const picker = new Picker($("members-find"), $("members-found"), {
     note: problem,
     find: async (text) => (await people(call, text))
@@ -162,6 +187,8 @@ export function membersDialog(store, call) {
     members = [];
     $("members-title").textContent = store.title(id);
     $("members-list").replaceChildren();
+    $("describe").hidden = true;
+    $("describe").open = false;
     $("members").showModal();
     await picker.reset();
     await act();

@@ -64,10 +64,10 @@ export class Pane {
     const title = this.store.title(this.id);
     $("pane-title").textContent = title;
     $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    const { left, members } = this.store.conversations.get(this.id) ?? {};
+    const { left, members, topic } = this.store.conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
-    $("pane-about").textContent = isIn && members ? t("pane.members", { count: members }) : "";
+    $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }

@@ -131,10 +131,10 @@ export class Store {
   /** Learns who is in a group, and whether we still are. */
   async meet(id) {
     try {
-      const { name, members } = await this.call("GET", `/groups/${id.slice(2)}`);
+      const { name, topic, members, member_count } = await this.call("GET", `/groups/${id.slice(2)}`);
       await this.write(id, async (db) => {
         await db.learn(members);
-        await db.patch(id, { title: name, left: false, members: members.length });
+        await db.patch(id, { title: name, topic, left: false, members: member_count });
       });
     } catch (refusal) {
       if (refusal.status !== 404) return;

@@ -34,10 +34,9 @@ async fn a_typed_name_is_taken_or_asked_about() {
 async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_list() {
     let world = World::start().await;
     let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
-    let ada = world.newcomer("Ada").await;
-    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
-    let uid = u32::try_from(uid).expect("a uid");
-    let gid = ben.http.create_group("Harbour walk", &[uid, cleo.uid]).await.expect("a group");
+    let person = world.person("Ada").await;
+    let gid = person.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let ada = world.visitor("Ada").await;
     ada.pick("Harbour walk").await;
     ada.until("document.getElementById('pane-about').textContent === '3 members'").await;
     ada.click("#open-members").await;
@@ -62,7 +61,7 @@ async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_lis
     ada.reload().await;
     ada.until("!document.getElementById('list-blank').hidden").await;
     // Somebody who is taken in again sees it again.
-    ben.http.add_member(gid, uid).await.expect("added");
+    ben.http.add_member(gid, person.uid).await.expect("added");
     ada.pick("Harbour walk").await;
     say(&ada, "Back again").await;
 }
@@ -82,4 +81,34 @@ async fn who_joins_later_is_not_told_that_the_group_begins_there() {
         window.pick("Harbour walk").await;
         window.until(&format!("document.querySelector('.start')?.textContent === '{start}'")).await;
     }
+}
+
+#[tokio::test]
+async fn members_see_what_they_may_do_and_administrators_name_the_group() {
+    let world = World::start().await;
+    let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
+    let gid = ben.http.create_group("Harbour walk", &[cleo.uid]).await.expect("a group");
+    let (owner, member) = (world.visitor("Ben").await, world.visitor("Cleo").await);
+    for window in [&owner, &member] {
+        window.pick("Harbour walk").await;
+        window.until("document.getElementById('pane-about').textContent === '2 members'").await;
+        window.click("#open-members").await;
+        window.until("document.querySelectorAll('#members-list li').length === 2").await;
+        window.until("document.querySelector('#members-list .quiet').textContent === 'owner'").await;
+    }
+    let allowed = "return [document.querySelectorAll('#members-list button').length, !document.getElementById('describe').hidden]";
+    assert_eq!(member.run(allowed).await, serde_json::json!([0, false]));
+    assert_eq!(owner.run(allowed).await, serde_json::json!([1, true]));
+    owner.click("#describe summary").await;
+    owner.run("document.getElementById('describe-name').value = ''").await;
+    owner.write("#describe-name", "Sunday walk").await;
+    owner.write("#describe-topic", &format!("Nine at the pier{ENTER}")).await;
+    for window in [&owner, &member] {
+        window.until("document.getElementById('pane-title').textContent === 'Sunday walk'").await;
+        window
+            .until("document.getElementById('pane-about').textContent === '2 members · Nine at the pier'")
+            .await;
+    }
+    assert_eq!(ben.http.group(gid).await.expect("the group").name, "Sunday walk");
+    owner.until("[...document.querySelectorAll('.event')].length === 3").await;
 }
