@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
-    Moments, PasswordOptions, People, RememberedKeys,
+    AccountOptions, Accounts, Consent, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites,
+    Messages, Moments, PasswordOptions, People, RememberedKeys,
 };
 use crate::config::{Config, Listen, SignUp};
 use crate::domain::{Clock, HistoryId, PageLimit};
@@ -158,8 +158,17 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let directory = &storage.directory;
         let request_ids = RequestIds::open(config.server.machine_id).await?;
         let new_request_id = Arc::new(move || request_ids.next().to_string());
-        let groups =
-            Groups::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), ids.clone(), new_uuid);
+        let strangers = limits.strangers_per_account_per_day;
+        let consent =
+            Consent::new(Arc::clone(&messages), clock.clone(), strangers, limits.remembered_callers);
+        let groups = Groups::new(
+            Arc::clone(&messages),
+            Arc::clone(directory),
+            queues.clone(),
+            ids.clone(),
+            consent,
+            new_uuid,
+        );
         let accounts = storage.accounts_beside(config, clock.clone(), others.clone());
         let stopping = CancellationToken::new();
         let tasks = TaskTracker::new();
@@ -389,6 +398,7 @@ fn queue_options(config: &Config) -> Options {
         resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
         text: config.limits.text_characters,
         members: config.limits.group_members,
+        fan_out_bytes: u64::from(config.limits.fan_out_kib_per_account_per_second) * 1_024,
         edit: Duration::from_secs(config.messages.edit_seconds),
         recall: Duration::from_secs(config.messages.recall_seconds),
         ..Options::default()

@@ -104,9 +104,20 @@ export class Sync {
   /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the latest id. */
   async begin() {
     const { seq, history } = await this.call("GET", "/seq");
-    await this.db.begin(seq, history, await this.call("GET", "/conversations"));
+    await this.db.begin(seq, history, await this.conversations());
     this.tell({ cursor: seq, history });
     this.changed(null);
+  }
+
+  /** The list of conversations, page by page; the last page is empty. */
+  async conversations() {
+    const all = [];
+    for (let path = "/conversations"; ; path = `/conversations?after=${all.at(-1).last.message_id}`) {
+      const page = await this.call("GET", path);
+      // A server of an earlier version gives its one page again.
+      if (!page.length || all.some(({ id }) => id === page[0].id)) return all;
+      all.push(...page);
+    }
   }
 
   async alive({ seq, history }) {
@@ -127,7 +138,7 @@ export class Sync {
     this.socket.heartbeat();
     this.changed(changed, arrived);
     if (!stale) return;
-    await this.db.recount(await this.call("GET", "/conversations"));
+    await this.db.recount(await this.conversations());
     this.changed(changed);
   }
 

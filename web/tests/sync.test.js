@@ -69,6 +69,25 @@ test("a welcome is answered with the cursor", async () => {
   assert.equal(db.begun, 0);
 });
 
+test("a new browser takes the list of conversations page by page", async () => {
+  const pages = {
+    "/conversations": [{ id: "u:1", last: { message_id: 9 } }, { id: "g:2", last: { message_id: 7 } }],
+    "/conversations?after=7": [{ id: "u:3", last: { message_id: 4 } }],
+    "/conversations?after=4": [],
+  };
+  const asked = [];
+  const call = async (_, path) => {
+    asked.push(path);
+    return pages[path] ?? pages["/conversations"];
+  };
+  const fresh = new Sync({ db, call, changed: () => {}, notified: () => {} });
+  assert.deepEqual((await fresh.conversations()).map(({ id }) => id), ["u:1", "g:2", "u:3"]);
+  assert.deepEqual(asked, Object.keys(pages));
+  // A server of an earlier version knows no pages.
+  delete pages["/conversations?after=7"];
+  assert.equal((await fresh.conversations()).length, 2);
+});
+
 test("a welcome to somebody else ends", async () => {
   await welcome({ uid: UID + 1 });
   assert.equal(sync.state.phase, "ended");

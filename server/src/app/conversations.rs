@@ -28,9 +28,16 @@ impl Conversations {
         Conversations { store, directory, most }
     }
 
-    /// The caller's conversations, newest first.
-    pub async fn list(&self, who: Uid) -> Result<Vec<NamedConversation>, StoreError> {
-        let summaries = self.store.conversations(who, self.most).await?;
+    /// The caller's conversations, newest first: those whose newest row comes before `before`, at most `limit`, and no more than the list
+    /// shows.
+    pub async fn list(
+        &self,
+        who: Uid,
+        before: Option<MessageId>,
+        limit: Option<usize>,
+    ) -> Result<Vec<NamedConversation>, StoreError> {
+        let limit = limit.map_or(self.most, |limit| limit.min(self.most));
+        let summaries = self.store.conversations(who, before, limit).await?;
         let people: Vec<Uid> = summaries.iter().filter_map(|summary| person(summary.conversation)).collect();
         let mut names = self.directory.names(&people).await?.into_iter();
         let mut named = Vec::with_capacity(summaries.len());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::Consent;
 use crate::domain::message::Person;
 use crate::domain::{ClientId, Conversation, GroupId, Member, Role, Standing, Timestamp, Uid};
 use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
@@ -35,19 +36,21 @@ pub struct Groups {
     directory: Arc<dyn Directory>,
     queues: Queues,
     ids: Ids,
+    consent: Consent,
     new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
 }
 
 impl Groups {
-    /// Use cases over the groups of `store`. `ids` numbers new ones, `new_uuid` names the rows that changes make.
+    /// Use cases over the groups of `store`. `ids` numbers new ones, `consent` asks those who are put into one, `new_uuid` names the rows that changes make.
     pub fn new(
         store: Arc<dyn MessageStore>,
         directory: Arc<dyn Directory>,
         queues: Queues,
         ids: Ids,
+        consent: Consent,
         new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
     ) -> Groups {
-        Groups { store, directory, queues, ids, new_uuid }
+        Groups { store, directory, queues, ids, consent, new_uuid }
     }
 
     /// Makes a group of `by` and `members`. A repetition under the same `key` makes no second one and gets the number of the first.
@@ -59,11 +62,13 @@ impl Groups {
         key: Option<ClientId>,
     ) -> Result<GroupId, SendError> {
         let client_id = key.unwrap_or_else(|| self.new_name());
-        let gid = match key {
-            Some(key) if self.was_made(by, key).await.map_err(|_| SendError::Unavailable)? => GroupId(0),
-            _ => self.ids.gid().await.map_err(|_| SendError::Unavailable)?,
+        let (gid, asked): (_, &[Uid]) = match self.is_repeated(by, key).await? {
+            true => (GroupId(0), &[]),
+            false => (self.ids.gid().await.map_err(|_| SendError::Unavailable)?, &members),
         };
-        let ack = self.change(client_id, by, gid, GroupAction::Create { name, members }).await?;
+        let strangers = self.consent.ask(by, asked).await?;
+        let action = GroupAction::Create { name, members };
+        let ack = self.counted(by, strangers, self.change(client_id, by, gid, action).await)?;
         if !ack.repeated {
             return Ok(gid);
         }
@@ -84,6 +89,12 @@ impl Groups {
         let people = self.people(group.active().map(|member| member.uid)).await?;
         let members = people.into_iter().zip(roles).collect();
         Ok(GroupView { gid, name: group.name.clone(), topic: group.topic.clone(), role, members })
+    }
+
+    /// What `by` may do in it.
+    pub(super) async fn role(&self, by: Uid, gid: GroupId) -> Result<Role, SendError> {
+        let group = self.store.group(gid).await.map_err(|_| SendError::Unavailable)?;
+        group.and_then(|group| group.role_of(by)).ok_or(SendError::UnknownGroup)
     }
 
     /// Who is banned from it, for its owner and administrators.
@@ -113,7 +124,38 @@ impl Groups {
     /// Takes `uid` in. Any member may. A repetition under the same `key` changes nothing.
     pub async fn add(&self, by: Uid, gid: GroupId, uid: Uid, key: Option<ClientId>) -> Result<(), SendError> {
         let client_id = key.unwrap_or_else(|| self.new_name());
-        self.change(client_id, by, gid, GroupAction::Add(uid)).await.map(drop)
+        let asked: &[Uid] = if self.is_repeated(by, key).await? { &[] } else { &[uid] };
+        // Who is not in the group learns nothing of others.
+        self.role(by, gid)
+            .await
+            .or_else(|refusal| if asked.is_empty() { Ok(Role::Member) } else { Err(refusal) })?;
+        let strangers = self.consent.ask(by, asked).await?;
+        self.counted(by, strangers, self.change(client_id, by, gid, GroupAction::Add(uid)).await).map(drop)
+    }
+
+    async fn is_repeated(&self, by: Uid, key: Option<ClientId>) -> Result<bool, SendError> {
+        match key {
+            Some(key) => self.was_made(by, key).await.map_err(|_| SendError::Unavailable),
+            None => Ok(false),
+        }
+    }
+
+    /// Strangers who were not put into a group are not counted.
+    fn counted(
+        &self,
+        by: Uid,
+        strangers: u32,
+        outcome: Result<SendAck, SendError>,
+    ) -> Result<SendAck, SendError> {
+        let is_for_nothing = match &outcome {
+            Ok(ack) => ack.repeated,
+            // One that may pass may have come in all the same.
+            Err(refusal) => !refusal.is_retryable(),
+        };
+        if is_for_nothing {
+            self.consent.give_back(by, strangers);
+        }
+        outcome
     }
 
     /// Takes `guest` in by an invitation that `by` made then, under a name by which it can be [found](Self::was_made) afterwards.

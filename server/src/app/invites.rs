@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::Groups;
 use crate::domain::message::Person;
-use crate::domain::{Clock, GroupId, Invite, Timestamp, Uid};
+use crate::domain::{ClientId, Clock, GroupId, Invite, Role, Timestamp, Uid};
 use crate::queue::SendError;
 use crate::seq::{Ids, NumberError};
 use crate::store::{self, Directory, StoreError};
@@ -30,6 +30,23 @@ pub struct NewInvite {
     pub expires_at: Timestamp,
     /// How many may come in by it.
     pub uses: u32,
+}
+
+/// An invitation by which somebody can come in, as members see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenInvite {
+    /// What stands in the link.
+    pub code: String,
+    /// Who made it.
+    pub made_by: Person,
+    /// When.
+    pub made_at: Timestamp,
+    /// From when on nobody comes in by it.
+    pub expires_at: Timestamp,
+    /// How many may come in by it in all.
+    pub uses: u32,
+    /// How many may still come in by it.
+    pub uses_left: u32,
 }
 
 /// An invitation as a guest sees it.
@@ -57,7 +74,7 @@ pub enum InviteError {
         most_uses: u32,
     },
     /// No invitation has this code.
-    #[error("this invitation does not exist; ask for a new link")]
+    #[error("there is no such invitation; ask for a new link")]
     Unknown,
     /// Its time is over, or whoever made it has left the group.
     #[error("the invitation has expired; ask for a new link")]
@@ -101,13 +118,14 @@ impl Invites {
     }
 
     /// Makes an invitation into a group of which `by` is a member. Without terms it lasts a week, as far as that is allowed,
-    /// and lets ten people in.
+    /// and lets ten people in. A repetition under the same `key` makes no second one, as long as the first is kept.
     pub async fn create(
         &self,
         by: Uid,
         gid: GroupId,
         seconds: Option<u32>,
         uses: Option<u32>,
+        key: Option<ClientId>,
     ) -> Result<NewInvite, InviteError> {
         let InviteLimits { longest_seconds, most_uses } = self.limits;
         let seconds = seconds.unwrap_or(longest_seconds.min(7 * 24 * 60 * 60));
@@ -116,13 +134,70 @@ impl Invites {
             return Err(InviteError::Terms { longest_seconds, most_uses });
         }
         // Who is not in it is told that there is no such group.
-        self.groups.get(by, gid).await?;
+        self.groups.role(by, gid).await?;
         let (number, code) = self.ids.invite().await?;
         let made_at = self.clock.now();
         let expires_at = Timestamp(made_at.0 + i64::from(seconds) * 1_000);
-        let invite = Invite { number, gid, made_by: by, made_at, expires_at, uses_left: uses };
-        self.invites.put_invite(invite).await?;
-        Ok(NewInvite { code, expires_at, uses })
+        let invite =
+            Invite { number, gid, made_by: by, made_at, expires_at, uses, uses_left: uses, client_id: key };
+        let kept = self.invites.put_invite(invite).await?;
+        if kept.number == number {
+            return Ok(NewInvite { code, expires_at, uses });
+        }
+        // One that was revoked ends earlier than it was to.
+        let lasts = kept.expires_at.0 - kept.made_at.0;
+        if (kept.gid, kept.uses) != (gid, uses) || lasts > i64::from(seconds) * 1_000 {
+            return Err(SendError::ClientIdReused.into());
+        }
+        Ok(NewInvite { code: self.ids.code_of(kept.number)?, expires_at: kept.expires_at, uses })
+    }
+
+    /// The invitations by which somebody can come in, oldest first: all for the owner and administrators, one's own for members. From
+    /// behind the code `after` on, at most `limit`; and `after` for the next page.
+    pub async fn open_ones(
+        &self,
+        by: Uid,
+        gid: GroupId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<OpenInvite>, Option<String>), InviteError> {
+        let after = after.map(|code| self.ids.invite_of(code).ok_or(InviteError::Unknown)).transpose()?;
+        let made_by = (self.groups.role(by, gid).await? == Role::Member).then_some(by);
+        let (now, after) = (self.clock.now(), after.unwrap_or(0));
+        let mut page = self.invites.open_invites(gid, made_by, now, after, limit + 1).await?;
+        let more = page.len() > limit;
+        page.truncate(limit);
+        let next = page.last().filter(|_| more).map(|last| self.ids.code_of(last.number)).transpose()?;
+        let makers: Vec<Uid> = page.iter().map(|invite| invite.made_by).collect();
+        let names = self.directory.names(&makers).await?;
+        let mut open = Vec::with_capacity(page.len());
+        for (invite, name) in page.into_iter().zip(names) {
+            // It has ended with its maker's membership.
+            if !self.groups.has(gid, invite.made_by).await? {
+                continue;
+            }
+            let name = name.unwrap_or_else(|| invite.made_by.to_string());
+            open.push(OpenInvite {
+                code: self.ids.code_of(invite.number)?,
+                made_by: Person { uid: invite.made_by, name },
+                made_at: invite.made_at,
+                expires_at: invite.expires_at,
+                uses: invite.uses,
+                uses_left: invite.uses_left,
+            });
+        }
+        Ok((open, next))
+    }
+
+    /// Ends an invitation. Its maker may, and the owner and administrators of the group.
+    pub async fn revoke(&self, by: Uid, gid: GroupId, code: &str) -> Result<(), InviteError> {
+        let role = self.groups.role(by, gid).await?;
+        let invite = self.find(code).await?.filter(|invite| invite.gid == gid);
+        let invite = invite.ok_or(InviteError::Unknown)?;
+        if invite.made_by != by && role == Role::Member {
+            return Err(SendError::AdministratorsOnly.into());
+        }
+        Ok(self.invites.end_invite(invite.number, self.clock.now()).await?)
     }
 
     /// What the link leads to.

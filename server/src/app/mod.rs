@@ -5,7 +5,8 @@
 
 pub mod access_keys;
 pub mod accounts;
-pub mod conversations;
+pub mod consent;
+mod conversations;
 pub mod follow;
 pub mod groups;
 pub mod invites;
@@ -21,6 +22,7 @@ mod tokens;
 
 pub use access_keys::{AccessKeyError, NewAccessKey, RememberedKeys, create_access_key};
 pub use accounts::{AccountError, AccountOptions, Accounts, Attempt, Others, SignedIn};
+pub use consent::Consent;
 pub use conversations::Conversations;
 pub use follow::Follow;
 pub use groups::Groups;

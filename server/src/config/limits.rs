@@ -60,6 +60,10 @@ pub struct LimitsSection {
     pub refusals_per_address_per_second: u32,
     /// Messages and read markers of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
     pub sends_per_account_per_second: u32,
+    /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is refused.
+    pub fan_out_kib_per_account_per_second: u32,
+    /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are refused.
+    pub strangers_per_account_per_day: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,
     /// Addresses, names and accounts that each rate remembers.
@@ -100,6 +104,8 @@ impl Default for LimitsSection {
             log_ins_per_name_per_minute: 10,
             refusals_per_address_per_second: 100,
             sends_per_account_per_second: 100,
+            fan_out_kib_per_account_per_second: 1_024,
+            strangers_per_account_per_day: 50,
             read_kib_per_account_per_second: 16_384,
             remembered_callers: 100_000,
             friends: 5_000,
@@ -142,6 +148,8 @@ impl LimitsSection {
         check("log_ins_per_name_per_minute", self.log_ins_per_name_per_minute)?;
         check("refusals_per_address_per_second", self.refusals_per_address_per_second)?;
         check("sends_per_account_per_second", self.sends_per_account_per_second)?;
+        check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;
+        check("strangers_per_account_per_day", self.strangers_per_account_per_day)?;
         check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)
     }
 }

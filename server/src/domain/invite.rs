@@ -1,6 +1,6 @@
 //! Invitations into a group: who made one, for how long, for how many.
 
-use super::{GroupId, Timestamp, Uid};
+use super::{ClientId, GroupId, Timestamp, Uid};
 
 /// An invitation into a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,12 @@ pub struct Invite {
     pub made_at: Timestamp,
     /// From when on nobody comes in by it.
     pub expires_at: Timestamp,
+    /// How many may come in by it in all; of one that an earlier version made, how many could at the update.
+    pub uses: u32,
     /// How many may still come in by it.
     pub uses_left: u32,
+    /// What its maker's client calls it, if it said so: a repetition of the request finds it.
+    pub client_id: Option<ClientId>,
 }
 
 impl Invite {

@@ -155,9 +155,8 @@ fn plain(complaint: &str) -> String {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(super) struct Document<'a> {
-    /// Where the code is explained, at this server.
-    #[schema(example = "/docs#code-rate_limited", pattern = "^/docs#code-[a-z0-9_]+$")]
-    r#type: String,
+    /// `about:blank`: what there is to know stands in `code`.
+    r#type: &'static str,
     /// The status in words.
     title: &'static str,
     /// The status of the answer; of a message in a batch, that which it would have alone.
@@ -184,7 +183,7 @@ tokio::task_local! {
 impl Problem {
     pub(super) fn document(&self) -> Document<'_> {
         Document {
-            r#type: format!("/docs#code-{}", self.code),
+            r#type: "about:blank",
             title: self.status.canonical_reason().unwrap_or("Refused"),
             status: self.status.as_u16(),
             code: self.code,
@@ -252,7 +251,13 @@ impl From<SendError> for Problem {
             | SendError::AdministratorsOnly
             | SendError::OwnerOnly
             | SendError::Banned
+            | SendError::FriendsAddOnly
             | SendError::RemovedSince => StatusCode::FORBIDDEN,
+            SendError::TooMuchStored(wait) | SendError::TooManyStrangers { wait, .. } => {
+                let problem =
+                    Problem::passing(StatusCode::TOO_MANY_REQUESTS, error.code(), error.to_string());
+                return Problem { after: Some(*wait), ..problem };
+            }
             SendError::Recalled => StatusCode::GONE,
             SendError::UnknownUser(_)
             | SendError::UnknownGroup
@@ -302,7 +307,7 @@ impl From<NumberError> for Problem {
         tracing::warn!(%error, "a request is refused: no number");
         match error {
             NumberError::Unavailable(_) => {
-                let detail = "no ids are available right now; try again in a moment";
+                let detail = "numbers are not to be had right now; try again in a moment";
                 Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             }
             NumberError::Exhausted => Problem::internal(),
@@ -339,7 +344,6 @@ mod tests {
     fn a_problem_is_a_document_with_code_and_retryable() {
         let problem = Problem::rate_limited(Duration::from_millis(1_200));
         let document = serde_json::to_value(problem.document()).expect("JSON");
-        assert_eq!(document["type"], "/docs#code-rate_limited");
         assert_eq!(document["status"], 429);
         assert_eq!(document["title"], "Too Many Requests");
         assert_eq!(document["code"], "rate_limited");

@@ -139,7 +139,7 @@ pub(super) async fn make(
         state.rates.send(session.uid, 1)?;
         // A configuration may allow less than a day.
         let seconds = (days * DAY).min(limits.invite_seconds);
-        let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses)).await?;
+        let made = state.invites.create(session.uid, group.gid, Some(seconds), Some(uses), None).await?;
         let link = format!("{}/invites/{}", origin(&state, caller, &headers), made.code);
         let page = web::InviteLink { group: &group.name, gid: group.gid.0, link: &link };
         Ok(Html(web::invite_link(&page, language)).into_response())

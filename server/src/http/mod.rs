@@ -131,6 +131,8 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("put",    "groups/{gid}/bans/{uid}",      put(groups::ban)),
         route("delete", "groups/{gid}/bans/{uid}",      delete(groups::unban)),
         route("post",   "groups/{gid}/invites",         post(invites::create)),
+        route("get",    "groups/{gid}/invites",         get(invites::list)),
+        route("delete", "groups/{gid}/invites/{code}",  delete(invites::revoke)),
         route("post",   "invites/{code}",               post(invites::accept)),
         route("get",    "openapi.json",                 get(openapi::document)),
         // Sockets.

@@ -24,10 +24,10 @@ pub enum SendError {
     #[error("this client_id was already used for another message; make a new one for each message")]
     ClientIdReused,
     /// No account has this uid.
-    #[error("user {0} does not exist")]
+    #[error("there is no user {0}")]
     UnknownUser(u32),
     /// No group has this number, or not for this user: strangers cannot tell the two apart.
-    #[error("this group does not exist, or you are not in it")]
+    #[error("there is no such group, or you are not in it")]
     UnknownGroup,
     /// The text breaks a rule.
     #[error(transparent)]
@@ -94,6 +94,22 @@ pub enum SendError {
     /// The person was removed from the group after the invitation was made.
     #[error("you were removed from this group after the invitation was made; ask a member to add you")]
     RemovedSince,
+    /// The account has had too much stored with groups and friends.
+    #[error("too much was stored with many people; try again in {} s", .0.as_secs() + 1)]
+    TooMuchStored(Duration),
+    /// The person lets friends alone put them into groups.
+    #[error("this user is put into groups by friends alone; send an invitation instead")]
+    FriendsAddOnly,
+    /// The caller has put as many strangers into groups as one account may in a day.
+    #[error(
+        "you can put at most {most} people into groups in a day who are no friends of yours and never wrote to you; send an invitation instead, or try again tomorrow"
+    )]
+    TooManyStrangers {
+        /// In a day.
+        most: u32,
+        /// How long it takes until the next day.
+        wait: Duration,
+    },
     /// The group's list of bans is full.
     #[error("at most {0} people can be banned from a group; lift another ban first")]
     TooManyBans(usize),
@@ -151,6 +167,9 @@ impl SendError {
             SendError::OwnerStays => "owner_stays",
             SendError::Banned => "banned",
             SendError::RemovedSince => "removed_since",
+            SendError::TooMuchStored(_) => "rate_limited",
+            SendError::FriendsAddOnly => "friends_add_only",
+            SendError::TooManyStrangers { .. } => "too_many_strangers",
             SendError::TooManyBans(_) => "too_many_bans",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",
@@ -169,6 +188,7 @@ impl SendError {
                 | SendError::Unavailable
                 | SendError::OutOfOrder
                 | SendError::Stopping
+                | SendError::TooMuchStored(_)
                 | SendError::GroupChanged
         )
     }

@@ -4,13 +4,14 @@
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
 //! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
-//! the numbers; `outage` knows where there are none; `overtaken` numbers again; `pipeline` keeps the order of what is
+//! the numbers; `fan_out` bounds what one account has stored with others; `outage` knows where there are none; `overtaken` numbers again; `pipeline` keeps the order of what is
 //! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -24,6 +25,7 @@ mod batch;
 mod doors;
 mod error;
 mod facts;
+mod fan_out;
 mod numbering;
 mod outage;
 mod overtaken;
@@ -35,6 +37,7 @@ mod shard;
 mod watermark;
 mod writer;
 
+use fan_out::FanOut;
 use outage::Outages;
 use pipeline::Place;
 use request::{Answer, Queued};
@@ -68,6 +71,8 @@ pub struct Options {
     pub text: usize,
     /// Members of a group. Default 500.
     pub members: usize,
+    /// Bytes of rows that one account has stored with groups and friends in a second, in the long run; 0 lifts the limit. Default 0.
+    pub fan_out_bytes: u64,
     /// For how long a message may be edited. Default one day.
     pub edit: Duration,
     /// For how long a message may be taken back. Default one day.
@@ -93,6 +98,7 @@ impl Default for Options {
             resend_wait: Duration::from_secs(30),
             text: 8_000,
             members: 500,
+            fan_out_bytes: 0,
             edit: Duration::from_secs(86_400),
             recall: Duration::from_secs(86_400),
             first_pause: Duration::from_millis(50),
@@ -126,6 +132,7 @@ pub struct Parts {
 pub struct Queues {
     lanes: Arc<[mpsc::Sender<Queued>]>,
     outages: Arc<Outages>,
+    fan_out: Arc<FanOut>,
     resend_wait: Duration,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -136,11 +143,12 @@ impl Queues {
     pub fn start(parts: Parts, options: Options) -> Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
-        let lanes = shard::start_all(&parts, &outages, &options, &closing, &tasks);
+        let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
+        let lanes = shard::start_all(&parts, &outages, &fan_out, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
         tasks.close();
-        Queues { lanes: lanes.into(), outages, resend_wait: options.resend_wait, closing, tasks }
+        Queues { lanes: lanes.into(), outages, fan_out, resend_wait: options.resend_wait, closing, tasks }
     }
 
     /// Puts a request into its sender's queue (a post: its receiver's), at once: requests of one sender that go through one queue are
@@ -178,9 +186,11 @@ impl Queues {
         let (reply, answer) = oneshot::channel();
         let lane = &self.lanes[queue_of(Queued::goes_through(who, &request), self.lanes.len())];
         let put = place.and_then(|place| {
-            let put = lane.try_send(Queued { who, request, place, reply: Some(reply) });
+            let may = self.fan_out.check(who, &request, Instant::now());
+            let queued = Queued { who, request, place, reply: Some(reply) };
             // Dropped here and now, a refused request closes its pipeline to what comes next.
-            put.map_err(|full| match full {
+            may?;
+            lane.try_send(queued).map_err(|full| match full {
                 mpsc::error::TrySendError::Full(_) => SendError::Busy,
                 mpsc::error::TrySendError::Closed(_) => SendError::Stopping,
             })

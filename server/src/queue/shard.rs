@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use tracing::error;
 
 use super::doors::Doors;
+use super::fan_out::FanOut;
 use super::outage::Outages;
 use super::recovery::Pass;
 use super::request::Queued;
@@ -65,6 +66,7 @@ struct Around {
     parts: Arc<Parts>,
     outages: Arc<Outages>,
     doors: Arc<Doors>,
+    fan_out: Arc<FanOut>,
     options: Options,
     closing: CancellationToken,
 }
@@ -73,6 +75,7 @@ struct Around {
 pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
+    fan_out: &Arc<FanOut>,
     options: &Options,
     closing: &CancellationToken,
     tasks: &TaskTracker,
@@ -102,6 +105,7 @@ pub(super) fn start_all(
             parts: Arc::clone(parts),
             outages: Arc::clone(outages),
             doors: Arc::clone(&doors),
+            fan_out: Arc::clone(fan_out),
             options: *options,
             closing: closing.clone(),
         };
@@ -126,8 +130,9 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, doors, options, closing } = &around;
-            let writer = Writer { parts, outages, doors, options: *options, closing, shard: &mut shard };
+            let Around { parts, outages, doors, fan_out, options, closing } = &around;
+            let options = *options;
+            let writer = Writer { parts, outages, doors, fan_out, options, closing, shard: &mut shard };
             writer.run(replaced > 0).await;
         });
         match life.await {

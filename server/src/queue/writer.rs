@@ -7,11 +7,13 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
 use super::doors::{Changes, Doors};
+use super::fan_out::FanOut;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::plan::{Decision, Limits, Plan, Planner};
@@ -32,6 +34,7 @@ pub(super) struct Writer<'a> {
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
     pub(super) doors: &'a Doors,
+    pub(super) fan_out: &'a FanOut,
     pub(super) shard: &'a mut Shard,
 }
 
@@ -274,6 +277,8 @@ impl Writer<'_> {
         let Accepting { content, elsewhere, .. } = accepting;
         match outcome {
             Outcome::Accepted(acceptance, copies) => {
+                let rows = copies.len() + elsewhere.values().map(Vec::len).sum::<usize>();
+                self.fan_out.charge(&content, rows, Instant::now());
                 for (queue, to) in elsewhere {
                     let delivery = Delivery { acceptance: *acceptance, content: Arc::clone(&content), to };
                     self.shard.outbox.push_back((queue, delivery));

@@ -150,8 +150,13 @@ impl Ids {
     /// A number for a new invitation, and its code.
     pub async fn invite(&self) -> Result<(u64, String), NumberError> {
         let number = one(&self.0.invites).await?;
+        Ok((number, self.code_of(number)?))
+    }
+
+    /// The code of an invitation of this number.
+    pub fn code_of(&self, number: u64) -> Result<String, NumberError> {
         let code = self.0.codes.encode(number).map_err(|_| NumberError::Exhausted)?;
-        Ok((number, code.to_string()))
+        Ok(code.to_string())
     }
 
     /// The number behind the code of an invitation, if it is one.

@@ -209,8 +209,13 @@ impl MessageStore for FaultyStore {
         self.inner().holders(key, uids).await
     }
 
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.inner().conversations(uid, limit).await
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        self.inner().conversations(uid, before, limit).await
     }
 
     async fn conversation(

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::{ClientId, Invite, Timestamp, Uid};
+use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
 
 /// Invitations into groups. Every change is durable when the call returns.
 ///
@@ -12,11 +12,25 @@ use crate::domain::{ClientId, Invite, Timestamp, Uid};
 /// again or [given back](Self::return_use).
 #[async_trait]
 pub trait Invites: Send + Sync + 'static {
-    /// Keeps an invitation under its number, which is new.
-    async fn put_invite(&self, invite: Invite) -> Result<(), StoreError>;
+    /// Keeps an invitation under its number, which is new, and returns it. Where its maker has one of the same `client_id` already,
+    /// that one stands and is returned.
+    async fn put_invite(&self, invite: Invite) -> Result<Invite, StoreError>;
 
     /// The invitation of this number.
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError>;
+
+    /// The invitations into a group that are open at `now`, of one maker or of all, by their numbers: those above `after`, at most `limit`.
+    async fn open_invites(
+        &self,
+        gid: GroupId,
+        made_by: Option<Uid>,
+        now: Timestamp,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Invite>, StoreError>;
+
+    /// Ends an invitation at `at`, if it does not end before.
+    async fn end_invite(&self, number: u64, at: Timestamp) -> Result<(), StoreError>;
 
     /// The largest number of an invitation that was ever kept; 0 without any. New ones get larger numbers.
     async fn largest_invite(&self) -> Result<u64, StoreError>;

@@ -348,8 +348,7 @@ pub trait MessageStore: Send + Sync + 'static {
     /// What there is under these keys, in order.
     async fn keys(&self, keys: &[IdempotencyKey]) -> Result<Vec<KeyState>, StoreError>;
 
-    /// Acceptances after `after` with copies owed, at most `limit`, in the order in which the store accepted; in the distributed layout
-    /// of PostgreSQL, in that of each sender.
+    /// Acceptances after `after` with copies owed, at most `limit`, in the order of acceptance; in the distributed layout, of each sender.
     async fn pending(&self, after: PendingKey, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
     /// The latest ids of these inboxes, in order, for a queue that must know what is there.
@@ -374,8 +373,13 @@ pub trait MessageStore: Send + Sync + 'static {
         Ok(self.entries(&[(uid, message_id)]).await?.pop().flatten())
     }
 
-    /// `uid`'s conversations, newest first, at most `limit`.
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError>;
+    /// `uid`'s conversations by their newest shown rows, newest first: those whose id is smaller than `before`, at most `limit`.
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError>;
 
     /// Rows of one conversation but its read markers, newest first, with ids below `before`; at most `limit`.
     async fn conversation(

@@ -168,6 +168,12 @@ async fn every_described_call_answers_as_described() {
         // A session of its own: some calls end it.
         let ann = world.app.log_in("ann").await;
         let path = match call.operation.as_str() {
+            "revokeInvite" => {
+                let invites = format!("/api/v1/groups/{}/invites", world.gid);
+                let made = world.app.post(&ann, &invites, json!({})).await.ok(201);
+                let code = made["code"].as_str().expect("a code").to_owned();
+                world.path(call).replace(&world.code, &code)
+            }
             "endSession" => {
                 let sessions = world.app.get(&ann, "/api/v1/sessions").await.ok(200);
                 call.path.replace("{id}", sessions[0]["id"].as_str().expect("an id"))

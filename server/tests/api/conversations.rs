@@ -20,6 +20,45 @@ async fn the_list_is_newest_first_with_titles_and_unread_counts() {
 }
 
 #[tokio::test]
+async fn the_list_comes_in_pages_that_follow_one_another() {
+    let mut app = TestApp::start_with(|config| config.limits.conversations = 5).await;
+    let ann = app.sign_up("ann").await;
+    let mut expected = Vec::new();
+    for n in 0..7 {
+        let other = app.sign_up(&format!("other {n}")).await;
+        app.say(&ann, &other, n, "hi").await;
+        expected.insert(0, format!("u:{}", other.uid));
+        // Half of them in the tables, half in memory.
+        if n == 3 {
+            app.restart().await;
+        }
+    }
+    let page = async |app: &TestApp, query: &str| {
+        let answer = app.get(&ann, &format!("/api/v1/conversations{query}")).await;
+        let ids: Vec<String> = answer
+            .json()
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|line| line["id"].as_str().expect("an id").to_owned())
+            .collect();
+        let link = (ids.len() == 5 || query.contains("limit=3")).then(|| answer.header("link").to_owned());
+        (ids, link)
+    };
+    let (all, link) = page(&app, "").await;
+    assert_eq!(all, expected[..5], "as ever, at most so many");
+    let next = link.expect("a full page names the next one");
+    let next =
+        next.strip_prefix("</api/v1/conversations").and_then(|link| link.split('>').next()).expect("a link");
+    assert_eq!(page(&app, next).await.0, expected[5..]);
+    let (first, link) = page(&app, "?limit=3").await;
+    assert_eq!(first, expected[..3]);
+    assert!(link.expect("a link").contains("limit=3&after="));
+    assert_eq!(page(&app, "?after=1").await.0, Vec::<String>::new());
+    assert_eq!(app.get(&ann, "/api/v1/conversations?limit=0").await.refused(400), "invalid_query");
+}
+
+#[tokio::test]
 async fn a_read_marker_only_grows_and_follows_the_user_as_a_row() {
     let app = TestApp::start().await;
     let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);

@@ -153,3 +153,69 @@ async fn a_refusal_names_the_request() {
     let number = |text: &str| text.parse::<u64>().expect("digits");
     assert!(number(next.header("x-request-id")) > number(&trace_id), "names grow");
 }
+
+#[tokio::test]
+async fn invitations_are_listed_and_revoked_by_their_makers_and_administrators() {
+    let app = TestApp::start().await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    let gid = group_of(&app, &ann).await;
+    let group = format!("/api/v1/groups/{gid}");
+    for person in [&bob, &eve] {
+        app.post(&ann, &format!("{group}/members"), json!({"uid": person.uid})).await.ok(204);
+    }
+    let list = format!("{group}/invites");
+    let codes = async |who: &Person, query: &str| {
+        let page = app.get(who, &format!("{list}{query}")).await.ok(200);
+        let codes = page["invites"].as_array().expect("a list").iter();
+        (
+            codes.map(|one| one["code"].as_str().expect("a code").to_owned()).collect::<Vec<_>>(),
+            page["next"].clone(),
+        )
+    };
+    let by_bob = invite(&app, &bob, gid, json!({"uses": 2})).await;
+    let by_eve = invite(&app, &eve, gid, json!({})).await;
+    let guest = app.sign_up("max").await;
+    follow(&app, &guest, &by_bob).await.ok(200);
+    assert_eq!(codes(&ann, "").await, (vec![by_bob.clone(), by_eve.clone()], Value::Null));
+    assert_eq!(codes(&eve, "").await, (vec![by_eve.clone()], Value::Null), "members see their own");
+    let (first, next) = codes(&ann, "?limit=1").await;
+    assert_eq!((&first[..], &next), (&[by_bob.clone()][..], &json!(by_bob)));
+    assert_eq!(codes(&ann, &format!("?limit=1&after={by_bob}")).await, (vec![by_eve.clone()], Value::Null));
+    let shown = &app.get(&ann, &list).await.ok(200)["invites"][0];
+    assert_eq!(
+        (&shown["uses"], &shown["uses_left"], &shown["made_by"]["name"]),
+        (&json!(2), &json!(1), &json!("bob"))
+    );
+    assert_eq!(app.get(&ann, &format!("{list}?limit=0")).await.refused(400), "invalid_query");
+    assert_eq!(app.get(&ann, &format!("{list}?after=x")).await.refused(404), "unknown_invite");
+
+    let revoke = async |who: &Person, code: &str| app.delete(who, &format!("{list}/{code}")).await;
+    assert_eq!(revoke(&eve, &by_bob).await.refused(403), "administrators_only");
+    assert_eq!(revoke(&ann, "x").await.refused(404), "unknown_invite");
+    revoke(&ann, &by_bob).await.ok(204);
+    revoke(&ann, &by_bob).await.ok(204);
+    let late = app.sign_up("late").await;
+    assert_eq!(follow(&app, &late, &by_bob).await.refused(410), "expired_invite");
+    app.delete(&eve, &format!("{group}/members/{}", eve.uid)).await.ok(204);
+    assert_eq!(codes(&ann, "").await, (vec![], Value::Null), "it ended with its maker's membership");
+}
+
+#[tokio::test]
+async fn an_invitation_that_is_made_under_a_key_is_made_once() {
+    let mut app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let gid = group_of(&app, &ann).await;
+    let make = async |app: &TestApp, terms: Value| {
+        let request = app.request(Method::POST, &format!("/api/v1/groups/{gid}/invites"));
+        let request = request.header("idempotency-key", crate::support::client_id(7));
+        app.send(request.bearer_auth(&ann.token).json(&terms)).await
+    };
+    let made = make(&app, json!({"uses": 3})).await.ok(201);
+    assert_eq!(make(&app, json!({"uses": 3})).await.ok(201), made);
+    app.restart().await;
+    app.pass(Duration::from_secs(60)).await;
+    assert_eq!(make(&app, json!({"uses": 3})).await.ok(201), made);
+    assert_eq!(make(&app, json!({"uses": 4})).await.refused(409), "client_id_reused");
+    let listed = app.get(&ann, &format!("/api/v1/groups/{gid}/invites")).await.ok(200);
+    assert_eq!(listed["invites"].as_array().map(Vec::len), Some(1));
+}

@@ -1,4 +1,4 @@
-//! Roles, bans, names and topics of groups, and the keys by which what is made is made once.
+//! Roles, bans, names and topics of groups, the keys by which what is made is made once, and whom one may put into groups.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -148,4 +148,55 @@ async fn what_is_made_under_a_key_is_made_once() {
     app.delete(&bob, &format!("{members}/{}", bob.uid)).await.ok(204);
     keyed(&app, &ann, &members, &client_id(8), json!({"uid": bob.uid})).await.ok(204);
     assert_eq!(app.rows(&ann).await.len(), 3, "made, added, left");
+}
+
+#[tokio::test]
+async fn an_account_puts_few_strangers_a_day_into_groups() {
+    let app = TestApp::start_with(|config| config.limits.strangers_per_account_per_day = 2).await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    let (max, known) = (app.sign_up("max").await, app.sign_up("known").await);
+    app.say(&known, &ann, 1, "it is me").await;
+    app.say(&ann, &eve, 2, "who I write to knows me no better").await;
+    let make = async |members: &[&Person], key: u128| {
+        let members: Vec<u64> = members.iter().map(|person| person.uid).collect();
+        let body = json!({"name": "walkers", "members": members});
+        keyed(&app, &ann, "/api/v1/groups", &client_id(key), body).await
+    };
+    assert_eq!(make(&[&bob, &eve, &max], 11).await.refused(429), "too_many_strangers");
+    assert_eq!(make(&[&bob, &eve, &max], 11).await.refused(429), "too_many_strangers", "nothing was counted");
+    let gid = make(&[&bob, &eve, &known], 12).await.ok(201)["gid"].clone();
+    make(&[&bob, &eve, &known], 12).await.ok(201);
+    let members = format!("/api/v1/groups/{gid}/members");
+    let refused = app.post(&ann, &members, json!({"uid": max.uid})).await;
+    assert_eq!(refused.refused(429), "too_many_strangers");
+    assert!(refused.header("retry-after").parse::<u64>().expect("seconds") <= 86_400);
+    make(&[&known], 13).await.ok(201);
+    app.say(&max, &ann, 3, "let me in").await;
+    app.post(&ann, &members, json!({"uid": max.uid})).await.ok(204);
+    app.pass(std::time::Duration::from_secs(86_400)).await;
+    make(&[&bob, &eve], 14).await.ok(201);
+}
+
+#[tokio::test]
+async fn who_lets_friends_alone_add_them_is_added_by_no_others() {
+    let app = TestApp::start().await;
+    let (ann, bob, eve) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    app.put(
+        &bob,
+        "/api/v1/settings/privacy",
+        json!({"client_id": client_id(1), "value": {"groups": "friends"}}),
+    )
+    .await
+    .ok(201);
+    let gid = group_of(&app, &ann, &[&eve]).await;
+    let add = async |who: &Person| {
+        app.post(&ann, &format!("/api/v1/groups/{gid}/members"), json!({"uid": who.uid})).await
+    };
+    assert_eq!(add(&bob).await.refused(403), "friends_add_only");
+    let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
+    app.post(&bob, &format!("/api/v1{}", made["path"].as_str().expect("a path")), json!({})).await.ok(200);
+    let blocks = format!("/api/v1/conversations/u:{}/settings/block", ann.uid);
+    let max = app.sign_up("max").await;
+    app.put(&max, &blocks, json!({"client_id": client_id(1), "value": {"blocked": true}})).await.ok(201);
+    assert_eq!(add(&max).await.refused(403), "blocked");
 }

@@ -24,7 +24,7 @@ fn invites(world: &World, process: &Process) -> Invites {
 /// A group of Ann's, and the code of an invitation of hers that lets `uses` people in.
 async fn invited(world: &World, process: &Process, uses: u32) -> (GroupId, String) {
     let gid = process.groups.create(person(0), "walkers".into(), Vec::new(), None).await.expect("made");
-    let made = invites(world, process).create(person(0), gid, None, Some(uses)).await.expect("made");
+    let made = invites(world, process).create(person(0), gid, None, Some(uses), None).await.expect("made");
     (gid, made.code)
 }
 

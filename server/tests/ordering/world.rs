@@ -10,9 +10,9 @@ use seqsvr_core::{Granted, NextError, Sequencer, TryNextError, Unavailable};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use tidemark::app::Groups;
 use tidemark::app::messages::{Draft, Messages};
 use tidemark::app::sync::InboxSync;
+use tidemark::app::{Consent, Groups};
 use tidemark::domain::{
     Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
 };
@@ -97,6 +97,7 @@ impl World {
                 self.directory.clone(),
                 queues.clone(),
                 self.ids.clone(),
+                Consent::new(store.clone(), Clock::new(|| Timestamp(7)), 0, 10),
                 new_uuid,
             ),
             sync: InboxSync::new(

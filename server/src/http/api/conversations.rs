@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -41,9 +41,23 @@ struct ConversationLine {
     read_to: u64,
 }
 
+/// Which part of the list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct Listing {
+    /// Only conversations whose newest row has a smaller id: the `message_id` of the last line of the page before.
+    after: Option<u64>,
+    /// At most so many; without it, and at most, `[limits] conversations`.
+    #[param(value_type = Option<u64>, minimum = 1)]
+    limit: Option<String>,
+}
+
 /// Get the caller's conversations, newest first.
+///
+/// There is a next page, with `after`, until one is empty. A full page names it in the header `Link`, too (`rel="next"`).
 #[utoipa::path(
     get, path = "/api/v1/conversations", operation_id = "conversations", tag = "Conversations",
+    params(Listing),
     responses((
         status = 200, body = Vec<ConversationLine>, description = "One line each, at most `[limits] conversations`",
     )),
@@ -55,9 +69,17 @@ pub(in crate::http) async fn list(
     State(settings): State<Arc<Settings>>,
     caller: Caller,
     Session(session): Session,
+    Params(Listing { after, limit: asked }): Params<Listing>,
 ) -> Result<Response, Problem> {
-    let reading = reads.begin(session.uid, caller, settings.limits.conversations).await?;
-    let lines = conversations.list(session.uid).await?;
+    let most = settings.limits.conversations;
+    let limit = match asked.as_deref().map(limit).transpose()? {
+        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        asked => asked.map_or(most, |asked| asked.min(most)),
+    };
+    // What lies beyond every row is after nothing in particular.
+    let before = after.and_then(MessageId::new);
+    let reading = reads.begin(session.uid, caller, limit).await?;
+    let lines = conversations.list(session.uid, before, Some(limit)).await?;
     let mut text = String::from("[");
     for (at, line) in lines.iter().enumerate() {
         let comma = if at > 0 { "," } else { "" };
@@ -69,7 +91,16 @@ pub(in crate::http) async fn list(
         put(&mut text, format_args!(",\"unread\":{unread},\"read_to\":{read_to}}}"));
     }
     text.push(']');
-    reading.answer(text)
+    let mut answer = reading.answer(text)?;
+    if let Some(last) = lines.last().filter(|_| lines.len() == limit) {
+        let next = format!(
+            "</api/v1/conversations?limit={limit}&after={}>; rel=\"next\"",
+            last.summary.last.message_id
+        );
+        let next = HeaderValue::try_from(next).expect("digits and signs");
+        answer.headers_mut().insert(header::LINK, next);
+    }
+    Ok(answer)
 }
 
 /// Which part of a history.

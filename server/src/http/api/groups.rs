@@ -79,6 +79,7 @@ struct Group {
     responses((status = 201, body = GroupNumber, description = "Made")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "group_name", "group_full", "unknown_user", "group_changed", "client_id_reused",
+        "blocked", "friends_add_only", "too_many_strangers",
     ])))),
 )]
 pub(in crate::http) async fn create(
@@ -178,7 +179,7 @@ pub(in crate::http) struct NewMember {
     responses((status = 204, description = "Taken in")),
     extensions(("x-codes" = json!(writing([
         "rate_limited", "unknown_group", "unknown_user", "already_member", "banned", "group_full", "group_changed",
-        "client_id_reused",
+        "client_id_reused", "blocked", "friends_add_only", "too_many_strangers",
     ])))),
 )]
 pub(in crate::http) async fn add(

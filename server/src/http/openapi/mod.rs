@@ -90,6 +90,8 @@ pub(super) mod refusals;
         groups::ban,
         groups::unban,
         invites::create,
+        invites::list,
+        invites::revoke,
         invites::accept,
         document,
         ws::open,

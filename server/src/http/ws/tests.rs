@@ -21,8 +21,8 @@ use super::meter::Flood;
 use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::{
-    AccountOptions, Accounts, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites, LiveSession,
-    Messages, Moments, PasswordOptions, People, Token,
+    AccountOptions, Accounts, Consent, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites,
+    LiveSession, Messages, Moments, PasswordOptions, People, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timestamp, Uid};
@@ -184,7 +184,9 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
     };
     let history = store.history().await.expect("memory");
     let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-    let groups = Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), new_uuid);
+    let consent = Consent::new(store.clone(), clock.clone(), 0, 10);
+    let groups =
+        Groups::new(store.clone(), directory.clone(), queues.clone(), ids.clone(), consent, new_uuid);
     let people = People::new(store.clone(), directory.clone(), queues.clone(), 10);
     let state = AppState {
         accounts: Accounts::new(directory.clone(), accounts, clock.clone()),

@@ -43,7 +43,7 @@ pub async fn an_edit_changes_the_message_in_every_inbox(store: &dyn MessageStore
         let content = first(store, uid).await;
         assert_eq!(content.body.as_json(), r#"{"edited":true,"text":"ho"}"#);
         assert_eq!((content.kind, content.sent_at), (Kind::Message, message.sent_at));
-        let listed = store.conversations(uid, 10).await.expect("read");
+        let listed = store.conversations(uid, None, 10).await.expect("read");
         assert_eq!(listed[0].last.content, content);
     }
     amend(store, &message, ANN, 3, edit("he"), 3).await;
@@ -58,7 +58,7 @@ pub async fn an_edit_changes_the_message_in_every_inbox(store: &dyn MessageStore
 pub async fn a_recall_is_the_last_word(store: &dyn MessageStore) {
     let message = said(store).await;
     amend(store, &message, ANN, 2, edit("secret"), 2).await;
-    assert_eq!(store.conversations(BOB, 10).await.expect("read")[0].unread, 1);
+    assert_eq!(store.conversations(BOB, None, 10).await.expect("read")[0].unread, 1);
     amend(store, &message, ANN, 3, Amendment::Recall, 3).await;
     for uid in [ANN, BOB] {
         let content = first(store, uid).await;
@@ -67,7 +67,7 @@ pub async fn a_recall_is_the_last_word(store: &dyn MessageStore) {
         let query = RangeQuery::new(Bound::InfMin, Bound::InfMax, Direction::Forward, 10).expect("a range");
         let rows = store.range(uid, query).await.expect("read").rows;
         assert!(rows.iter().all(|row| !row.content.body.as_json().contains("secret")), "{rows:?}");
-        let listed = store.conversations(uid, 10).await.expect("read");
+        let listed = store.conversations(uid, None, 10).await.expect("read");
         assert_eq!((listed[0].last.content.kind, listed[0].unread), (Kind::Recalled, 0));
     }
 }
@@ -101,7 +101,7 @@ pub async fn an_amendment_is_in_no_list_of_conversations(store: &dyn MessageStor
     amend(store, &message, BOB, 2, react(&["👍"]), 2).await;
     amend(store, &message, ANN, 3, edit("ho"), 3).await;
     for (uid, unread) in [(ANN, 0), (BOB, 1)] {
-        let listed = store.conversations(uid, 10).await.expect("read");
+        let listed = store.conversations(uid, None, 10).await.expect("read");
         let lines: Vec<_> = listed.iter().map(|line| (line.last.message_id, line.unread)).collect();
         assert_eq!(lines, [(id(1), unread)]);
     }

@@ -110,7 +110,7 @@ async fn same_conversations(
     universe: &Universe,
 ) {
     for limit in [1, 2, 1_000] {
-        let lists = (left.conversations(uid, limit).await, right.conversations(uid, limit).await);
+        let lists = (left.conversations(uid, None, limit).await, right.conversations(uid, None, limit).await);
         assert_eq!(lists.0.expect("read"), lists.1.expect("read"), "conversations of {uid}");
     }
     let with_users = universe.uids.iter().map(|other| Conversation::User(*other));

@@ -13,7 +13,9 @@ pub async fn run(invites: &dyn Invites) {
         made_by: Uid(10_001),
         made_at: Timestamp(100),
         expires_at: Timestamp(200),
+        uses: 2,
         uses_left: 2,
+        client_id: None,
     };
     assert_eq!(invites.invite(7).await.expect("asked"), None);
     let (ann, bob, eve) = (Uid(10_002), Uid(10_003), Uid(10_004));
@@ -21,7 +23,7 @@ pub async fn run(invites: &dyn Invites) {
     let claim =
         async |guest, n, now| invites.claim_use(7, guest, name(n), Timestamp(now)).await.expect("asked");
     assert_eq!(claim(ann, 1, 150).await, None, "there is none yet");
-    invites.put_invite(made).await.expect("kept");
+    assert_eq!(invites.put_invite(made).await.expect("kept"), made);
     assert_eq!(invites.invite(7).await.expect("asked"), Some(made));
 
     assert_eq!(claim(ann, 1, 200).await, None, "it is over");
@@ -55,4 +57,36 @@ pub async fn run(invites: &dyn Invites) {
     assert_eq!(invites.forget_invites(Timestamp(300), 10).await.expect("swept"), 0, "the newest stays");
     assert_eq!(invites.largest_invite().await.expect("asked"), 9);
     assert_eq!(invites.claim(7, eve).await.expect("asked"), None, "gone with its invitation");
+    listed_and_ended(invites, made).await;
+}
+
+/// Of a group of its own.
+async fn listed_and_ended(invites: &dyn Invites, like: Invite) {
+    let gid = GroupId(44);
+    let (ann, bob) = (Uid(10_001), Uid(10_002));
+    let key = |n| Some(ClientId(Uuid::from_u128(n)));
+    let new = |number, made_by, client_id| Invite { number, gid, made_by, client_id, ..like };
+    let put = async |invite: Invite| invites.put_invite(invite).await.expect("kept").number;
+    assert_eq!(put(new(20, ann, key(1))).await, 20);
+    assert_eq!(put(new(21, ann, key(1))).await, 20, "the one that stands");
+    assert_eq!(put(new(22, bob, key(1))).await, 22, "a key is of its maker");
+    assert_eq!(put(new(23, ann, key(2))).await, 23);
+    assert_eq!(invites.invite(21).await.expect("asked"), None);
+    let open = async |made_by, now, after, limit| {
+        let found = invites.open_invites(gid, made_by, Timestamp(now), after, limit).await.expect("asked");
+        found.iter().map(|invite| invite.number).collect::<Vec<_>>()
+    };
+    assert_eq!(open(None, 150, 0, 10).await, [20, 22, 23]);
+    assert_eq!(open(None, 150, 20, 1).await, [22]);
+    assert_eq!(open(Some(ann), 150, 0, 10).await, [20, 23]);
+    assert_eq!(open(None, 200, 0, 10).await, [0; 0], "all are over");
+    invites.end_invite(20, Timestamp(150)).await.expect("ended");
+    invites.end_invite(20, Timestamp(180)).await.expect("ended before");
+    invites.end_invite(99, Timestamp(180)).await.expect("there is none");
+    assert_eq!(invites.invite(20).await.expect("asked").expect("there").expires_at, Timestamp(150));
+    for guest in [31, 32] {
+        let name = ClientId(Uuid::from_u128(u128::from(guest)));
+        invites.claim_use(23, Uid(guest), name, Timestamp(150)).await.expect("asked").expect("claimed");
+    }
+    assert_eq!(open(None, 150, 0, 10).await, [22], "one ended, one is used up");
 }

@@ -114,7 +114,7 @@ pub async fn moments_are_no_conversation(store: &dyn MessageStore) {
         made(Kind::Like, BOB, Conversation::MOMENTS, 2, Body::like(moment.key().expect("named"), true));
     accepted(store, accept(like, vec![row(BOB, 2), row(ANN, 2)], vec![])).await;
     for uid in [ANN, BOB] {
-        assert_eq!(store.conversations(uid, 10).await.expect("read"), []);
+        assert_eq!(store.conversations(uid, None, 10).await.expect("read"), []);
         let page = store.conversation(uid, Conversation::MOMENTS, None, 10).await.expect("read");
         let kinds: Vec<Kind> = page.rows.iter().map(|row| row.content.kind).collect();
         assert_eq!(kinds, [Kind::Like, Kind::Moment]);
@@ -122,5 +122,5 @@ pub async fn moments_are_no_conversation(store: &dyn MessageStore) {
     }
     accepted(store, accept(read_marker(BOB, Conversation::MOMENTS, 1), vec![row(BOB, 3)], vec![])).await;
     assert_eq!(store.read_to(BOB, Conversation::MOMENTS).await.expect("read"), id(1));
-    assert_eq!(store.conversations(BOB, 10).await.expect("read"), []);
+    assert_eq!(store.conversations(BOB, None, 10).await.expect("read"), []);
 }

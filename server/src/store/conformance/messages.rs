@@ -16,7 +16,7 @@ pub async fn an_empty_store_knows_nothing(store: &dyn MessageStore) {
     assert_eq!(store.watermark(ANN).await.expect("read"), MessageId::ZERO);
     assert_eq!(ids(store, ANN).await, [] as [u64; 0]);
     assert_eq!(records(store, &[(ANN, client_id(1))]).await, [None]);
-    assert_eq!(store.conversations(ANN, 10).await.expect("read"), []);
+    assert_eq!(store.conversations(ANN, None, 10).await.expect("read"), []);
     assert_eq!(store.read_to(ANN, TO_BOB).await.expect("read"), MessageId::ZERO);
     assert_eq!(store.entry(ANN, id(1)).await.expect("read"), None);
     assert!(store.pending(PendingKey::default(), 10).await.expect("read").is_empty());
@@ -197,7 +197,7 @@ pub async fn a_post_is_one_row_of_one_inbox(store: &dyn MessageStore) {
     let first = store.entry(BOB, id(3)).await.expect("read").expect("there");
     assert_eq!((first.content.kind_name(), first.content.body_json()), ("app.order", r#"{"total": 3}"#));
     assert_eq!(first.conversation(), Conversation::User(ANN));
-    let listed = store.conversations(BOB, 10).await.expect("read");
+    let listed = store.conversations(BOB, None, 10).await.expect("read");
     assert_eq!(
         listed.iter().map(|line| (line.last.message_id, line.unread)).collect::<Vec<_>>(),
         [(id(4), 1)]

@@ -101,14 +101,14 @@ pub async fn a_tail_is_what_the_range_says(store: &dyn MessageStore) {
 pub async fn unread_counts_others_messages_beyond_the_read_marker(store: &dyn MessageStore) {
     ten_messages(store).await;
     send_text(store, (BOB, 101), (ANN, 101), 50).await;
-    let unread = async || store.conversations(BOB, 10).await.expect("read")[0].clone();
+    let unread = async || store.conversations(BOB, None, 10).await.expect("read")[0].clone();
     assert_eq!((unread().await.unread, unread().await.read_to), (10, MessageId::ZERO));
     let marker = accept(read_marker(BOB, WITH_ANN, 70), vec![row(BOB, 102)], vec![]);
     accepted(store, marker).await;
     let summary = unread().await;
     assert_eq!((summary.unread, summary.read_to), (3, id(70)));
     assert_eq!(summary.last.message_id, id(101));
-    assert_eq!(store.conversations(ANN, 10).await.expect("read")[0].unread, 1);
+    assert_eq!(store.conversations(ANN, None, 10).await.expect("read")[0].unread, 1);
 }
 
 /// The list's order and limit.
@@ -118,7 +118,7 @@ pub async fn conversations_come_newest_first(store: &dyn MessageStore) {
     send_text(store, (ANN, 3), (ANN, 4), 3).await;
     send_text(store, (BOB, 5), (ANN, 5), 4).await;
     let list = async |limit| -> Vec<Conversation> {
-        let summaries = store.conversations(ANN, limit).await.expect("read");
+        let summaries = store.conversations(ANN, None, limit).await.expect("read");
         assert!(summaries.iter().all(|summary| summary.last.conversation() == summary.conversation));
         summaries.iter().map(|summary| summary.conversation).collect()
     };

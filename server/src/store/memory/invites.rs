@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::MemoryDirectory;
-use crate::domain::{ClientId, Invite, Timestamp, Uid};
+use crate::domain::{ClientId, GroupId, Invite, Timestamp, Uid};
 use crate::store::{Invites, StoreError};
 
 /// An invitation, with the claims on it.
@@ -27,8 +27,38 @@ impl Kept {
 
 #[async_trait]
 impl Invites for MemoryDirectory {
-    async fn put_invite(&self, invite: Invite) -> Result<(), StoreError> {
-        self.invites().insert(invite.number, Kept { invite, claims: BTreeMap::new() });
+    async fn put_invite(&self, invite: Invite) -> Result<Invite, StoreError> {
+        let mut invites = self.invites();
+        let is_same = |kept: &&Kept| {
+            invite.client_id.is_some()
+                && (kept.invite.made_by, kept.invite.client_id) == (invite.made_by, invite.client_id)
+        };
+        if let Some(standing) = invites.values().find(is_same) {
+            return Ok(standing.invite);
+        }
+        invites.insert(invite.number, Kept { invite, claims: BTreeMap::new() });
+        Ok(invite)
+    }
+
+    async fn open_invites(
+        &self,
+        gid: GroupId,
+        made_by: Option<Uid>,
+        now: Timestamp,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Invite>, StoreError> {
+        let invites = self.invites();
+        let all = invites.range(after + 1..).map(|(_, kept)| kept.invite).filter(|invite| {
+            invite.gid == gid && made_by.is_none_or(|uid| uid == invite.made_by) && invite.is_open(now)
+        });
+        Ok(all.take(limit).collect())
+    }
+
+    async fn end_invite(&self, number: u64, at: Timestamp) -> Result<(), StoreError> {
+        if let Some(kept) = self.invites().get_mut(&number) {
+            kept.invite.expires_at = kept.invite.expires_at.min(at);
+        }
         Ok(())
     }
 

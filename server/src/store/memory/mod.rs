@@ -116,8 +116,13 @@ impl MessageStore for MemoryStore {
         Ok(rows.iter().map(one).collect())
     }
 
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        Ok(self.state().conversations(uid, limit))
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        Ok(self.state().conversations(uid, before, limit))
     }
 
     async fn conversation(

@@ -268,7 +268,7 @@ impl State {
     }
 
     /// The conversation list of `uid`.
-    pub(super) fn conversations(&self, uid: Uid, limit: usize) -> Vec<Summary> {
+    pub(super) fn conversations(&self, uid: Uid, before: Option<MessageId>, limit: usize) -> Vec<Summary> {
         let mut latest: HashMap<Conversation, Entry> = HashMap::new();
         for entry in self.rows(uid, (0, MessageId::MAX.get()), Direction::Forward) {
             if entry.content.kind.is_shown() {
@@ -276,6 +276,7 @@ impl State {
             }
         }
         let mut last: Vec<Entry> = latest.into_values().collect();
+        last.retain(|entry| before.is_none_or(|before| entry.message_id < before));
         last.sort_by_key(|entry| std::cmp::Reverse(entry.message_id));
         last.truncate(limit);
         last.into_iter().map(|last| self.summary(uid, last)).collect()

@@ -150,6 +150,7 @@ fn client(content: &Content) -> Option<&[u8]> {
 /// The conversation as those see it who did not send.
 fn as_others_see(content: &Content) -> Conversation {
     match content.target {
+        Conversation::MOMENTS => Conversation::MOMENTS,
         Conversation::User(_) => Conversation::User(content.sender),
         group => group,
     }

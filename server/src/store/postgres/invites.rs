@@ -13,23 +13,58 @@ use crate::store::{Invites, StoreError};
 
 #[async_trait]
 impl Invites for PgDirectory {
-    async fn put_invite(&self, invite: Invite) -> Result<(), StoreError> {
+    async fn put_invite(&self, new: Invite) -> Result<Invite, StoreError> {
+        let client_id = new.client_id.map(|client_id| client_id.0.as_bytes().to_vec());
         let insert = sqlx::query(
-            "INSERT INTO invites (number, gid, made_by, made_at, expires_at, uses_left) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO invites (number, gid, made_by, made_at, expires_at, uses_left, uses, client_id)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (made_by, client_id) WHERE client_id IS NOT NULL DO NOTHING",
         )
-        .bind(invite.number.cast_signed())
-        .bind(invite.gid.0.cast_signed())
-        .bind(i64::from(invite.made_by.0))
-        .bind(invite.made_at.0)
-        .bind(invite.expires_at.0)
-        .bind(i64::from(invite.uses_left));
-        self.change(insert).await.map(drop)
+        .bind(new.number.cast_signed())
+        .bind(new.gid.0.cast_signed())
+        .bind(i64::from(new.made_by.0))
+        .bind(new.made_at.0)
+        .bind(new.expires_at.0)
+        .bind(i64::from(new.uses_left))
+        .bind(i64::from(new.uses))
+        .bind(client_id.clone());
+        if self.change(insert).await? > 0 {
+            return Ok(new);
+        }
+        let sql = sqlx::AssertSqlSafe(format!("{INVITES} WHERE made_by = $1 AND client_id = $2"));
+        let standing = sqlx::query(sql).bind(i64::from(new.made_by.0)).bind(client_id);
+        let standing = self.row(standing).await?.map(|row| invite_of(&row)).transpose()?;
+        standing.ok_or_else(|| StoreError::unavailable("an invitation ended meanwhile"))
     }
 
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError> {
-        let invite =
-            sqlx::query("SELECT gid, made_by, made_at, expires_at, uses_left FROM invites WHERE number = $1");
-        self.row(invite.bind(number.cast_signed())).await?.map(|row| invite_of(number, &row)).transpose()
+        let invite = sqlx::query(sqlx::AssertSqlSafe(format!("{INVITES} WHERE number = $1")));
+        self.row(invite.bind(number.cast_signed())).await?.map(|row| invite_of(&row)).transpose()
+    }
+
+    async fn open_invites(
+        &self,
+        gid: GroupId,
+        made_by: Option<Uid>,
+        now: Timestamp,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Invite>, StoreError> {
+        let sql = format!(
+            "{INVITES} WHERE gid = $1 AND number > $2 AND ($3::bigint IS NULL OR made_by = $3) AND expires_at > $4
+                 AND uses_left > 0 ORDER BY number LIMIT $5"
+        );
+        let open = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(gid.0.cast_signed())
+            .bind(after.cast_signed())
+            .bind(made_by.map(|uid| i64::from(uid.0)))
+            .bind(now.0)
+            .bind(count(limit));
+        self.rows(open).await?.iter().map(invite_of).collect()
+    }
+
+    async fn end_invite(&self, number: u64, at: Timestamp) -> Result<(), StoreError> {
+        let end = sqlx::query("UPDATE invites SET expires_at = least(expires_at, $1) WHERE number = $2");
+        self.change(end.bind(at.0).bind(number.cast_signed())).await.map(drop)
     }
 
     async fn largest_invite(&self) -> Result<u64, StoreError> {
@@ -119,16 +154,25 @@ fn claimed(row: &PgRow) -> Result<ClientId, StoreError> {
     Ok(ClientId(name))
 }
 
-fn invite_of(number: u64, row: &PgRow) -> Result<Invite, StoreError> {
-    let (made_by, uses_left): (i64, i64) = (row.try_get("made_by")?, row.try_get("uses_left")?);
-    let small =
-        |value| u32::try_from(value).map_err(|_| StoreError::corrupt("an invitation is out of range"));
+/// The columns that [`invite_of`] reads.
+const INVITES: &str =
+    "SELECT number, gid, made_by, made_at, expires_at, uses_left, uses, client_id FROM invites";
+
+fn invite_of(row: &PgRow) -> Result<Invite, StoreError> {
+    let wrong = || StoreError::corrupt("an invitation is out of range");
+    let small = |value: i64| u32::try_from(value).map_err(|_| wrong());
+    let uses_left = small(row.try_get("uses_left")?)?;
+    let client_id = row.try_get::<Option<Vec<u8>>, _>("client_id")?;
+    let client_id = client_id.map(|bytes| Uuid::from_slice(&bytes).map(ClientId)).transpose();
     Ok(Invite {
-        number,
+        number: row.try_get::<i64, _>("number")?.cast_unsigned(),
         gid: GroupId(row.try_get::<i64, _>("gid")?.cast_unsigned()),
-        made_by: Uid(small(made_by)?),
+        made_by: Uid(small(row.try_get("made_by")?)?),
         made_at: Timestamp(row.try_get("made_at")?),
         expires_at: Timestamp(row.try_get("expires_at")?),
-        uses_left: small(uses_left)?,
+        // A server of the version before writes none.
+        uses: small(row.try_get("uses")?)?.max(uses_left),
+        uses_left,
+        client_id: client_id.map_err(|_| wrong())?,
     })
 }

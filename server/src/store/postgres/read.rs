@@ -140,6 +140,7 @@ async fn collect(
 pub(super) async fn conversations(
     connection: &mut PgConnection,
     uid: Uid,
+    before: Option<MessageId>,
     limit: usize,
 ) -> Result<Vec<Summary>, StoreError> {
     let rows = sqlx::query(AssertSqlSafe(conversations_sql()))
@@ -148,6 +149,7 @@ pub(super) async fn conversations(
         .bind(rows_at_most(limit))
         .bind(i16::from(Kind::Message.code()))
         .bind(i64::from(Summary::MOST_UNREAD))
+        .bind(before.unwrap_or(MessageId::MAX).get().cast_signed())
         .fetch_all(connection)
         .await?;
     let summary = |row: &PgRow| {
@@ -163,7 +165,7 @@ pub(super) fn conversations_sql() -> String {
     format!(
         "SELECT entry.*, known.read_to, unread.count
          FROM (SELECT conversation, last_id, read_to FROM conversations
-             WHERE partition_key = $1 AND owner = $2 AND last_id > 0 ORDER BY last_id DESC LIMIT $3) AS known
+             WHERE partition_key = $1 AND owner = $2 AND last_id > 0 AND last_id < $6 ORDER BY last_id DESC LIMIT $3) AS known
          CROSS JOIN LATERAL (SELECT {ENTRY} FROM entries
              WHERE partition_key = $1 AND receiver = $2 AND message_id = known.last_id LIMIT 1) AS entry
          CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT FROM entries WHERE partition_key = $1 AND receiver = $2

@@ -211,8 +211,15 @@ impl MessageStore for PostgresStore {
         self.db.limited(holders).await
     }
 
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.db.limited(async { read::conversations(&mut *self.db.reader().await?, uid, limit).await }).await
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        self.db
+            .limited(async { read::conversations(&mut *self.db.reader().await?, uid, before, limit).await })
+            .await
     }
 
     async fn conversation(

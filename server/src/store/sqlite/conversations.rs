@@ -19,17 +19,24 @@ struct Position {
 }
 
 impl Reader<'_> {
-    /// The `limit` newest conversations.
-    pub(super) async fn conversations(&self, limit: usize) -> Result<Vec<Summary>, StoreError> {
+    /// The `limit` newest conversations whose newest row is older than `before`.
+    pub(super) async fn conversations(
+        &self,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let before = before.unwrap_or(MessageId::MAX);
         let recent = self.recent_positions();
-        let mut positions = self.stored_positions(&recent, limit).await?;
+        let mut positions = self.stored_positions(&recent, before, limit).await?;
         for (conversation, position) in &recent {
             let known = positions.entry(*conversation).or_default();
             known.last = position.last.max(known.last);
             known.read_to = position.read_to.max(known.read_to);
         }
-        let mut positions: Vec<(Conversation, Position)> =
-            positions.into_iter().filter(|(_, position)| position.last > MessageId::ZERO).collect();
+        let mut positions: Vec<(Conversation, Position)> = positions
+            .into_iter()
+            .filter(|(_, position)| position.last > MessageId::ZERO && position.last < before)
+            .collect();
         positions.sort_unstable_by_key(|(_, position)| std::cmp::Reverse(position.last));
         positions.truncate(limit);
         self.summaries(&positions).await
@@ -54,24 +61,27 @@ impl Reader<'_> {
         positions
     }
 
-    /// The newest positions of the table, and those of the conversations in `recent`, wherever they stand.
+    /// The newest positions of the table before some id, and those of the conversations in `recent`, wherever they stand.
     async fn stored_positions(
         &self,
         recent: &HashMap<Conversation, Position>,
+        before: MessageId,
         limit: usize,
     ) -> Result<HashMap<Conversation, Position>, StoreError> {
         let names: Vec<String> = recent.keys().map(Conversation::to_string).collect();
         let rows = sqlx::query(
             "SELECT * FROM (SELECT conversation, last_id, read_to FROM conversations
-                 WHERE partition_key = ?1 AND owner = ?2 ORDER BY last_id DESC LIMIT ?3)
+                 WHERE partition_key = ?1 AND owner = ?2 AND last_id < ?5 ORDER BY last_id DESC LIMIT ?3)
              UNION
              SELECT conversation, last_id, read_to FROM conversations
                  WHERE partition_key = ?1 AND owner = ?2 AND conversation IN (SELECT value FROM json_each(?4))",
         )
         .bind(self.uid.partition_key().as_str())
         .bind(self.uid.0)
-        .bind(limit as i64)
+        // Those that have newer rows in memory may stand elsewhere.
+        .bind((limit + recent.len()) as i64)
         .bind(json!(names).to_string())
+        .bind(before.get().cast_signed())
         .fetch_all(&mut *self.db.reader().await?)
         .await?;
         let mut positions = HashMap::with_capacity(rows.len() + recent.len());

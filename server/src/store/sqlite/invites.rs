@@ -20,26 +20,68 @@ pub async fn end_invites(db: &Db) -> Result<(), StoreError> {
 
 #[async_trait]
 impl Invites for SqliteDirectory {
-    async fn put_invite(&self, invite: Invite) -> Result<(), StoreError> {
+    async fn put_invite(&self, new: Invite) -> Result<Invite, StoreError> {
+        let client_id = new.client_id.map(|client_id| client_id.0.as_bytes().to_vec());
+        let mut tx = self.write().await?;
         let insert = sqlx::query(
-            "INSERT INTO invites (number, gid, made_by, made_at, expires_at, uses_left) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO invites (number, gid, made_by, made_at, expires_at, uses_left, uses, client_id)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (made_by, client_id) WHERE client_id IS NOT NULL DO NOTHING",
         )
-        .bind(invite.number.cast_signed())
-        .bind(invite.gid.0.cast_signed())
-        .bind(i64::from(invite.made_by.0))
-        .bind(invite.made_at.0)
-        .bind(invite.expires_at.0)
-        .bind(i64::from(invite.uses_left));
-        self.change(insert).await.map(drop)
+        .bind(new.number.cast_signed())
+        .bind(new.gid.0.cast_signed())
+        .bind(i64::from(new.made_by.0))
+        .bind(new.made_at.0)
+        .bind(new.expires_at.0)
+        .bind(i64::from(new.uses_left))
+        .bind(i64::from(new.uses))
+        .bind(&client_id);
+        let kept = match insert.execute(&mut *tx).await?.rows_affected() {
+            0 => {
+                let sql = sqlx::AssertSqlSafe(format!("{INVITES} WHERE made_by = ? AND client_id = ?"));
+                let standing = sqlx::query(sql).bind(i64::from(new.made_by.0)).bind(&client_id);
+                invite(&standing.fetch_one(&mut *tx).await?)?
+            }
+            _ => new,
+        };
+        tx.commit().await?;
+        Ok(kept)
     }
 
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError> {
-        sqlx::query("SELECT gid, made_by, made_at, expires_at, uses_left FROM invites WHERE number = ?")
+        sqlx::query(sqlx::AssertSqlSafe(format!("{INVITES} WHERE number = ?")))
             .bind(number.cast_signed())
             .fetch_optional(&mut *self.reader().await?)
             .await?
-            .map(|row| invite(number, &row))
+            .map(|row| invite(&row))
             .transpose()
+    }
+
+    async fn open_invites(
+        &self,
+        gid: GroupId,
+        made_by: Option<Uid>,
+        now: Timestamp,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Invite>, StoreError> {
+        let sql = format!(
+            "{INVITES} WHERE gid = ?1 AND number > ?2 AND (?3 IS NULL OR made_by = ?3) AND expires_at > ?4 AND uses_left > 0
+             ORDER BY number LIMIT ?5"
+        );
+        let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(gid.0.cast_signed())
+            .bind(after.cast_signed())
+            .bind(made_by.map(|uid| i64::from(uid.0)))
+            .bind(now.0)
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
+        rows.iter().map(invite).collect()
+    }
+
+    async fn end_invite(&self, number: u64, at: Timestamp) -> Result<(), StoreError> {
+        let end = sqlx::query("UPDATE invites SET expires_at = min(expires_at, ?) WHERE number = ?");
+        self.change(end.bind(at.0).bind(number.cast_signed())).await.map(drop)
     }
 
     async fn largest_invite(&self) -> Result<u64, StoreError> {
@@ -149,16 +191,23 @@ fn claimed(row: &SqliteRow) -> Result<ClientId, StoreError> {
     Ok(ClientId(name))
 }
 
-fn invite(number: u64, row: &SqliteRow) -> Result<Invite, StoreError> {
-    let (made_by, uses_left): (i64, i64) = (row.try_get("made_by")?, row.try_get("uses_left")?);
-    let small =
-        |value| u32::try_from(value).map_err(|_| StoreError::corrupt("an invitation is out of range"));
+/// The columns that [`invite`] reads.
+const INVITES: &str =
+    "SELECT number, gid, made_by, made_at, expires_at, uses_left, uses, client_id FROM invites";
+
+fn invite(row: &SqliteRow) -> Result<Invite, StoreError> {
+    let wrong = || StoreError::corrupt("an invitation is out of range");
+    let small = |value: i64| u32::try_from(value).map_err(|_| wrong());
+    let client_id = row.try_get::<Option<Vec<u8>>, _>("client_id")?;
+    let client_id = client_id.map(|bytes| Uuid::from_slice(&bytes).map(ClientId)).transpose();
     Ok(Invite {
-        number,
+        number: row.try_get::<i64, _>("number")?.cast_unsigned(),
         gid: GroupId(row.try_get::<i64, _>("gid")?.cast_unsigned()),
-        made_by: Uid(small(made_by)?),
+        made_by: Uid(small(row.try_get("made_by")?)?),
         made_at: Timestamp(row.try_get("made_at")?),
         expires_at: Timestamp(row.try_get("expires_at")?),
-        uses_left: small(uses_left)?,
+        uses: small(row.try_get("uses")?)?,
+        uses_left: small(row.try_get("uses_left")?)?,
+        client_id: client_id.map_err(|_| wrong())?,
     })
 }

@@ -250,8 +250,13 @@ impl MessageStore for SqliteStore {
         self.shared.holders(key, uids).await
     }
 
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.reader(uid).conversations(limit).await
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        self.reader(uid).conversations(before, limit).await
     }
 
     async fn conversation(

@@ -84,8 +84,16 @@ async fn of_two_servers_one_gives_the_last_use_of_an_invitation() {
     let (ann, bob) = (Uid(10_002), Uid(10_003));
     for number in 1..=u64::from(ROUNDS) {
         let (made_at, expires_at) = (Timestamp(1), Timestamp(100));
-        let invite =
-            Invite { number, gid: GroupId(3), made_by: Uid(10_001), made_at, expires_at, uses_left: 1 };
+        let invite = Invite {
+            number,
+            gid: GroupId(3),
+            made_by: Uid(10_001),
+            made_at,
+            expires_at,
+            uses: 1,
+            uses_left: 1,
+            client_id: None,
+        };
         one.put_invite(invite).await.expect("kept");
         let (first, second) = join!(
             one.claim_use(number, ann, name(1), Timestamp(50)),
@@ -103,8 +111,16 @@ async fn a_guest_at_two_servers_takes_one_use() {
     let ann = Uid(10_002);
     for number in 1..=u64::from(ROUNDS) {
         let (made_at, expires_at) = (Timestamp(1), Timestamp(100));
-        let invite =
-            Invite { number, gid: GroupId(3), made_by: Uid(10_001), made_at, expires_at, uses_left: 5 };
+        let invite = Invite {
+            number,
+            gid: GroupId(3),
+            made_by: Uid(10_001),
+            made_at,
+            expires_at,
+            uses: 5,
+            uses_left: 5,
+            client_id: None,
+        };
         one.put_invite(invite).await.expect("kept");
         let (first, second) = join!(
             one.claim_use(number, ann, name(1), Timestamp(50)),

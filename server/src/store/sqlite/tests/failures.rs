@@ -159,7 +159,7 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
     assert_eq!(store.health().set_aside, 1);
     assert_eq!(store.shared.memory.view().latest_id(Uid(2)), None, "all is flushed");
     assert_eq!(ids(&store, Uid(2)).await, [9, 11, 12]);
-    assert_eq!(store.conversations(Uid(2), 10).await.expect("read").len(), 2);
+    assert_eq!(store.conversations(Uid(2), None, 10).await.expect("read").len(), 2);
     assert!(store.pending(PendingKey::default(), 1).await.expect("read").is_empty());
 }
 

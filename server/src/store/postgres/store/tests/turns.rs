@@ -73,8 +73,13 @@ impl MessageStore for Turns {
         self.next().holders(key, uids).await
     }
 
-    async fn conversations(&self, uid: Uid, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.next().conversations(uid, limit).await
+    async fn conversations(
+        &self,
+        uid: Uid,
+        before: Option<MessageId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        self.next().conversations(uid, before, limit).await
     }
 
     async fn conversation(
