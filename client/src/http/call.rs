@@ -3,6 +3,7 @@
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method};
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::error::Error;
 use crate::servers::Servers;
@@ -13,6 +14,8 @@ pub(super) struct Call {
     path: String,
     query: Vec<(&'static str, String)>,
     body: Option<String>,
+    /// By which a server knows a repetition.
+    key: Option<Uuid>,
     repeat: Repeat,
 }
 
@@ -30,12 +33,17 @@ enum Repeat {
 impl Call {
     /// A call that another server may be asked again, whatever became of it at the first.
     pub(super) fn new(method: Method, path: impl Into<String>) -> Call {
-        Call { method, path: path.into(), query: Vec::new(), body: None, repeat: Repeat::Safe }
+        Call { method, path: path.into(), query: Vec::new(), body: None, key: None, repeat: Repeat::Safe }
     }
 
     /// One that makes something new each time: another server is asked only if the first could not be reached.
     pub(super) fn once(self) -> Call {
         Call { repeat: Repeat::Never, ..self }
+    }
+
+    /// One that makes something new, but for those with the same key.
+    pub(super) fn keyed(self, key: Uuid) -> Call {
+        Call { key: Some(key), ..self }
     }
 
     /// A refusal with this code, when it is asked again, means that it was carried out before.
@@ -96,6 +104,9 @@ impl Call {
         let mut request = client.request(self.method.clone(), url).query(&self.query);
         if let Some(token) = token {
             request = request.bearer_auth(token);
+        }
+        if let Some(key) = self.key {
+            request = request.header("idempotency-key", key.to_string());
         }
         if let Some(body) = &self.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.clone());

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
     Credentials, Direction, Draft, Group, GroupMade, Me, MemberRequest, NewGroup, Person, RangePage,
-    RangeQuery, ReadMarker, Sent, Seq, Ticket,
+    RangeQuery, ReadMarker, Role, RoleRequest, Sent, Seq, Ticket,
 };
 use call::Call;
 
@@ -162,9 +163,36 @@ impl Http {
         self.read(Call::new(Method::GET, "seq")).await
     }
 
-    /// The conversation list, newest first.
+    /// The whole conversation list, newest first, page by page.
     pub async fn conversations(&self) -> Result<Vec<ConversationSummary>, Error> {
-        self.read(Call::new(Method::GET, "conversations")).await
+        let mut all: Vec<ConversationSummary> = Vec::new();
+        loop {
+            let after = all.last().and_then(|line| line.last.as_ref()).map(|last| last.message_id);
+            let page = self.conversations_after(after, None).await?;
+            // A server of an earlier version gives its one page again.
+            let is_new = page.first().is_some_and(|first| all.iter().all(|line| line.id != first.id));
+            if !is_new {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// A page of it: the conversations whose newest row has a smaller id than `after` (`None` = from the newest), at most `limit`. The last
+    /// page is empty.
+    pub async fn conversations_after(
+        &self,
+        after: Option<u64>,
+        limit: Option<u32>,
+    ) -> Result<Vec<ConversationSummary>, Error> {
+        let mut call = Call::new(Method::GET, "conversations");
+        if let Some(after) = after {
+            call = call.query("after", after);
+        }
+        if let Some(limit) = limit {
+            call = call.query("limit", limit);
+        }
+        self.read(call).await
     }
 
     /// A page of one conversation, newest first, from before the id `before` (`None` = from the newest).
@@ -190,10 +218,18 @@ impl Http {
         self.done(Call::new(Method::PUT, path).json(&ReadMarker { message_id })).await
     }
 
-    /// Makes a group of the caller and `members`, and answers its number. After an error other than a refusal, look
-    /// whether the group is there before asking again.
+    /// Makes a group of the caller and `members`, and answers its number.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "chance enters here; `create_group_as` takes it as an argument"
+    )]
     pub async fn create_group(&self, name: &str, members: &[u32]) -> Result<u64, Error> {
-        let call = Call::new(Method::POST, "groups").json(&NewGroup { name, members }).once();
+        self.create_group_as(Uuid::new_v4(), name, members).await
+    }
+
+    /// The same under an idempotency key: a repetition with the same key makes no second group and gets the same number, also after an error.
+    pub async fn create_group_as(&self, key: Uuid, name: &str, members: &[u32]) -> Result<u64, Error> {
+        let call = Call::new(Method::POST, "groups").json(&NewGroup { name, members }).keyed(key);
         let made: GroupMade = self.read(call).await?;
         Ok(made.gid)
     }
@@ -201,6 +237,12 @@ impl Http {
     /// A group and its members.
     pub async fn group(&self, gid: u64) -> Result<Group, Error> {
         self.read(Call::new(Method::GET, format!("groups/{gid}"))).await
+    }
+
+    /// Gives a member another role; the owner's hands the group over.
+    pub async fn set_role(&self, gid: u64, uid: u32, role: Role) -> Result<(), Error> {
+        let path = format!("groups/{gid}/members/{uid}/role");
+        self.done(Call::new(Method::PUT, path).json(&RoleRequest { role })).await
     }
 
     /// Adds somebody to a group.

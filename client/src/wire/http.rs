@@ -168,8 +168,37 @@ pub struct Group {
     pub gid: u64,
     /// The group's name.
     pub name: String,
+    /// What it is for; may be empty.
+    #[serde(default)]
+    pub topic: String,
     /// Its members.
-    pub members: Vec<Person>,
+    pub members: Vec<Member>,
+}
+
+/// Somebody in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Member {
+    /// The member's uid.
+    pub uid: u32,
+    /// The member's name.
+    pub name: String,
+    /// What the member may do.
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// What a member of a group may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Role {
+    /// Write, add people, make invitations, leave.
+    #[default]
+    Member,
+    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    Administrator,
+    /// That, and say who is an administrator and who the owner.
+    Owner,
 }
 
 #[derive(Serialize)]
@@ -202,6 +231,11 @@ pub(crate) struct GroupMade {
 #[derive(Serialize)]
 pub(crate) struct MemberRequest {
     pub(crate) uid: u32,
+}
+
+#[derive(Serialize)]
+pub(crate) struct RoleRequest {
+    pub(crate) role: Role,
 }
 
 #[derive(Serialize)]

@@ -10,9 +10,10 @@ mod http;
 pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
 pub use frame::{ClientFrame, Entries, ServerFrame};
 pub use http::{
-    Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Person,
-    RangeEnd, RangePage, RangeQuery, Seq,
+    Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Member,
+    Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
 pub(crate) use http::{
-    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMarker, Ticket,
+    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMarker, RoleRequest,
+    Ticket,
 };
