@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_problem_document_keeps_its_code_and_advice() {
-        let body = br#"{"type":"about:blank","title":"Conflict","status":409,"code":"name_taken",
+        let body = br#"{"type":"/docs#code-name_taken","title":"Conflict","status":409,"code":"name_taken",
             "detail":"ann is taken","retryable":false}"#;
         let error = Error::from_response(409, body);
         assert_eq!((error.code(), error.status()), (Some("name_taken"), Some(409)));

@@ -14,6 +14,8 @@ pub struct Docs<'a> {
     pub about: &'a str,
     /// The calls, by what they are about.
     pub tags: &'a [Tag],
+    /// Everything that a request may be refused with.
+    pub codes: &'a [Refusal],
     /// The types that answers have in common.
     pub types: &'a [Type],
 }
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn code_is_marked_and_everything_else_is_text() {
         let tag = Tag { about: "`a<b` & <script>, `open".to_owned(), ..Tag::default() };
-        let page = docs(&Docs { about: "", tags: &[tag], types: &[] });
+        let page = docs(&Docs { about: "", tags: &[tag], codes: &[], types: &[] });
         assert!(page.contains("<code>a&#60;b</code> &#38; &#60;script&#62;, <code>open</code>"), "{page}");
     }
 
@@ -145,7 +147,7 @@ mod tests {
     fn every_call_can_be_reached_by_its_name() {
         let call = Call { id: "send".to_owned(), method: "POST".to_owned(), ..Call::default() };
         let tag = Tag { name: "Messages".to_owned(), calls: vec![call], ..Tag::default() };
-        let page = docs(&Docs { about: "", tags: &[tag], types: &[] });
+        let page = docs(&Docs { about: "", tags: &[tag], codes: &[], types: &[] });
         assert!(page.contains("href=\"#send\"") && page.contains("id=\"send\""));
         assert!(!page.contains("<style") && !page.contains(" style=") && page.matches("<h1").count() == 1);
     }

@@ -74,7 +74,7 @@ pub enum InviteError {
         most_uses: u32,
     },
     /// No invitation has this code.
-    #[error("there is no such invitation; ask for a new link")]
+    #[error("this invitation does not exist; ask for a new link")]
     Unknown,
     /// Its time is over, or whoever made it has left the group.
     #[error("the invitation has expired; ask for a new link")]

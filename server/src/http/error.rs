@@ -155,8 +155,9 @@ fn plain(complaint: &str) -> String {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(super) struct Document<'a> {
-    /// `about:blank`: what there is to know stands in `code`.
-    r#type: &'static str,
+    /// Where the code is explained, at this server.
+    #[schema(example = "/docs#code-rate_limited", pattern = "^/docs#code-[a-z0-9_]+$")]
+    r#type: String,
     /// The status in words.
     title: &'static str,
     /// The status of the answer; of a message in a batch, that which it would have alone.
@@ -183,7 +184,7 @@ tokio::task_local! {
 impl Problem {
     pub(super) fn document(&self) -> Document<'_> {
         Document {
-            r#type: "about:blank",
+            r#type: format!("/docs#code-{}", self.code),
             title: self.status.canonical_reason().unwrap_or("Refused"),
             status: self.status.as_u16(),
             code: self.code,
@@ -307,7 +308,7 @@ impl From<NumberError> for Problem {
         tracing::warn!(%error, "a request is refused: no number");
         match error {
             NumberError::Unavailable(_) => {
-                let detail = "numbers are not to be had right now; try again in a moment";
+                let detail = "no ids are available right now; try again in a moment";
                 Problem::passing(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             }
             NumberError::Exhausted => Problem::internal(),
@@ -344,6 +345,7 @@ mod tests {
     fn a_problem_is_a_document_with_code_and_retryable() {
         let problem = Problem::rate_limited(Duration::from_millis(1_200));
         let document = serde_json::to_value(problem.document()).expect("JSON");
+        assert_eq!(document["type"], "/docs#code-rate_limited");
         assert_eq!(document["status"], 429);
         assert_eq!(document["title"], "Too Many Requests");
         assert_eq!(document["code"], "rate_limited");

@@ -14,8 +14,8 @@ use crate::config::Cidr;
 
 /// The answer to a browser or a program that gets no permit.
 pub(super) const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-    connection: close\r\nretry-after: 5\r\ncontent-length: 161\r\n\r\n\
-    {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
+    connection: close\r\nretry-after: 5\r\ncontent-length: 181\r\n\r\n\
+    {\"type\":\"/docs#code-too_many_connections\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"too_many_connections\",\"detail\":\"too many open connections; close some\",\"retryable\":true}";
 
 /// A listener that limits its connections.

@@ -24,10 +24,10 @@ pub enum SendError {
     #[error("this client_id was already used for another message; make a new one for each message")]
     ClientIdReused,
     /// No account has this uid.
-    #[error("there is no user {0}")]
+    #[error("user {0} does not exist")]
     UnknownUser(u32),
     /// No group has this number, or not for this user: strangers cannot tell the two apart.
-    #[error("there is no such group, or you are not in it")]
+    #[error("this group does not exist, or you are not in it")]
     UnknownGroup,
     /// The text breaks a rule.
     #[error(transparent)]

@@ -90,7 +90,9 @@ impl Answer {
         assert_eq!(self.header("content-type"), "application/problem+json");
         let problem = self.json();
         assert_eq!(problem["status"], status);
-        for field in ["type", "title", "detail"] {
+        let code = problem["code"].as_str().expect("a code");
+        assert_eq!(problem["type"], format!("/docs#code-{code}"));
+        for field in ["title", "detail"] {
             assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field} in {problem}");
         }
         assert!(problem["retryable"].is_boolean());

@@ -107,7 +107,7 @@ pub(in crate::http) async fn show(
 ) -> Result<Response, Problem> {
     let name = accounts.name(uid).await?;
     let name = name.ok_or_else(|| {
-        Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("there is no user {uid}"))
+        Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("user {uid} does not exist"))
     })?;
     let profile = people.profile(uid).await?;
     let about = Some(profile.about).filter(|about| !about.is_empty());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tidemark_web::{self as web, Answer, Call, Field, Refusal, Tag, Type};
 
 use super::{operations, resolved};
-use crate::http::codes::{Code, code};
+use crate::http::codes::{CODES, Code, code};
 
 /// Where types lie that are referred to.
 const TYPES: &str = "#/components/schemas/";
@@ -32,7 +32,9 @@ pub(super) fn render(document: &Value) -> String {
         })
         .filter(|kind| !kind.fields.is_empty())
         .collect();
-    web::docs(&web::Docs { about: &text(&document["info"]["description"]), tags: &tags, types: &types })
+    let codes: Vec<Refusal> = CODES.iter().copied().map(refusal).collect();
+    let about = text(&document["info"]["description"]);
+    web::docs(&web::Docs { about: &about, tags: &tags, codes: &codes, types: &types })
 }
 
 fn text(value: &Value) -> String {
@@ -55,7 +57,7 @@ fn call(document: &Value, path: &str, method: &str, operation: &Value) -> Call {
     for (status, answer) in operation["responses"].as_object().into_iter().flatten() {
         let answer = resolved(document, answer);
         match codes(&answer["content"]["application/problem+json"]["schema"]) {
-            Some(codes) => refusals.extend(codes.filter_map(refusal)),
+            Some(codes) => refusals.extend(codes.filter_map(code).map(refusal)),
             None => answers.push(success(document, status, answer)),
         }
     }
@@ -73,9 +75,8 @@ fn call(document: &Value, path: &str, method: &str, operation: &Value) -> Call {
     }
 }
 
-fn refusal(name: &str) -> Option<Refusal> {
-    let Code { status, code, retryable, why } = code(name)?;
-    Some(Refusal { status, code: code.to_owned(), why: why.to_owned(), retryable })
+fn refusal(Code { status, code, retryable, why }: Code) -> Refusal {
+    Refusal { status, code: code.to_owned(), why: why.to_owned(), retryable }
 }
 
 fn success(document: &Value, status: &str, answer: &Value) -> Answer {

@@ -130,3 +130,11 @@ fn the_page_shows_parameters_bodies_answers_and_codes() {
         assert!(page.contains(part), "{part}");
     }
 }
+
+#[test]
+fn the_type_of_each_problem_leads_to_an_explanation() {
+    let shown = page::render(&document());
+    for code in crate::http::codes::CODES.iter().map(|known| known.code) {
+        assert_eq!(shown.matches(&format!(" id=\"code-{code}\"")).count(), 1, "{code}");
+    }
+}
