@@ -13,7 +13,8 @@ import { List } from "./list.js";
 import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
-import { Store } from "./store.js";
+import { MOMENTS } from "./standing.js";
+import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
 import { t } from "./texts.js";
@@ -99,13 +100,49 @@ const hear = {
   "looked at": () => notifier.heard(),
 };
 
+const PAGES = { moments: () => import("./moments.js"), contacts: () => import("./contacts.js") };
+// The page beside the conversations that is open: {name, render}.
+let beside = null;
+
+/** Opens one of the pages beside the conversations, whose script is fetched now. */
+async function openBeside(name) {
+  if (beside?.name === name) return;
+  beside = { name, render: () => {} };
+  const { title, open } = await PAGES[name]();
+  if (beside?.name !== name) return;
+  $("page-title").textContent = title();
+  beside.render = open(store, { call, body: $("page-body"), limit: Number(textLimit) }).render;
+  beside.render();
+  $("page-body").focus();
+}
+
+/** How much is new on the pages beside the conversations. */
+async function marks() {
+  const counts = { moments: store.unread(MOMENTS), contacts: store.requests().length };
+  for (const [name, count] of Object.entries(counts)) {
+    const link = $(`to-${name}`);
+    link.ariaCurrent = beside?.name === name ? "page" : null;
+    const badge = link.querySelector(".badge");
+    badge.hidden = !count;
+    badge.textContent = many(count);
+    badge.ariaLabel = t("shell.new", { count });
+  }
+}
+store.watch(() => {
+  marks();
+  beside?.render();
+});
+
 /** Opens what the address names. */
 function follow() {
-  const [, id] = location.pathname.match(/^\/c\/([ug]:\d+)$/) ?? [];
+  const [, id] = location.pathname.match(/^\/c\/([ug]:[1-9]\d*)$/) ?? [];
+  const [, name] = location.pathname.match(/^\/(moments|contacts)$/) ?? [];
   store.open = id ?? null;
-  $("app").dataset.view = id ? "conversation" : "list";
+  $("app").dataset.view = id || name ? "conversation" : "list";
+  $("page").hidden = !name;
+  name ? openBeside(name) : beside = null;
   $("open").hidden = !id;
-  $("pane-blank").hidden = Boolean(id);
+  $("pane-blank").hidden = Boolean(id || name);
   $("skip").hidden = !id;
   store.show();
   composer.show(id);
@@ -113,11 +150,17 @@ function follow() {
   if (id && matchMedia("(min-width: 720px)").matches) $("text").focus();
 }
 
+/** Opens an address of this page. */
+function visit(path) {
+  if (path !== location.pathname) history.pushState({ fromList: !store.open && !beside }, "", path);
+  follow();
+}
+
 /** `inPlace`: not as a step of its own for the browser's back button. */
 function go(id, inPlace = false) {
   const path = id ? `/c/${id}` : "/";
-  if (inPlace) history.replaceState(history.state, "", path);
-  else if (path !== location.pathname) history.pushState({ fromList: !store.open }, "", path);
+  if (!inPlace) return visit(path);
+  history.replaceState(history.state, "", path);
   follow();
 }
 
@@ -130,15 +173,17 @@ function neighbour(step) {
 
 addEventListener("popstate", follow);
 document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href^='/c/']");
+  const link = event.target.closest?.("a[href^='/c/'], a[href='/moments'], a[href='/contacts']");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  go(link.pathname.slice(3));
+  visit(link.pathname);
 });
-$("back").addEventListener("click", (event) => {
-  event.preventDefault();
-  history.state?.fromList ? history.back() : go(null);
-});
+for (const back of document.querySelectorAll(".back")) {
+  back.addEventListener("click", (event) => {
+    event.preventDefault();
+    history.state?.fromList ? history.back() : go(null);
+  });
+}
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea");
   const inDialog = document.querySelector("dialog[open]");

@@ -31,7 +31,7 @@ export class Composer {
     $("context-cancel").addEventListener("click", () => this.cancel());
     addEventListener("pagehide", () => this.save());
     document.addEventListener("visibilitychange", () => this.save());
-    store.watch(() => this.id && this.lock());
+    store.watch(() => this.id && this.changed());
   }
 
   show(id) {
@@ -40,6 +40,16 @@ export class Composer {
     this.id = id;
     this.text.value = id ? this.store.drafts.get(id) ?? "" : "";
     this.lock();
+    this.measure();
+  }
+
+  /** What is kept has changed, by another device perhaps; a box in which somebody writes is left alone. */
+  changed() {
+    this.lock();
+    const draft = this.store.drafts.get(this.id) ?? "";
+    const isBusy = this.edited || this.saving || document.activeElement === this.text;
+    if (isBusy || draft === this.text.value) return;
+    this.text.value = draft;
     this.measure();
   }
 
@@ -56,12 +66,15 @@ export class Composer {
   typed() {
     this.measure();
     clearTimeout(this.timer);
+    this.saving ??= true;
     this.timer = setTimeout(() => this.save(), SAVE_MS);
   }
 
   save() {
     clearTimeout(this.timer);
-    if (this.id && !this.edited) this.store.draft(this.id, this.text.value);
+    if (!this.id || this.edited) return;
+    const saving = this.store.draft(this.id, this.text.value).finally(() => { if (this.saving === saving) this.saving = null; });
+    this.saving = saving;
   }
 
   /** The next message replies to `row`. */

@@ -1,6 +1,8 @@
 // What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
+import { MOMENTS, amend, amends, counts, keepStanding, nameOf, saidAbout, seen, shown, stands, withEarly } from "./standing.js";
+
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 20_000;
 
@@ -10,25 +12,21 @@ const done = (request) => new Promise((resolve, reject) => {
 });
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
-/** Whether a row counts as unread for `uid`. */
-export const counts = (row, uid) => row.kind === "message" && row.sender !== uid;
-/** Whether a row is something to show; unknown kinds are kept and skipped. */
-export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
-/** Whether a row is about an earlier message, which it names in `body.of`. */
-const amends = ({ kind }) => kind === "edit" || kind === "recall" || kind === "reaction";
-
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
 const called = ({ uid, name }) => `tidemark-${uid}-${name}`;
 
 /** Opens the database of {uid, name}, making it when it is new. */
 export async function openDb(person) {
-  const request = indexedDB.open(called(person), 2);
+  const request = indexedDB.open(called(person), 3);
   request.onupgradeneeded = ({ oldVersion }) => {
     const db = request.result;
+    // The newest value of each setting, and who of two wants to be the other's friend.
+    db.createObjectStore("settings", { keyPath: ["name", "conversation"] });
+    db.createObjectStore("friends", { keyPath: "uid" });
     if (oldVersion === 1) request.transaction.objectStore("rows").createIndex("message", ["sender", "client_id"]);
-    // What is known of messages that are not here: reactions to them, and their last edit or recall.
-    db.createObjectStore("early", { keyPath: "of" });
-    if (oldVersion === 1) return;
+    // What is known of messages that are not here: what is said about them, and their last edit, recall or deletion.
+    if (oldVersion < 2) db.createObjectStore("early", { keyPath: "of" });
+    if (oldVersion) return;
     const rows = db.createObjectStore("rows", { keyPath: "message_id" });
     rows.createIndex("message", ["sender", "client_id"]);
     rows.createIndex("conversation", ["conversation", "message_id"]);
@@ -70,18 +68,19 @@ class Db {
   write(names, work) { return this.within("readwrite", names, work); }
   all(name) { return this.read([name], (store) => done(store.getAll())); }
 
-  /** {cursor, history, base}: how far we are, in which history; rows below `base` were never synced. */
+  /**
+   * {cursor, history, base, stands}: how far we are, in which history; rows below `base` were never synced; whether settings and friends
+   * from before are here.
+   */
   async position() {
     return (await this.read(["meta"], (meta) => done(meta.get("position")))) ?? { cursor: 0, base: 0 };
   }
 
   /** Starts over in `history` at `seq`, with the server's list of conversations. Outbox and drafts stay. */
   begin(seq, history, list) {
-    const names = ["rows", "early", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, early, conversations, outbox, people, meta) => {
-      rows.clear();
-      early.clear();
-      conversations.clear();
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends) => {
+      for (const store of [rows, early, conversations, settings, friends]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
       for (const { id, title, last, unread, read_to } of list) {
         // May be newer than `seq`: its row is still to come.
@@ -92,8 +91,8 @@ class Db {
       }
       for (const item of await done(outbox.getAll())) {
         // The ids of rows may mean others now.
-        if (item.frame) outbox.delete(item.n);
-        else outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
+        if (item.frame?.message_id || item.call) outbox.delete(item.n);
+        else if (!item.frame) outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
       }
     });
   }
@@ -104,8 +103,8 @@ class Db {
    * `arrived`: messages of others that were not here.
    */
   entries(entries, after, synced) {
-    const names = ["rows", "early", "conversations", "outbox", "names", "meta"];
-    return this.write(names, async (rows, early, conversations, outbox, people, meta) => {
+    const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "drafts"];
+    return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, drafts) => {
       const position = await done(meta.get("position"));
       if (after > position.cursor) return { cursor: position.cursor, changed: [], arrived: [] };
       const arrived = [];
@@ -114,21 +113,27 @@ class Db {
       for (const entry of entries) {
         if (entry.message_id <= position.cursor) continue;
         const row = anyEarly && entry.client_id ? await withEarly(early, entry) : entry;
-        if (!amends(row)) rows.put(row);
+        if (row.kind === "comment" || !amends(row) && !stands(row)) rows.put(row);
         const id = row.conversation;
         if (!touched.has(id)) {
           touched.set(id, (await done(conversations.get(id))) ?? blank(id, position.base));
         }
         const conversation = touched.get(id);
+        if (row.kind === "seen") await seen(rows, conversation, row);
+        // What is still to go out from here is newer.
+        else if (stands(row) && !await isOvertaken(outbox, row)) {
+          const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
+          await keepStanding(row, { settings, friends, drafts }, this.uid, isOwn);
+        }
         if (shown(row)) conversation.last = row;
         if (amends(row)) {
           const { last } = conversation;
           // The newest message may be known from the list alone.
           const isLast = last && nameOf(last) === nameOf(row.body.of);
           const before = await amend(rows, early, row, isLast ? last : null);
-          if (row.kind === "recall" && before) {
-            const isNew = before.kind === "message" && before.message_id > conversation.read_to;
-            if (isNew && before.sender !== this.uid) conversation.unread = Math.max(0, conversation.unread - 1);
+          if ((row.kind === "recall" || row.kind === "delete") && before) {
+            const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
+            if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
             for (const item of await done(outbox.getAll())) {
               if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
             }
@@ -239,7 +244,7 @@ class Db {
     return this.write(names, async (rows, early, conversations, people, meta) => {
       const { base } = await done(meta.get("position"));
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
-      for (const row of page.filter((each) => !amends(each))) {
+      for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !stands(each))) {
         // What is here may have been amended since the page was made.
         if ((await done(rows.getKey(row.message_id))) === undefined) {
           rows.put(row.client_id ? await withEarly(early, row) : row);
@@ -247,7 +252,8 @@ class Db {
         if (row.kind === "membership") learn({}, row.body, people, this.uid);
       }
       // The server gives messages as they were edited.
-      for (const row of page.filter(({ kind }) => kind === "reaction")) await amend(rows, early, row);
+      const about = page.filter(({ kind }) => kind === "reaction" || kind === "like" || kind === "comment");
+      for (const row of about) await amend(rows, early, row);
       conversation.last ??= page.find(shown);
       conversation.floor = Math.min(conversation.floor, floor);
       // The server counts up to a limit.
@@ -272,15 +278,70 @@ class Db {
     });
   }
 
+  /** Takes in settings and friends as the server has them: rows, and lines of the list of friends. */
+  learnStanding(rows, list) {
+    const names = ["outbox", "settings", "friends", "drafts", "names", "meta"];
+    return this.write(names, async (outbox, settings, friends, drafts, people, meta) => {
+      for (const row of rows) {
+        if (!await isOvertaken(outbox, row)) await keepStanding(row, { settings, friends, drafts }, this.uid);
+      }
+      for (const { uid, name, mine, theirs, declined, text } of list) {
+        people.put(name, uid);
+        friends.put({ uid, mine, theirs, declined, text });
+      }
+      meta.put({ ...await done(meta.get("position")), stands: true }, "position");
+    });
+  }
+
+  /** The newest message of the other person in a one-to-one conversation, up to the row `upTo`, if it is here. */
+  lastOfOther(id, upTo) {
+    const other = Number(id.slice(2));
+    return this.read(["rows"], (rows) => new Promise((resolve, reject) => {
+      let looked = 0;
+      const request = rows.index("conversation").openCursor(inConversation(id, 0, upTo + 1), "prev");
+      request.onerror = () => reject(request.error);
+      request.onsuccess = () => {
+        const row = request.result?.value;
+        if (!row || looked++ > 50) return resolve(null);
+        if (row.kind === "message" && row.sender === other && row.client_id) return resolve(row);
+        request.result.continue();
+      };
+    }));
+  }
+
+  /** Whether the person wants others not to know how far their messages have come. */
+  async isQuiet() {
+    const privacy = await this.read(["settings"], (settings) => done(settings.get(["privacy", `u:${this.uid}`])));
+    return Boolean(privacy?.value.quiet);
+  }
+
+  /** Moments with what is said about them, newest first: at most `limit`. */
+  moments(limit) {
+    return this.read(["rows"], (rows) => new Promise((resolve, reject) => {
+      const found = [];
+      const request = rows.index("conversation").openCursor(inConversation(MOMENTS, 0, Infinity), "prev");
+      request.onerror = () => reject(request.error);
+      request.onsuccess = () => {
+        const cursor = request.result;
+        if (!cursor || found.length === limit) return resolve(found);
+        if (cursor.value.kind === "moment") found.push(cursor.value);
+        cursor.continue();
+      };
+    }));
+  }
+
   /** All but the rows, as maps by id: what a page keeps in memory. */
   overview() {
-    return this.read(["conversations", "drafts", "outbox", "names"], async (conversations, drafts, outbox, names) => {
+    const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends"];
+    return this.read(stores, async (conversations, drafts, outbox, names, settings, friends) => {
       const byId = (all) => new Map(all.map((each) => [each.id, each]));
       const [uids, called] = [await done(names.getAllKeys()), await done(names.getAll())];
       return {
         conversations: byId(await done(conversations.getAll())),
         drafts: new Map((await done(drafts.getAll())).map(({ id, text }) => [id, text])),
         outbox: await done(outbox.getAll()),
+        settings: new Map((await done(settings.getAll())).map((one) => [`${one.name} ${one.conversation}`, one.value])),
+        friends: new Map((await done(friends.getAll())).map((friend) => [friend.uid, friend])),
         names: new Map(uids.map((uid, at) => [uid, called[at]])),
       };
     });
@@ -298,9 +359,16 @@ class Db {
     });
   }
 
-  /** Puts an amendment of a message into the outbox. */
+  /** Puts something else than a message into the outbox; a value of a setting takes the place of one that waits there. */
   queue(item) {
-    return this.write(["outbox"], (outbox) => { outbox.add({ ...item, state: "waiting" }); });
+    return this.write(["outbox"], async (outbox) => {
+      if (item.frame?.type === "setting") {
+        for (const { n, conversation, frame } of await done(outbox.getAll())) {
+          if (frame?.type === "setting" && frame.name === item.frame.name && conversation === item.conversation) outbox.delete(n);
+        }
+      }
+      outbox.add({ ...item, state: "waiting" });
+    });
   }
 
   /** Changes an outbox item; `null` takes it out. */
@@ -323,7 +391,8 @@ class Db {
       const [last] = (await done(rows.getAllKeys(null, extra))).slice(-1);
       for (const row of await done(rows.getAll(IDBKeyRange.upperBound(last)))) {
         // The reactions themselves are rows above, which are not fetched again.
-        if (row.reactions) early.put({ of: nameOf(row), by: row.reactions });
+        const said = saidAbout(row);
+        if (said) early.put(said);
       }
       rows.delete(IDBKeyRange.upperBound(last));
       for (const conversation of await done(conversations.getAll())) {
@@ -334,47 +403,14 @@ class Db {
   }
 }
 
+/** Whether a newer value of the same setting waits to go out. */
+async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
+  if (kind !== "setting") return false;
+  const waiting = (await done(outbox.getAll())).filter(({ frame }) => frame?.type === "setting");
+  return waiting.some((item) => item.conversation === conversation && item.frame.name === body.name && item.client_id !== client_id);
+}
+
 const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, counted: 0, read_to: 0, acked: 0, floor });
-
-/** What is the same in all copies of a message. */
-export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
-
-/** The row with what came before it, which is not kept any longer. */
-async function withEarly(early, row) {
-  const known = await done(early.get(nameOf(row)));
-  if (!known) return row;
-  early.delete(known.of);
-  if (known.change) changeMessage(row, known.change);
-  return known.by ? { ...row, reactions: known.by } : row;
-}
-
-/** Does to a message what an edit or a recall says; a recall is the last word. */
-function changeMessage(message, { kind, body }) {
-  if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
-}
-
-/**
- * Does to a message what the row says, and answers the message as it was before. What concerns one that is not here is kept until
- * it is. `last`: the same message, as the list of conversations has it.
- */
-async function amend(rows, early, { kind, sender, message_id, body: { of, body, emoji } }, last = null) {
-  const message = await done(rows.index("message").get([of.sender, of.client_id]));
-  const known = message ?? (await done(early.get(nameOf(of)))) ?? { of: nameOf(of) };
-  const before = message ?? last;
-  const was = before && { ...before };
-  if (kind === "reaction") {
-    const by = (message ? known.reactions : known.by) ?? {};
-    // A page of history may be older than what is known.
-    if (!(by[sender]?.at > message_id)) by[sender] = { at: message_id, emoji };
-    Object.assign(known, message ? { reactions: by } : { by });
-  } else {
-    if (message) changeMessage(message, { kind, body });
-    else if (known.change?.kind !== "recall") known.change = { kind, body };
-    if (last) changeMessage(last, { kind, body });
-  }
-  (message ? rows : early).put(known);
-  return was;
-}
 
 /** Names, and whether we are still in the group, from a membership row. */
 function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {

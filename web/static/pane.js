@@ -1,9 +1,9 @@
 // The message pane: a window of rows around what is being read, never the whole conversation.
 
-import { counts } from "./db.js";
 import { $, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
+import { counts } from "./standing.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
 

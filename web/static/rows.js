@@ -1,8 +1,8 @@
 // From rows to what stands in the pane: days, groups of one person, the "New" line, states.
 
-import { counts, nameOf } from "./db.js";
 import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
+import { counts, nameOf } from "./standing.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
@@ -43,7 +43,7 @@ const apart = (a, b) =>
 
 function messageOf(store, row, first, quotes) {
   const own = row.sender === store.self.uid;
-  const state = !own ? "" : row.state ?? "sent";
+  const state = !own ? "" : row.state ?? store.progress(row);
   const name = own ? t("you") : store.name(row.sender);
   // An own message keeps its element when the outbox item turns into the stored row.
   const key = own && row.client_id ? `m${row.client_id}` : `r${row.message_id}`;
@@ -96,7 +96,7 @@ const amended = (uid) => (row, change) => {
   }
 };
 
-const ICON = { waiting: "clock", sent: "check", failed: "alert" };
+const ICON = { waiting: "clock", sent: "check", delivered: "checks", read: "checks.read", failed: "alert" };
 
 export const make = () => h("div");
 

@@ -3,7 +3,11 @@
 
 import { isolate } from "./dom.js";
 import { plain } from "./markdown.js";
+import { MOMENTS } from "./standing.js";
 import { t } from "./texts.js";
+
+// How long a draft rests before other devices are told.
+const TELL_DRAFT_MS = 1_500;
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
@@ -70,27 +74,30 @@ export class Store {
   }
 
   /** Messages that are on their way. */
-  pending(id) { return this.outbox.filter((item) => item.conversation === id && !item.frame); }
+  pending(id) { return this.outbox.filter((item) => item.conversation === id && !item.frame && !item.call); }
 
   /** Edits, recalls and reactions that are on their way. */
-  amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame); }
+  amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame?.message_id); }
 
   /** Conversations to list, the one with the latest message first. */
   sorted() {
     const latest = new Map();
     for (const [id, conversation] of this.conversations) {
-      if (conversation.last && !isHidden(conversation)) latest.set(id, conversation.last.message_id);
+      if (conversation.last && !this.isHidden(conversation)) latest.set(id, conversation.last.message_id);
     }
     for (const id of [this.open, ...this.drafts.keys()]) {
       if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
     }
-    for (const item of this.outbox) if (item.state !== "sent" && !item.frame) latest.set(item.conversation, 2 ** 53 + item.n * 2);
+    for (const item of this.outbox) if (item.state !== "sent" && !item.frame && !item.call) latest.set(item.conversation, 2 ** 53 + item.n * 2);
     return [...latest.keys()].sort((a, b) => latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }
 
+  /** Whether a conversation is not listed until something newer comes. */
+  isHidden({ id, last }) { return (this.setting("hide", id)?.up_to ?? 0) >= (last?.message_id ?? 1); }
+
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
   unreadTotal() {
-    const listed = [...this.conversations.values()].filter((each) => !isHidden(each));
+    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
     return listed.reduce((sum, { unread }) => sum + unread, 0);
   }
 
@@ -145,18 +152,64 @@ export class Store {
 
   /** Takes a group that one has left out of the list, until it has something new. */
   hide(id) {
-    return this.write(id, (db) => db.patch(id, { hidden: this.conversations.get(id).last.message_id }));
+    return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id });
   }
 
   /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to. */
-  post(id, text, quoted = null) {
+  async post(id, text, quoted = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
     const body = quoted ? { text, reply_to: quoted.message_id } : { text };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
-    return this.write(id, (db) => db.post({
+    await this.write(id, (db) => db.post({
       client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString(),
     }));
+    await this.tellDraft(id);
+  }
+
+  /** How far an own message has come, as far as the other person tells. */
+  progress({ conversation, message_id }) {
+    const { read = 0, delivered = 0 } = this.conversations.get(conversation)?.seen ?? {};
+    return read >= message_id ? "read" : delivered >= message_id ? "delivered" : "sent";
+  }
+
+  /** A setting of a conversation as it is here; of one for all, that with oneself. What is still to go out is newer. */
+  setting(name, id = `u:${this.self.uid}`) {
+    const waiting = this.outbox.findLast(({ conversation, frame, call }) =>
+      conversation === id && (frame?.type === "setting" && frame.name === name || call?.path === `/settings/${name}`));
+    if (waiting) return waiting.frame?.value ?? waiting.call?.body.value ?? null;
+    return this.settings.get(`${name} ${id}`) ?? null;
+  }
+
+  /** Sets a setting of a conversation on all devices of the person; `null` clears it. */
+  set(name, id, value) {
+    return this.write(id, (db) => db.queue({ client_id: uuid(), conversation: id, frame: { type: "setting", name, value } }));
+  }
+
+  /** Sets a setting that is the same for all conversations. */
+  setForAll(name, value) { return this.later(`u:${this.self.uid}`, "PUT", `/settings/${name}`, { value }); }
+
+  /** Asks somebody to be a friend, accepts, or ends it. */
+  befriend(uid, wanted, text) { return this.later(`u:${uid}`, "PUT", `/friends/${uid}`, { wanted, ...(text && { text }) }); }
+
+  /** How one stands with somebody; a wish that is still to go out counts. */
+  friend(uid) {
+    const known = this.friends.get(uid) ?? { uid, mine: false, theirs: false };
+    const waiting = this.outbox.findLast(({ call }) => call?.path === `/friends/${uid}`);
+    if (!waiting || waiting.state === "failed") return known;
+    const { wanted } = waiting.call.body;
+    return { ...known, mine: wanted, declined: !wanted };
+  }
+
+  /** Who wants to be a friend and waits for an answer. */
+  requests() {
+    const all = [...this.friends.keys()].map((uid) => this.friend(uid));
+    return all.filter(({ uid, mine, theirs, declined }) => theirs && !mine && !declined && !this.setting("block", `u:${uid}`));
+  }
+
+  /** A call of the API that is made as soon as there is a connection. */
+  later(conversation, method, path, body) {
+    return this.write(conversation, (db) => db.queue({ client_id: uuid(), conversation, call: { method, path, body } }));
   }
 
   edit(row, text) { return this.amend(row, { type: "edit", body: { text } }); }
@@ -176,6 +229,16 @@ export class Store {
   async draft(id, text) {
     if ((this.drafts.get(id) ?? "") === text) return;
     await this.write(id, (db) => db.draft(id, text));
+    clearTimeout(this.telling?.get(id));
+    this.telling ??= new Map();
+    this.telling.set(id, setTimeout(() => this.tellDraft(id), TELL_DRAFT_MS));
+  }
+
+  /** Tells the person's other devices what is written here, if they know something else. */
+  tellDraft(id) {
+    const text = this.drafts.get(id) ?? "";
+    if (text === (this.setting("draft", id)?.text ?? "")) return;
+    return this.set("draft", id, text ? { text } : null);
   }
 
   async markRead(id, upTo) {
@@ -194,9 +257,6 @@ export class Store {
     return rows.length > 0;
   }
 }
-
-/** Whether a conversation was taken out of the list, and nothing came since. */
-const isHidden = ({ hidden = 0, last }) => hidden >= (last?.message_id ?? 1);
 
 /** Unread messages as they are shown: the server counts up to 1,000. */
 export const many = (count) => (count > 999 ? "999+" : String(count));

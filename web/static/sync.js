@@ -2,6 +2,7 @@
 // Owns the connection; all else lives in the database. Knows nothing of the page.
 
 import { Socket } from "./socket.js";
+import { MOMENTS, counts } from "./standing.js";
 
 // How long the answer to a send may take, before the same is sent again.
 const PATIENCE_MS = 20_000;
@@ -11,6 +12,8 @@ const MOST_TRIES = 6;
 const OF_THE_SERVER = ["unavailable", "stopping"];
 // Messages that are on their way at once; a server takes 64 of a connection.
 const MOST_IN_FLIGHT = 32;
+// Pages of settings or friends that are taken, 500 each.
+const MOST_PAGES = 100;
 // Heartbeats that are kept for those who look.
 const BEATS = 6;
 
@@ -54,8 +57,9 @@ export class Sync {
   }
 
   async start() {
-    const { cursor, history } = await this.db.position();
+    const { cursor, history, stands } = await this.db.position();
     this.tell({ cursor, history });
+    this.stands = stands;
     this.socket.start();
   }
 
@@ -99,6 +103,7 @@ export class Sync {
     this.tell({ latest: seq });
     this.socket.heartbeat();
     await this.flush();
+    if (!this.stands) await this.learn();
   }
 
   /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the latest id. */
@@ -106,6 +111,7 @@ export class Sync {
     const { seq, history } = await this.call("GET", "/seq");
     await this.db.begin(seq, history, await this.conversations());
     this.tell({ cursor: seq, history });
+    this.stands = false;
     this.changed(null);
   }
 
@@ -118,6 +124,41 @@ export class Sync {
       if (!page.length || all.some(({ id }) => id === page[0].id)) return all;
       all.push(...page);
     }
+  }
+
+  /** Takes settings, friends and the newest moments, whose rows may lie below the cursor. What fails is tried on the next connection. */
+  async learn() {
+    try {
+      await this.learnStanding();
+      this.stands = true;
+      this.changed([MOMENTS]);
+    } catch (problem) {
+      console.error(problem);
+    }
+  }
+
+  async learnStanding() {
+    const [rows, friends] = [await this.pages("settings", "rows"), await this.pages("friends", "friends")];
+    const moments = await this.call("GET", "/moments");
+    await this.db.learnStanding(rows, friends);
+    await this.db.older(MOMENTS, moments.rows, moments.next_before ?? 0);
+    await this.db.patch(MOMENTS, { read_to: moments.read_to, acked: moments.read_to, unread: this.unreadOf(moments) });
+  }
+
+  unreadOf({ rows, read_to }) {
+    return rows.filter((row) => row.message_id > read_to && counts(row, this.db.uid)).length;
+  }
+
+  /** All pages of a list, as far as a person has so many. */
+  async pages(path, field) {
+    const all = [];
+    for (let after = "", page = 0; page < MOST_PAGES; page++) {
+      const answer = await this.call("GET", `/${path}${after}`);
+      all.push(...answer[field]);
+      if (answer.next_after === null) break;
+      after = `?after=${encodeURIComponent(answer.next_after)}`;
+    }
+    return all;
   }
 
   async alive({ seq, history }) {
@@ -137,9 +178,21 @@ export class Sync {
     this.tell({ cursor, latest: Math.max(synced, this.state.latest) });
     this.socket.heartbeat();
     this.changed(changed, arrived);
+    await this.received(entries, cursor);
     if (!stale) return;
     await this.db.recount(await this.conversations());
     this.changed(changed);
+  }
+
+  /** Tells others that their messages have come, unless the person wants that to be nobody's business. */
+  async received(entries, cursor) {
+    const last = new Map();
+    for (const row of entries) {
+      const isOthers = row.kind === "message" && row.client_id && row.conversation === `u:${row.sender}`;
+      if (isOthers && row.sender !== this.db.uid && row.message_id <= cursor) last.set(row.conversation, row.message_id);
+    }
+    if (!last.size || await this.db.isQuiet()) return;
+    for (const [conversation, message_id] of last) this.socket.send({ type: "seen", conversation, message_id, state: "delivered" });
   }
 
   beat(answer) {
@@ -155,7 +208,13 @@ export class Sync {
       if (item.state !== "waiting") continue;
       if (Date.now() - (this.inFlight.get(item.client_id) ?? -Infinity) < PATIENCE_MS) continue;
       if (this.inFlight.size >= MOST_IN_FLIGHT) break;
-      const { client_id, conversation, to, body, frame } = item;
+      const { client_id, conversation, to, body, frame, call } = item;
+      if (call) {
+        if (this.socket.phase !== "open") return;
+        this.inFlight.set(client_id, Date.now());
+        this.ask(client_id, call);
+        continue;
+      }
       const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
       if (!this.socket.send(sent)) return;
       this.inFlight.set(client_id, Date.now());
@@ -163,8 +222,19 @@ export class Sync {
     }
     for (const { id, read_to, acked } of await this.db.all("conversations")) {
       if (read_to <= acked || this.reported.get(id) === read_to) continue;
-      if (this.socket.send({ type: "read", conversation: id, message_id: read_to })) this.reported.set(id, read_to);
+      if (!this.socket.send({ type: "read", conversation: id, message_id: read_to })) continue;
+      this.reported.set(id, read_to);
+      const last = /^u:[1-9]/.test(id) && await this.db.lastOfOther(id, read_to);
+      if (!last || last.message_id <= acked || await this.db.isQuiet()) continue;
+      this.socket.send({ type: "seen", conversation: id, message_id: last.message_id, state: "read" });
     }
+  }
+
+  /** Makes a call that waits in the outbox. Its answer comes as those of frames do. */
+  ask(client_id, { method, path, body }) {
+    this.call(method, path, { ...body, client_id }).then(
+      (ack) => this.inOrder(() => this.sent({ client_id, ...ack })),
+      (refusal) => this.inOrder(() => this.refused({ client_id, ...refusal, detail: refusal.message, retryable: refusal.retryable })));
   }
 
   /** It is stored; its row takes the item's place, or is there already, or lies below what was ever synced. */

@@ -17,7 +17,7 @@ beforeEach(() => {
     throw { status: 404, retryable: false };
   };
   store = new Store({ db: {}, call, self: ME, nudge: () => {} });
-  Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [] });
+  Object.assign(store, { conversations: new Map(), names: new Map([[10_002, "Bob"]]), drafts: new Map(), outbox: [], settings: new Map(), friends: new Map() });
 });
 
 const row = (message_id, fields = {}) => ({

@@ -17,6 +17,11 @@ class Kept {
     this.begun += 1;
     Object.assign(this, { cursor, history });
   }
+  async learnStanding() {}
+  async older() {}
+  async patch() {}
+  async isQuiet() { return false; }
+  async lastOfOther() { return null; }
   async all(store) { return this[store].map((item) => ({ ...item })); }
   async entries(rows, after, synced) {
     if (rows.some((row) => row.broken)) throw new Error("it cannot be stored");
@@ -57,7 +62,8 @@ beforeEach(async () => {
   refusal = null;
   const call = async (_, path) => {
     if (refusal) throw refusal;
-    return path === "/seq" ? { seq: 40, history: "another" } : [];
+    const empty = { rows: [], friends: [], next_after: null, next_before: null, read_to: 0 };
+    return path === "/seq" ? { seq: 40, history: "another" } : path === "/conversations" ? [] : empty;
   };
   sync = new Sync({ db, call, changed: () => {}, notified: () => {} });
   await sync.start();

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::domain::{
-    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, Profile, SETTINGS, Setting, Timestamp,
-    Uid, friend_key, setting_key,
+    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, Profile, SETTINGS, Setting,
+    Timestamp, Uid, friend_key, setting_key,
 };
 use crate::queue::{Publish, Queues, Request, SendAck, SendError};
 use crate::store::{Directory, MessageStore, StoreError};
@@ -21,6 +21,8 @@ pub struct Friend {
     pub name: String,
     /// Who wants to be whose friend.
     pub friendship: Friendship,
+    /// Whether one has declined what the other one wants.
+    pub declined: bool,
     /// What the other one said with it.
     pub greeting: Option<String>,
     /// When that last changed.
@@ -189,15 +191,21 @@ impl People {
         let after = after.map_or(String::new(), |uid| format!("{FRIENDS}{uid} ~"));
         // Each has one row or two, so that the first `limit` are there whole.
         let rows = self.store.newest_under(who, FRIENDS, &after, limit * 2 + 1).await?;
-        let mut friends: Vec<Friend> = Vec::new();
+        let (mut friends, mut newest): (Vec<Friend>, _) = (Vec::new(), MessageId::ZERO);
         for (_, row) in &rows {
             let Conversation::User(uid) = row.conversation() else { continue };
             if friends.last().is_none_or(|last| last.uid != uid) {
                 let (friendship, name) = (Friendship::default(), String::new());
-                friends.push(Friend { uid, name, friendship, greeting: None, changed_at: Timestamp(0) });
+                let (declined, greeting, changed_at) = (false, None, Timestamp(0));
+                friends.push(Friend { uid, name, friendship, declined, greeting, changed_at });
+                newest = MessageId::ZERO;
             }
             let Some(friend) = friends.last_mut() else { continue };
             friend.friendship.take(who, &row.content);
+            if row.message_id > newest {
+                newest = row.message_id;
+                friend.declined = row.content.sender == who && !friend.friendship.mine;
+            }
             friend.changed_at = friend.changed_at.max(row.content.sent_at);
             if row.content.sender != who {
                 let said: Option<Greeting> = serde_json::from_str(row.content.body.as_json()).ok();

@@ -62,6 +62,9 @@ impl Kind {
         Kind::Seen,
     ];
 
+    /// Those that only say how things stand now.
+    pub const STANDING: [Kind; 4] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen];
+
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
         match self {
@@ -109,6 +112,11 @@ impl Kind {
     /// The kind stored as `code`.
     pub fn from_code(code: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Whether it only says how things stand now: such rows are no part of a conversation's history.
+    pub fn is_standing(self) -> bool {
+        Kind::STANDING.contains(&self)
     }
 
     /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.

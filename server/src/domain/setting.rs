@@ -109,6 +109,8 @@ pub struct Privacy {
     pub groups: Circle,
     /// By what others find the person.
     pub found_by: FoundBy,
+    /// Whether devices tell others neither how far messages have come nor that the person is writing. Devices keep it.
+    pub quiet: bool,
 }
 
 /// What others see of a person beside the name.
@@ -197,7 +199,7 @@ impl Setting {
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
-                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\"}",
+                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\": true or false}",
             ),
             Setting::Profile => (
                 reads(value, |profile: Profile| {

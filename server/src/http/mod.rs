@@ -140,6 +140,8 @@ fn routes(settings: &Settings) -> Vec<Route> {
         // People.
         route("get",    "/",                            get(pages::shell)),
         route("get",    "/c/{conversation}",            get(pages::shell)),
+        route("get",    "/moments",                     get(pages::shell)),
+        route("get",    "/contacts",                    get(pages::shell)),
         route("get",    "/invites/{code}",              get(invite_pages::look)),
         route("post",   "/invites/{code}",              post(invite_pages::join)),
         route("get",    "/groups/{gid}/invite",         get(invite_pages::ask)),

@@ -90,7 +90,12 @@ async fn card(
     headers: HeaderMap,
 ) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
-    let next = if next.starts_with("/c/") || next.starts_with("/invites/") || next.starts_with("/groups/") {
+    let is_page = ["/moments", "/contacts"].contains(&next.as_str());
+    let next = if is_page
+        || next.starts_with("/c/")
+        || next.starts_with("/invites/")
+        || next.starts_with("/groups/")
+    {
         next.as_str()
     } else {
         "/"

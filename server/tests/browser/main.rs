@@ -19,6 +19,7 @@ mod offline;
 #[path = "../support/packages.rs"]
 mod packages;
 mod pictures;
+mod social;
 mod tables;
 mod text;
 mod told;

@@ -16,18 +16,24 @@ mod conversations;
 mod door;
 #[path = "../api/floods.rs"]
 mod floods;
+#[path = "../api/friends.rs"]
+mod friends;
 #[path = "../api/groups.rs"]
 mod groups;
 #[path = "../api/invites.rs"]
 mod invites;
 #[path = "../api/messages.rs"]
 mod messages;
+#[path = "../api/moments.rs"]
+mod moments;
 #[path = "../api/people.rs"]
 mod people;
 #[path = "../api/range.rs"]
 mod range;
 #[path = "../api/rates.rs"]
 mod rates;
+#[path = "../api/settings.rs"]
+mod settings;
 #[path = "../api/transfer/mod.rs"]
 mod transfer;
 #[path = "../api/ws.rs"]

@@ -44,6 +44,8 @@ struct FriendLine {
     mine: bool,
     /// Whether the other one wants it.
     theirs: bool,
+    /// Whether the caller has declined what the other one wants.
+    declined: bool,
     /// What the other one said with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -119,6 +121,7 @@ pub(in crate::http) async fn list(
         name: friend.name,
         mine: friend.friendship.mine,
         theirs: friend.friendship.theirs,
+        declined: friend.declined,
         text: friend.greeting,
         changed_at: friend.changed_at.to_rfc3339(),
     });

@@ -45,6 +45,7 @@ pub(in crate::http) struct NewMoment {
 pub(in crate::http) struct NewLike {
     /// The idempotency key, a new one for each change: the same again gets the first answer.
     client_id: Uuid,
+    /// `true`: from now on; `false`: no longer.
     liked: bool,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn inboxes_sql(direction: Direction) -> String {
     )
 }
 
-/// A page of one conversation, newest first, without its read markers.
+/// A page of one conversation, newest first, without what only says how things stand.
 pub(super) async fn conversation(
     connection: &mut PgConnection,
     uid: Uid,
@@ -86,7 +86,7 @@ pub(super) async fn conversation(
         .bind(i64::from(uid.0))
         .bind(conversation.to_string())
         .bind(high.cast_signed())
-        .bind(i16::from(Kind::ReadMarker.code()))
+        .bind(Kind::STANDING.map(|kind| i16::from(kind.code())))
         .bind(rows_at_most(filling.wanted()))
         .bind(rows_at_most(PageLimit::MOST_BYTES))
         .fetch(connection);
@@ -96,7 +96,7 @@ pub(super) async fn conversation(
 pub(super) fn conversation_sql() -> String {
     let rows = format!(
         "SELECT {ENTRY} FROM entries
-         WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id <= $4 AND kind <> $5
+         WHERE partition_key = $1 AND receiver = $2 AND conversation = $3 AND message_id <= $4 AND kind <> ALL ($5)
          ORDER BY message_id DESC LIMIT $6"
     );
     cut_off("DESC", &rows, "$7")

@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A page of one conversation, newest first, without its read markers.
+    /// A page of one conversation, newest first, without what only says how things stand.
     pub(super) async fn conversation(
         &self,
         conversation: Conversation,
@@ -111,12 +111,13 @@ impl<'a> Reader<'a> {
         let changes = self.view.changes(self.uid);
         let mut filling = Filling::showing(PageLimit::of_rows(limit), changes);
         let rows = self.view.filtered(self.uid, 0, high, limit.saturating_add(1), |content| {
-            content.kind != Kind::ReadMarker && content.conversation(self.uid) == conversation
+            !content.kind.is_standing() && content.conversation(self.uid) == conversation
         });
         if rows.into_iter().all(|row| filling.push(row)) {
             let sql = format!(
                 "SELECT {ENTRY} FROM entries INDEXED BY entries_by_conversation
-                 WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id <= ? AND kind <> ?
+                 WHERE partition_key = ? AND receiver = ? AND conversation = ? AND message_id <= ?
+                   AND kind NOT IN (SELECT value FROM json_each(?))
                  ORDER BY message_id DESC LIMIT ?"
             );
             let query = sqlx::query(AssertSqlSafe(sql))
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
                 .bind(self.uid.0)
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
-                .bind(Kind::ReadMarker.code())
+                .bind(json!(Kind::STANDING.map(Kind::code)).to_string())
                 .bind(filling.wanted() as i64);
             self.collect(query, &mut filling).await?;
         }

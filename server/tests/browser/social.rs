@@ -1,0 +1,137 @@
+//! Friends, moments, drafts that follow, and ticks.
+
+use super::pictures::take;
+use super::window::{ENTER, Window};
+use super::world::{World, find, say};
+
+/// Opens one of the pages beside the conversations.
+async fn open(window: &Window, page: &str) {
+    window.run(&format!("document.querySelector('a[href=\"/{page}\"]').click()")).await;
+    window
+        .until(&format!("!document.getElementById('page').hidden && location.pathname === '/{page}'"))
+        .await;
+}
+
+/// Presses a button of that page by its words.
+async fn press(window: &Window, words: &str) {
+    let buttons = "[...document.querySelectorAll('#page button')]";
+    window.until(&format!("{buttons}.some((it) => it.textContent === '{words}')")).await;
+    window.run(&format!("{buttons}.find((it) => it.textContent === '{words}').click()")).await;
+}
+
+/// Waits until that page shows it.
+async fn shows(window: &Window, text: &str) {
+    window.until(&format!("document.getElementById('page').innerText.includes('{text}')")).await;
+}
+
+async fn badge(window: &Window, page: &str, text: &str) {
+    window
+        .until(&format!(
+            "document.querySelector('#to-{page} .badge').textContent === '{text}'
+            && !document.querySelector('#to-{page} .badge').hidden"
+        ))
+        .await;
+}
+
+async fn befriend(ada: &Window, ben: &Window) {
+    open(ada, "contacts").await;
+    ada.write("#contacts-find", "Ben").await;
+    ada.until("document.querySelector('#contacts-found li')").await;
+    ada.write("#contacts-find", ENTER).await;
+    shows(ada, "No answer yet").await;
+    badge(ben, "contacts", "1").await;
+    open(ben, "contacts").await;
+    press(ben, "Accept").await;
+    ben.until("document.querySelector('#to-contacts .badge').hidden").await;
+    shows(ada, "Friends").await;
+}
+
+#[tokio::test]
+async fn friends_share_moments_likes_and_comments_until_one_is_deleted() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    befriend(&ada, &ben).await;
+    ada.size(1280, 800).await;
+    take(&ada, "contacts.png", 1280, 800).await;
+
+    open(&ada, "moments").await;
+    ada.write("#moment-text", "The tide is out").await;
+    press(&ada, "Post").await;
+    shows(&ada, "The tide is out").await;
+    badge(&ben, "moments", "1").await;
+    open(&ben, "moments").await;
+    shows(&ben, "The tide is out").await;
+    ben.until("document.querySelector('#to-moments .badge').hidden").await;
+    press(&ben, "Like").await;
+    ben.write(".moment input", &format!("Bring boots{ENTER}")).await;
+    shows(&ada, "Bring boots").await;
+    shows(&ada, "1 like (Ben)").await;
+    take(&ada, "moments.png", 1280, 800).await;
+    // After a reload it is read from what this browser keeps, and nothing is new.
+    ben.reload().await;
+    shows(&ben, "Bring boots").await;
+    shows(&ben, "Liked").await;
+
+    press(&ada, "Delete").await;
+    ada.until("document.getElementById('ask').open").await;
+    ada.run("document.getElementById('ask-yes').click()").await;
+    for window in [&ada, &ben] {
+        window.until("!document.querySelector('.moment')").await;
+    }
+    // A new browser of the same person has friends and moments, too.
+    let other = world.visitor("Ada").await;
+    open(&other, "contacts").await;
+    shows(&other, "Ben").await;
+}
+
+#[tokio::test]
+async fn a_blocked_person_is_told_and_a_draft_follows_to_another_device() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    befriend(&ada, &ben).await;
+    press(&ben, "Block").await;
+    ben.until("document.getElementById('ask').open").await;
+    ben.run("document.getElementById('ask-yes').click()").await;
+    shows(&ben, "Unblock").await;
+    find(&ada, "Ben").await;
+    ada.write("#text", &format!("Hello?{ENTER}")).await;
+    ada.until("document.querySelector('.trouble')?.textContent.includes('This person does not take messages from you.')").await;
+    press(&ben, "Unblock").await;
+    ben.until("![...document.querySelectorAll('#page button')].some((it) => it.textContent === 'Unblock')")
+        .await;
+
+    ada.write("#text", "To be or").await;
+    let other = world.visitor("Ada").await;
+    other.until("document.querySelector('#list')?.innerText.includes('To be or')").await;
+    other.pick("Ben").await;
+    other.until("document.getElementById('text').value === 'To be or'").await;
+    // Sent from there, it is a draft nowhere any more.
+    other.write("#text", &format!(" not to be{ENTER}")).await;
+    ada.run("document.activeElement.blur()").await;
+    ada.until("document.getElementById('text').value === ''").await;
+}
+
+#[tokio::test]
+async fn ticks_say_how_far_a_message_has_come() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "Low tide is at nine").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Delivered'").await;
+    ben.pick("Ada").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Read'").await;
+    // One who wants to be quiet tells nothing of it.
+    open(&ben, "contacts").await;
+    ben.run("document.getElementById('privacy-quiet').click()").await;
+    ben.until("document.getElementById('privacy-quiet').checked").await;
+    ben.run("history.back()").await;
+    say(&ada, "Or at ten").await;
+    ben.sees("Or at ten").await;
+    say(&ben, "Thank you").await;
+    ada.sees("Thank you").await;
+    let last = "[...document.querySelectorAll('.own .state')].at(-1).ariaLabel";
+    ada.until(&format!("{last} === 'Sent'")).await;
+}

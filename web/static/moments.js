@@ -1,0 +1,145 @@
+// The page of moments: what friends share, newest first.
+
+import { ask } from "./ask.js";
+import { disc, h, icon, keep } from "./dom.js";
+import { elements, parse, plain } from "./markdown.js";
+import { MOMENTS, nameOf } from "./standing.js";
+import { momentOf, refused, t } from "./texts.js";
+
+// Moments that are shown at first, and how many more each time.
+const PAGE = 30;
+
+export const title = () => t("moments.title");
+
+/** Fills `body`. Answers {render}, which shows what is there now. */
+export function open(store, { body, limit }) {
+  let most = PAGE;
+  const text = h("textarea", { id: "moment-text", rows: "2", dir: "auto", placeholder: t("moments.write"), "aria-label": t("moments.write") });
+  const seers = h("div", {});
+  const who = h("details", {}, h("summary", {}, t("moments.who")), seers);
+  const problem = h("p.problem", { role: "alert" });
+  const form = h("form.moment-form", { onsubmit: async (event) => {
+    event.preventDefault();
+    const words = text.value.trim();
+    if (!words) return text.focus();
+    if ([...words].length > limit) return void (problem.textContent = t("moments.too_long", { count: limit }));
+    const except = [...seers.querySelectorAll("input:not(:checked)")].map(({ value }) => Number(value));
+    await store.later(MOMENTS, "POST", "/moments", { text: words, ...(except.length && { except }) });
+    problem.textContent = text.value = "";
+    who.open = false;
+  } }, text, who, problem, h("button.button.primary", {}, t("moments.post")));
+  const feed = h("div.feed", { role: "feed", "aria-label": t("moments.title") });
+  const older = h("button.button", { type: "button", onclick: async () => {
+    most += PAGE;
+    await store.fetchOlder(MOMENTS).catch(() => false);
+    await render();
+  } }, t("moments.older"));
+  const empty = h("p.quiet", {}, t("moments.none"));
+  body.replaceChildren(form, empty, feed, older);
+  who.addEventListener("toggle", () => who.open && seers.replaceChildren(...friendsOf(store).map((uid) =>
+    h("p", {}, h("label", {}, h("input", { type: "checkbox", value: uid, checked: "" }), " ", h("bdi", {}, store.name(uid)))))));
+
+  let turn = 0;
+  const render = async () => {
+    const own = ++turn;
+    const all = await store.db.moments(most);
+    // A later one has begun, and knows more.
+    if (own !== turn) return;
+    const rows = all.filter(({ sender }) => sender === store.self.uid || isFriend(store, sender));
+    const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
+    keep(feed, items, () => make(store), (item, element) => fill(store, item, element));
+    empty.hidden = items.length > 0;
+    older.hidden = rows.length < most && (store.conversations.get(MOMENTS)?.floor ?? 0) === 0;
+    const newest = rows.find(({ message_id }) => message_id);
+    if (newest && store.unread(MOMENTS) && !document.hidden) await store.markRead(MOMENTS, newest.message_id);
+  };
+  return { render };
+}
+
+const isFriend = (store, uid) => {
+  const { mine, theirs } = store.friend(uid);
+  return mine && theirs;
+};
+const friendsOf = (store) => [...store.friends.keys()].filter((uid) => isFriend(store, uid));
+
+/** Moments that are on their way, newest first. */
+const waiting = (store) => store.outbox.filter(({ call }) => call?.path === "/moments")
+  .map((item) => ({ item, sender: store.self.uid, client_id: item.client_id, body: item.call.body })).toReversed();
+
+function itemOf(store, row) {
+  const own = store.self.uid;
+  const path = `/moments/${row.message_id}`;
+  const mine = store.outbox.findLast(({ call, state }) => call?.path === `${path}/like` && state !== "failed");
+  const likes = Object.entries(row.likes ?? {}).filter(([uid, { liked }]) => liked && Number(uid) !== own).map(([uid]) => Number(uid));
+  const liked = mine ? mine.call.body.liked : Boolean(row.likes?.[own]?.liked);
+  const unsaid = store.outbox.filter(({ call }) => call?.path === `${path}/comments`);
+  const stored = row.comments ?? [];
+  const comments = [
+    ...stored.map((comment) => ({ ...comment, key: nameOf(comment) })),
+    ...unsaid.filter((item) => !stored.some(({ client_id }) => client_id === item.client_id))
+      .map((item) => ({ key: item.client_id, sender: own, text: item.call.body.text, item })),
+  ].map((comment) => ({ ...comment, name: nameFor(store, comment.sender) }));
+  const item = { key: row.client_id, row, name: nameFor(store, row.sender), liked, likes: likes.map((uid) => store.name(uid)), comments };
+  item.sig = JSON.stringify([row.message_id, row.body, item.name, liked, item.likes, comments, row.item?.state]);
+  return item;
+}
+
+const nameFor = (store, uid) => (uid === store.self.uid ? t("you") : store.name(uid));
+
+/** The element of a moment: what is said, which is drawn anew, and the field for comments, which stays while somebody writes. */
+function make(store) {
+  const input = h("input", { type: "text", dir: "auto", "aria-label": t("moments.comment"), placeholder: t("moments.comment") });
+  const form = h("form", { hidden: "", onsubmit: async (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (!text) return;
+    input.value = "";
+    await store.later(MOMENTS, "POST", `/moments/${form.dataset.row}/comments`, { text });
+  } }, input);
+  return h("article.moment", { tabindex: "0" }, h("div.said", {}), form);
+}
+
+function fill(store, { row, name, liked, likes, comments }, element) {
+  const own = row.sender === store.self.uid;
+  const { message_id } = row;
+  const [said, form] = element.children;
+  const focused = said.contains(document.activeElement) && document.activeElement.dataset.act;
+  const time = row.sent_at && h("time", { datetime: row.sent_at }, momentOf(row.sent_at));
+  const count = likes.length + (liked ? 1 : 0);
+  const like = h("button.link", { type: "button", "data-act": "like", "aria-pressed": String(liked),
+    onclick: () => store.later(MOMENTS, "PUT", `/moments/${message_id}/like`, { liked: !liked }) }, liked ? t("moments.liked") : t("moments.like"));
+  const remove = own ? h("button.link", { type: "button", "data-act": "delete", onclick: () => askDeletion(store, row) }, t("moments.delete")) : null;
+  const lines = comments.map((comment) => h("li", {}, h("b", { dir: "auto" }, comment.name), " ", h("bdi", {}, comment.text), " ", end(store, comment)));
+  element.setAttribute("aria-label", `${name}: ${plain(row.body.text).slice(0, 80)}`);
+  said.replaceChildren(...[
+    disc(`u:${row.sender}`, own ? store.self.name : name),
+    h("p.who", {}, h("b", { dir: "auto" }, name), " ", time || null, row.item ? state(store, row.item) : null),
+    h("div.words", { dir: "auto" }, ...elements(parse(row.body.text))),
+    message_id && h("p.acts", {}, like, remove,
+      count ? h("span.quiet", {}, t("moments.likes", { count }), likes.length ? ` (${likes.join(", ")})` : "") : null),
+    lines.length && h("ul.comments", { role: "list" }, ...lines),
+  ].filter(Boolean));
+  form.hidden = !message_id;
+  form.dataset.row = message_id;
+  if (focused) said.querySelector(`[data-act="${focused}"]`)?.focus({ preventScroll: true });
+}
+
+/** What stands behind a comment: what has become of it, or how its author deletes it. */
+function end(store, { item, sender, text, message_id }) {
+  if (item) return state(store, item);
+  if (sender !== store.self.uid) return null;
+  return h("button.link", { type: "button", "aria-label": `${t("moments.delete")}: ${text}`,
+    onclick: () => store.later(MOMENTS, "POST", `/moments/${message_id}/delete`, {}) }, t("moments.delete"));
+}
+
+/** What has become of something that is on its way. */
+function state(store, item) {
+  if (item.state !== "failed") return h("span.state", { role: "img", "aria-label": t("moments.waiting"), title: t("moments.waiting") }, icon("clock"));
+  return h("span.trouble", {}, ` ${refused(item.code, item.reason)} `, h("button.link", { type: "button", onclick: () => store.discard(item) }, t("contacts.dismiss")));
+}
+
+async function askDeletion(store, { message_id, body }) {
+  const yes = await ask({ title: t("moments.delete_title"), text: t("moments.delete_about"), quote: plain(body.text).slice(0, 200),
+    yes: t("moments.delete"), no: t("cancel") });
+  if (yes) await store.later(MOMENTS, "POST", `/moments/${message_id}/delete`, {});
+}

@@ -1,0 +1,109 @@
+// Rows that say how things stand (settings, friends) and what is said about other rows, as they change what is kept.
+// Knows the stores that it is given, and nothing else.
+
+const done = (request) => new Promise((resolve, reject) => {
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+
+/** What is the same in all copies of a message. */
+export const nameOf = ({ sender, client_id }) => `${sender} ${client_id}`;
+
+/** Where moments lie. */
+export const MOMENTS = "u:0";
+
+/** Whether a row counts as unread for `uid`. */
+export const counts = (row, uid) => (row.kind === "message" || row.kind === "moment") && row.sender !== uid;
+
+/** Whether a row is a line of a conversation; unknown kinds are kept and skipped. */
+export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
+
+const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
+/** Whether a row is about an earlier one, which it names in `body.of`. */
+export const amends = ({ kind }) => AMENDING.includes(kind);
+
+const STANDING = ["setting", "friend", "seen"];
+/** Whether a row says how things stand, and is no more than that. */
+export const stands = ({ kind }) => STANDING.includes(kind);
+
+/** Takes in a setting or what somebody says about being friends. `drafts`: those of this browser; `isOwn`: this browser has set it. */
+export async function keepStanding({ kind, conversation, sender, body }, { settings, friends, drafts }, uid, isOwn = false) {
+  if (kind === "setting") {
+    const { name, value } = body;
+    // What was written here may have been changed here since.
+    if (name === "draft" && !isOwn) value ? drafts.put({ id: conversation, text: value.text }) : drafts.delete(conversation);
+    value ? settings.put({ name, conversation, value }) : settings.delete([name, conversation]);
+  } else if (kind === "friend") {
+    const other = Number(conversation.slice(2));
+    const friend = (await done(friends.get(other))) ?? { uid: other, mine: false, theirs: false };
+    if (sender === uid) Object.assign(friend, { mine: body.wanted, declined: !body.wanted });
+    else Object.assign(friend, { theirs: body.wanted, text: body.text, declined: false });
+    friend.mine || friend.theirs ? friends.put(friend) : friends.delete(other);
+  }
+}
+
+/** The row with what came before it, which is not kept any longer. */
+export async function withEarly(early, row) {
+  const known = await done(early.get(nameOf(row)));
+  if (!known) return row;
+  early.delete(known.of);
+  const { change, by, likes, comments } = known;
+  if (change) changeMessage(row, change);
+  return { ...row, ...(by && { reactions: by }), ...(likes && { likes }), ...(comments && { comments }) };
+}
+
+/** What is said about a row, for when the row itself is dropped; `null`: nothing. */
+export const saidAbout = (row) => (row.reactions || row.likes || row.comments)
+  && { of: nameOf(row), by: row.reactions, likes: row.likes, comments: row.comments };
+
+/** Does to a row what an edit, a recall or a deletion says; what is taken back stays so. */
+function changeMessage(message, { kind, body }) {
+  if (kind === "delete") Object.assign(message, { kind: "deleted", body: {} });
+  else if (message.kind === "message") Object.assign(message, kind === "recall" ? { kind: "recalled", body: {} } : { body });
+}
+
+/**
+ * Does to a message or moment what the row says, and answers it as it was before. What concerns one that is not here is kept until
+ * it is. `last`: the same message, as the list of conversations has it.
+ */
+export async function amend(rows, early, row, last = null) {
+  const { kind, sender, message_id, body: { of, body, emoji, liked, text } } = row;
+  const message = await done(rows.index("message").get([of.sender, of.client_id]));
+  const known = message ?? (await done(early.get(nameOf(of)))) ?? { of: nameOf(of) };
+  const before = message ?? last;
+  const was = before && { ...before };
+  if (kind === "reaction" || kind === "like") {
+    const place = kind === "like" ? "likes" : message ? "reactions" : "by";
+    const by = known[place] ?? {};
+    // A page of history may be older than what is known.
+    if (!(by[sender]?.at > message_id)) by[sender] = { at: message_id, emoji, liked };
+    known[place] = by;
+  } else if (kind === "comment") {
+    const others = (known.comments ?? []).filter((each) => nameOf(each) !== nameOf(row));
+    const comment = { sender, client_id: row.client_id, message_id, sent_at: row.sent_at, text };
+    known.comments = [...others, comment].sort((a, b) => a.message_id - b.message_id);
+  } else {
+    if (kind === "delete" && message?.kind === "comment") await withoutComment(rows, message);
+    if (message) changeMessage(message, { kind, body });
+    else if (known.change?.kind !== "delete" && (known.change?.kind !== "recall" || kind === "delete")) known.change = { kind, body };
+    if (last) changeMessage(last, { kind, body });
+  }
+  (message ? rows : early).put(known);
+  return was;
+}
+
+/** Takes a comment from the moment that it is about. */
+async function withoutComment(rows, { sender, client_id, body: { of } }) {
+  const moment = of && await done(rows.index("message").get([of.sender, of.client_id]));
+  if (!moment?.comments) return;
+  moment.comments = moment.comments.filter((each) => each.sender !== sender || each.client_id !== client_id);
+  rows.put(moment);
+}
+
+/** How far one's own messages have come, from a `seen` row. */
+export async function seen(rows, conversation, { body: { of, state } }) {
+  const message = await done(rows.index("message").get([of.sender, of.client_id]));
+  if (!message) return;
+  const known = conversation.seen ?? {};
+  conversation.seen = { ...known, [state]: Math.max(known[state] ?? 0, message.message_id) };
+}
