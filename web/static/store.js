@@ -126,6 +126,7 @@ export class Store {
     switch (action) {
       case "created": return t(`event.${byMe("created")}`, { by: nameOf(by, by_name) });
       case "added": case "removed": case "banned": case "unbanned": return t(`event.${of(action)}`, names());
+      case "joined": return t(`event.${of("joined")}`, names());
       case "left": return uid === me ? t("event.you_left") : !owner ? t("event.left", names())
         : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });
       case "renamed": return t(`event.${byMe("renamed")}`, { by: nameOf(by, by_name), group: isolate(name) });

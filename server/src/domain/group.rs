@@ -146,8 +146,10 @@ pub enum GroupStep {
         /// Its first members, by uid.
         members: Vec<Uid>,
     },
-    /// Somebody came in.
+    /// Somebody was added.
     Added(Uid, MembershipEpoch),
+    /// Somebody came in by an invitation, which whoever did it had made.
+    Joined(Uid, MembershipEpoch),
     /// Somebody was put out; the membership epoch that ended.
     Removed(Uid, MembershipEpoch),
     /// Somebody left by themselves; the membership epoch that ended.
@@ -170,6 +172,7 @@ impl GroupStep {
         match self {
             GroupStep::Created { .. } => "created",
             GroupStep::Added(..) => "added",
+            GroupStep::Joined(..) => "joined",
             GroupStep::Removed(..) => "removed",
             GroupStep::Left(..) => "left",
             GroupStep::Renamed(_) => "renamed",
@@ -185,6 +188,7 @@ impl GroupStep {
         match *self {
             GroupStep::Created { .. } | GroupStep::Renamed(_) | GroupStep::Topic(_) => None,
             GroupStep::Added(uid, _)
+            | GroupStep::Joined(uid, _)
             | GroupStep::Removed(uid, _)
             | GroupStep::Left(uid, _)
             | GroupStep::Role(uid, _)
@@ -230,7 +234,7 @@ impl GroupChange {
                 change.members.sort_by_key(|member| member.uid);
                 change.members.dedup_by_key(|member| member.uid);
             }
-            &GroupStep::Added(uid, epoch) => {
+            &(GroupStep::Added(uid, epoch) | GroupStep::Joined(uid, epoch)) => {
                 change.members = member(uid, epoch, Standing::In { role: Role::Member, since });
             }
             &GroupStep::Removed(uid, epoch) => {

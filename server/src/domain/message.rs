@@ -210,10 +210,11 @@ mod tests {
         let steps = [
             GroupStep::Created { name: "walkers".to_owned(), members: vec![Uid(1)] },
             GroupStep::Added(Uid(2), epoch),
+            GroupStep::Joined(Uid(2), epoch),
             GroupStep::Removed(Uid(2), epoch),
             GroupStep::Left(Uid(2), epoch),
         ];
-        for (step, word) in steps.iter().zip(["created", "added", "removed", "left"]) {
+        for (step, word) in steps.iter().zip(["created", "added", "joined", "removed", "left"]) {
             let expected = format!(
                 r#"{{"action":"{word}","by":1,"by_name":"ann","group":5,"name":"walkers","uid":2,"user_name":"bob"}}"#
             );

@@ -235,6 +235,7 @@ struct QuoteForm {
 enum ActionForm {
     Created,
     Added,
+    Joined,
     Removed,
     Left,
     Renamed,

@@ -222,4 +222,8 @@ async fn a_guest_comes_into_a_group_by_a_link() {
     guest.click("button.primary").await;
     guest.until("location.pathname.startsWith('/c/g:')").await;
     guest.until("document.title === 'Harbour walk · Tidemark'").await;
+    guest.until("document.querySelector('.event').textContent === 'You joined by a link from Ada'").await;
+    ada.goto(&world.at(&format!("/c/g:{gid}"))).await;
+    ada.until("[...document.querySelectorAll('.event')].at(-1)?.textContent === 'Ben joined by your link'")
+        .await;
 }

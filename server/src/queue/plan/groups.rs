@@ -2,7 +2,7 @@
 
 use super::super::{GroupAction, SendError};
 use super::Facts;
-use crate::domain::{Group, GroupStep, Role, Standing, Uid, is_visible};
+use crate::domain::{Group, GroupStep, MembershipEpoch, Role, Standing, Uid, is_visible};
 
 /// Characters of a group's name.
 const LONGEST_NAME: usize = 80;
@@ -40,12 +40,12 @@ pub(super) fn step(
     action.concerns().map_or(Ok(()), person)?;
     match *action {
         GroupAction::Create { .. } => Ok(None),
-        GroupAction::Add(uid) => joining(uid, group, most).map(Some),
+        GroupAction::Add(uid) => joining(uid, group, most).map(|epoch| Some(GroupStep::Added(uid, epoch))),
         GroupAction::Admit { guest, made_at } => {
-            let step = joining(guest, group, most)?;
+            let epoch = joining(guest, group, most)?;
             match group.member(guest).map(|member| member.standing) {
                 Some(Standing::Removed { at }) if at >= made_at => Err(SendError::RemovedSince),
-                _ => Ok(Some(step)),
+                _ => Ok(Some(GroupStep::Joined(guest, epoch))),
             }
         }
         GroupAction::Remove(uid) => leaving(who, own, uid, group).map(Some),
@@ -113,7 +113,7 @@ fn may_put_out(own: Role, other: Option<Role>) -> Result<(), SendError> {
     }
 }
 
-fn joining(uid: Uid, group: &Group, most: usize) -> Result<GroupStep, SendError> {
+fn joining(uid: Uid, group: &Group, most: usize) -> Result<MembershipEpoch, SendError> {
     if group.epoch_of(uid).is_some() {
         return Err(SendError::AlreadyMember);
     }
@@ -123,7 +123,7 @@ fn joining(uid: Uid, group: &Group, most: usize) -> Result<GroupStep, SendError>
     if group.active().count() >= most {
         return Err(SendError::GroupFull(most));
     }
-    Ok(GroupStep::Added(uid, group.next_epoch(uid)))
+    Ok(group.next_epoch(uid))
 }
 
 fn leaving(who: Uid, own: Role, uid: Uid, group: &Group) -> Result<GroupStep, SendError> {
