@@ -60,6 +60,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "invite.js",
     "list.js",
     "markdown.js",
+    "members.js",
     "menu.js",
     "moments.js",
     "notify.js",

@@ -1,8 +1,7 @@
-// The dialogs that find people and conversations, make groups and change them. When one closes, the browser
+// The dialogs that find people and conversations and make groups. When one closes, the browser
 // gives the focus back to where it was.
 
-import { ask } from "./ask.js";
-import { $, disc, h, isolate } from "./dom.js";
+import { $, h, isolate } from "./dom.js";
 import { Picker, people } from "./picker.js";
 import { t } from "./texts.js";
 
@@ -98,99 +97,5 @@ export function groupDialog(store, call, go) {
     $("group-name").value = "";
     $("new-group").showModal();
     picker.reset();
-  };
-}
-
-/** The dialog of a group's members. */
-export function membersDialog(store, call) {
-  let gid = 0;
-  let members = [];
-  const problem = (text) => { $("members-problem").textContent = text; };
-  /** Whom one may remove: an administrator all members, the owner everybody else. */
-  const mayRemove = (mine, { role }) => mine === "owner" || mine === "administrator" && role === "member";
-  let known = {};
-  const load = async () => {
-    known = await call("GET", `/groups/${gid}`);
-    members = known.members;
-    const { role: mine } = known;
-    $("members-title").textContent = known.name;
-    $("describe").hidden = mine === "member";
-    $("describe-name").value = known.name;
-    $("describe-topic").value = known.topic;
-    await store.write(`g:${gid}`, (db) => db.learn(members));
-    $("members-list").replaceChildren(...members.map(({ uid, name, role }) => h("li", {},
-      disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
-      role === "member" ? null : h("span.quiet", {}, t(`members.role_${role}`)),
-      uid === store.self.uid ? t("members.you")
-        : mayRemove(mine, { uid, role }) ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove"))
-          : null)));
-  };
-  /** One change of the group, then its members again. */
-  const act = async (method, path, body) => {
-    problem("");
-    try {
-      if (method) await call(method, `/groups/${gid}/members${path}`, body);
-      await load();
-    } catch (refusal) {
-      problem(refusal.message);
-    }
-  };
-  const remove = async (uid, name) => {
-    const sure = await ask({
-      title: t("members.remove_title", { name: isolate(name), group: isolate(store.title(`g:${gid}`)) }),
-      text: t("members.remove_about"),
-      yes: t("members.remove"),
-    });
-    if (sure) await act("DELETE", `/${uid}`);
-  };
-  $("describe-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    problem("");
-    try {
-      const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim() };
-      const changes = Object.entries(wanted).filter(([part, text]) => text !== known[part]);
-      if (changes.length) await call("PATCH", `/groups/${gid}`, Object.fromEntries(changes));
-      $("describe").open = false;
-      await load();
-      await store.meet(`g:${gid}`);
-    } catch (refusal) {
-      problem(refusal.message);
-    }
-  });
-  const picker = new Picker($("members-find"), $("members-found"), {
-    note: problem,
-    find: async (text) => (await people(call, text))
-      .filter(({ id }) => !members.some(({ uid }) => uid === numberOf(id))),
-    take: async ({ id }) => {
-      await act("POST", "", { uid: numberOf(id) });
-      picker.reset();
-    },
-  });
-  $("leave").addEventListener("click", async () => {
-    const sure = await ask({
-      title: t("members.leave_title", { group: isolate(store.title(`g:${gid}`)) }),
-      text: t("members.leave_about"),
-      yes: t("members.leave_yes"),
-    });
-    if (!sure) return;
-    try {
-      await call("DELETE", `/groups/${gid}/members/${store.self.uid}`);
-      await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { left: true }));
-      $("members").close();
-    } catch (refusal) {
-      problem(refusal.message);
-    }
-  });
-  return async (id) => {
-    gid = numberOf(id);
-    $("invite").href = `/groups/${gid}/invite`;
-    members = [];
-    $("members-title").textContent = store.title(id);
-    $("members-list").replaceChildren();
-    $("describe").hidden = true;
-    $("describe").open = false;
-    $("members").showModal();
-    await picker.reset();
-    await act();
   };
 }

@@ -67,6 +67,64 @@ async fn removing_and_leaving_ask_first_and_a_group_that_was_left_leaves_the_lis
 }
 
 #[tokio::test]
+async fn roles_bans_and_invitations_are_changed_in_the_dialog() {
+    let world = World::start().await;
+    let (ben, cleo) = (world.person("Ben").await, world.person("Cleo").await);
+    let ada = world.newcomer("Ada").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid");
+    let uid = u32::try_from(uid).expect("a uid");
+    let gid = ben.http.create_group("Harbour walk", &[uid, cleo.uid]).await.expect("a group");
+    ada.pick("Harbour walk").await;
+    ada.click("#open-members").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 3").await;
+    let offered = "document.querySelectorAll('#members-list button').length";
+    assert_eq!(
+        ada.run(&format!("return {offered}")).await,
+        0,
+        "a member is offered nothing that would be refused"
+    );
+    ben.http.set_role(gid, uid, tidemark_client::Role::Owner).await.expect("handed over");
+    ada.run("document.getElementById('members').close()").await;
+    ada.click("#open-members").await;
+    ada.until(&format!("{offered} > 2")).await;
+
+    ada.click("#members-list [aria-label='More about Cleo']").await;
+    ada.until("document.querySelectorAll('#actions button').length === 3").await;
+    ada.click("#actions button").await;
+    ada.until("[...document.querySelectorAll('#members-list li')].some((li) => /Cleo.*administrator/.test(li.textContent))")
+        .await;
+    ada.click("#members-list [aria-label='More about Ben']").await;
+    ada.click("#actions button:last-child").await;
+    ada.until(&format!(
+        "{ASKS} && document.getElementById('ask-title').textContent === 'Ban Ben from Harbour walk?'"
+    ))
+    .await;
+    ada.click("#ask-yes").await;
+    ada.until("document.querySelectorAll('#members-list li').length === 2").await;
+    ada.until("document.querySelectorAll('#bans li').length === 1").await;
+    ada.click("#banned summary").await;
+    ada.click("#bans [aria-label='Lift the ban of Ben']").await;
+    ada.until("!document.querySelector('#bans li') && !document.getElementById('no-bans').hidden").await;
+
+    let made = "fetch('/api/v1/groups/' + location.pathname.slice(5) + '/invites', { method: 'POST', \
+                headers: { 'content-type': 'application/json' }, body: '{}' }).then(() => { window.made = true; })";
+    ada.run(made).await;
+    ada.until("window.made").await;
+    ada.run("document.getElementById('members').close()").await;
+    ada.click("#open-members").await;
+    ada.until("document.querySelectorAll('#invites li').length === 1").await;
+    ada.click("#open-invites summary").await;
+    ada.click("#invites button").await;
+    ada.click("#ask-yes").await;
+    ada.until("!document.querySelector('#invites li') && !document.getElementById('no-invites').hidden")
+        .await;
+    assert_eq!(
+        ben.http.group(gid).await.expect_err("banned, and not taken in again").code(),
+        Some("unknown_group")
+    );
+}
+
+#[tokio::test]
 async fn who_joins_later_is_not_told_that_the_group_begins_there() {
     let world = World::start().await;
     let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
@@ -98,7 +156,7 @@ async fn members_see_what_they_may_do_and_administrators_name_the_group() {
     }
     let allowed = "return [document.querySelectorAll('#members-list button').length, !document.getElementById('describe').hidden]";
     assert_eq!(member.run(allowed).await, serde_json::json!([0, false]));
-    assert_eq!(owner.run(allowed).await, serde_json::json!([1, true]));
+    assert_eq!(owner.run(allowed).await, serde_json::json!([2, true]));
     owner.click("#describe summary").await;
     owner.run("document.getElementById('describe-name').value = ''").await;
     owner.write("#describe-name", "Sunday walk").await;

@@ -1,0 +1,153 @@
+// The dialog of a group: who is in it and may do what, its name and topic, bans, and open invitations. What somebody may
+// not do is not offered.
+
+import { ask } from "./ask.js";
+import { $, disc, h, isolate } from "./dom.js";
+import { item, openMenu } from "./menu.js";
+import { Picker, people } from "./picker.js";
+import { t } from "./texts.js";
+
+const numberOf = (id) => Number(id.slice(2));
+const day = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+
+/** `store` knows the names of groups, `call` asks the API. Answers what opens the dialog for a group. */
+export function membersDialog(store, call) {
+  let gid = 0;
+  let group = { members: [] };
+  const path = (rest = "") => `/groups/${gid}${rest}`;
+  const title = () => isolate(group.name ?? store.title(`g:${gid}`));
+  const problem = (text) => { $("members-problem").textContent = text; };
+  const governs = () => group.role === "owner" || group.role === "administrator";
+
+  const load = async () => {
+    group = await call("GET", path());
+    await store.write(`g:${gid}`, async (db) => {
+      await db.learn(group.members);
+      await db.patch(`g:${gid}`, { title: group.name, topic: group.topic, members: group.member_count });
+    });
+    $("members-title").textContent = group.name;
+    $("describe").hidden = $("banned").hidden = !governs();
+    $("describe-name").value = group.name;
+    $("describe-topic").value = group.topic;
+    $("members-list").replaceChildren(...group.members.map(line));
+    await Promise.all([invitations(), governs() && bans()]);
+  };
+
+  /** One change of the group, then all of it again. */
+  const act = async (method, rest, body) => {
+    problem("");
+    try {
+      if (method) await call(method, path(rest), body);
+      await load();
+    } catch (refusal) {
+      problem(refusal.message);
+    }
+  };
+  const sure = async (method, rest, body, question) => {
+    if (await ask(question)) await act(method, rest, body);
+  };
+
+  /** Whom one may remove and ban: an administrator all members, the owner everybody else. */
+  const line = ({ uid, name, role }) => {
+    const own = uid === store.self.uid;
+    const above = !own && (group.role === "owner" || governs() && role === "member");
+    return h("li", {}, disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
+      role === "member" ? null : h("span.quiet", {}, role === "owner" ? t("members.role_owner") : t("members.role_administrator")),
+      own ? t("members.you") : null,
+      above ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")) : null,
+      above ? h("button.link", { "aria-label": t("members.more_about", { name }), "aria-haspopup": "menu",
+        onclick: (event) => more(event.currentTarget, uid, name, role) }, t("members.more")) : null);
+  };
+  const more = (opener, uid, name, role) => openMenu(opener, [
+    group.role === "owner" && role === "member" && item(t("members.make_administrator"), () => give(uid, "administrator")),
+    group.role === "owner" && role === "administrator" && item(t("members.make_member"), () => give(uid, "member")),
+    group.role === "owner" && item(t("members.make_owner"), () => handOver(uid, name)),
+    item(t("members.ban"), () => ban(uid, name)),
+  ]);
+  const give = (uid, role) => act("PUT", `/members/${uid}/role`, { role });
+  const remove = (uid, name) => sure("DELETE", `/members/${uid}`, undefined, {
+    title: t("members.remove_title", { name: isolate(name), group: title() }),
+    text: t("members.remove_about"),
+    yes: t("members.remove"),
+  });
+  const handOver = (uid, name) => sure("PUT", `/members/${uid}/role`, { role: "owner" }, {
+    title: t("members.owner_title", { name: isolate(name), group: title() }),
+    text: t("members.owner_about", { name: isolate(name) }),
+    yes: t("members.make_owner"),
+  });
+  const ban = (uid, name) => sure("PUT", `/bans/${uid}`, undefined, {
+    title: t("members.ban_title", { name: isolate(name), group: title() }),
+    text: t("members.ban_about"),
+    yes: t("members.ban"),
+  });
+
+  const bans = async () => {
+    const banned = await call("GET", path("/bans"));
+    $("bans").replaceChildren(...banned.map(({ uid, name }) => h("li", {},
+      disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
+      h("button.link", { "aria-label": t("members.unban_who", { name }), onclick: () => act("DELETE", `/bans/${uid}`) }, t("members.unban")))));
+    $("no-bans").hidden = banned.length > 0;
+  };
+
+  const invitations = async () => {
+    const open = [];
+    for (let after = ""; after !== null;) {
+      const page = await call("GET", path(`/invites${after && `?after=${encodeURIComponent(after)}`}`));
+      open.push(...page.invites);
+      after = page.next;
+    }
+    $("invites").replaceChildren(...open.map(({ code, made_by, uses_left, expires_at }) => h("li", {},
+      h("span.title", { dir: "auto" }, t("members.invite_line", { name: isolate(made_by.name), count: uses_left, when: day.format(new Date(expires_at)) })),
+      h("button.link", { "aria-label": t("members.revoke_who", { name: made_by.name }), onclick: () => revoke(code) }, t("members.revoke")))));
+    $("no-invites").hidden = open.length > 0;
+  };
+  const revoke = (code) => sure("DELETE", `/invites/${encodeURIComponent(code)}`, undefined, {
+    title: t("members.revoke_title"),
+    text: t("members.revoke_about"),
+    yes: t("members.revoke"),
+  });
+
+  $("describe-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim() };
+    const changes = Object.entries(wanted).filter(([part, text]) => text !== group[part]);
+    if (changes.length) await act("PATCH", "", Object.fromEntries(changes));
+    if (!$("members-problem").textContent) $("describe").open = false;
+  });
+  const picker = new Picker($("members-find"), $("members-found"), {
+    note: problem,
+    find: async (text) => (await people(call, text))
+      .filter(({ id }) => !group.members.some(({ uid }) => uid === numberOf(id))),
+    take: async ({ id }) => {
+      await act("POST", "/members", { uid: numberOf(id) });
+      picker.reset();
+    },
+  });
+  $("leave").addEventListener("click", async () => {
+    const yes = await ask({
+      title: t("members.leave_title", { group: title() }),
+      text: group.role === "owner" && group.members.length > 1 ? t("members.leave_owner_about") : t("members.leave_about"),
+      yes: t("members.leave_yes"),
+    });
+    if (!yes) return;
+    try {
+      await call("DELETE", path(`/members/${store.self.uid}`));
+      await store.write(`g:${gid}`, (db) => db.patch(`g:${gid}`, { left: true }));
+      $("members").close();
+    } catch (refusal) {
+      problem(refusal.message);
+    }
+  });
+  return async (id) => {
+    gid = numberOf(id);
+    $("invite").href = path("/invite");
+    group = { members: [] };
+    $("members-title").textContent = store.title(id);
+    for (const list of ["members-list", "bans", "invites"]) $(list).replaceChildren();
+    for (const part of ["describe", "banned", "open-invites"]) $(part).open = false;
+    $("describe").hidden = $("banned").hidden = true;
+    $("members").showModal();
+    await picker.reset();
+    await act();
+  };
+}
