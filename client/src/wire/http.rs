@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Conversation, Draft, Entry, Sent};
 use crate::error::Problem;
@@ -226,6 +227,19 @@ pub(crate) struct NewGroup<'a> {
 #[derive(Deserialize)]
 pub(crate) struct GroupMade {
     pub(crate) gid: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Wish {
+    pub(crate) client_id: Uuid,
+    pub(crate) wanted: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewMoment<'a> {
+    pub(crate) client_id: Uuid,
+    pub(crate) text: &'a str,
+    pub(crate) except: &'a [u32],
 }
 
 #[derive(Serialize)]

@@ -14,6 +14,6 @@ pub use http::{
     Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
 pub(crate) use http::{
-    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, ReadMarker, RoleRequest,
-    Ticket,
+    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, NewMoment, ReadMarker,
+    RoleRequest, Ticket, Wish,
 };

@@ -8,7 +8,7 @@ use tidemark_client::Recipient;
 
 use super::packages::from_npm;
 use super::window::Window;
-use super::world::{World, connected};
+use super::world::{World, befriend, connected};
 
 /// The checks of axe, as a script.
 static AXE: LazyLock<String> = LazyLock::new(|| {
@@ -98,6 +98,15 @@ async fn axe_finds_nothing_in_the_chat() {
         connected(&window).await;
         window.sees("I bring coffee").await;
         look(&window, &format!("a conversation in {language}")).await;
+        befriend(&window, uid, &[&ada, &ben]).await;
+        for page in ["contacts", "moments"] {
+            window.goto(&world.at(&format!("/{page}"))).await;
+            connected(&window).await;
+            window.until("document.querySelectorAll('.contacts li, .moment').length > 1").await;
+            look(&window, &format!("{page} in {language}")).await;
+        }
+        window.goto(&world.at(&format!("/c/g:{gid}"))).await;
+        connected(&window).await;
         for (dialog, button) in [
             ("find", "open-find"),
             ("new-group", "open-group"),

@@ -6,7 +6,7 @@ use tidemark_client::Recipient;
 use super::axe::{LANGUAGES, choose};
 use super::pictures::take;
 use super::window::Window;
-use super::world::{World, connected};
+use super::world::{World, befriend, connected};
 
 /// One page in both sets of colours and both sizes.
 async fn show(window: &Window, language: &str, page: &str) {
@@ -50,6 +50,15 @@ async fn every_page_can_be_pictured() {
         connected(&window).await;
         window.sees("I bring coffee").await;
         show(&window, language, "conversation").await;
+        befriend(&window, uid, &[&ada, &ben]).await;
+        for page in ["contacts", "moments"] {
+            window.goto(&world.at(&format!("/{page}"))).await;
+            connected(&window).await;
+            window.until("document.querySelectorAll('.contacts li, .moment').length > 1").await;
+            show(&window, language, page).await;
+        }
+        window.goto(&world.at(&format!("/c/g:{gid}"))).await;
+        connected(&window).await;
         for (dialog, button) in [
             ("find", "open-find"),
             ("new-group", "open-group"),

@@ -10,6 +10,7 @@ use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
 
 use super::window::{CONTROL_K, Driver, ENTER, Window};
 
@@ -41,6 +42,21 @@ impl Person {
 
     pub(crate) async fn send(&self, to: Recipient, text: &str) {
         self.http.send(&Draft::text(to, text)).await.expect("sent");
+    }
+}
+
+/// Makes the person in the window and these people friends; each of those posts a moment.
+pub(crate) async fn befriend(window: &Window, uid: u32, people: &[&Person]) {
+    for person in people {
+        person.http.befriend(Uuid::new_v4(), uid, true).await.expect("asked");
+        let wish = format!(
+            "const done = arguments[0], body = JSON.stringify({{ client_id: crypto.randomUUID(), wanted: true }});
+             fetch('/api/v1/friends/{}', {{ method: 'PUT', headers: {{ 'content-type': 'application/json' }}, body }})
+               .then((answer) => done(answer.status));",
+            person.uid
+        );
+        assert_eq!(window.run_async(&wish).await, 201);
+        person.http.post_moment(Uuid::new_v4(), "Low tide is at **ten**", &[]).await.expect("posted");
     }
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Direction, Kind};
+use crate::domain::Direction;
 
 mod access_keys;
 mod directory;
