@@ -32,6 +32,14 @@ async fn a_database_of_each_earlier_version_goes_on_unharmed() {
             let mut app =
                 TestApp::start_with(|config| config.storage.database_url = url.clone().into()).await;
             let all = answers.check(&app).await;
+            if start == 0 {
+                // Whoever made a group owns it.
+                let mut connection = PgConnection::connect(&url).await.expect("connected");
+                let owned = "SELECT count(*) FROM members WHERE active AND standing = 2";
+                let owned: i64 = sqlx::query_scalar(owned).fetch_one(&mut connection).await.expect("asked");
+                connection.close().await.expect("closed");
+                assert!(owned > 0, "{}", folder.display());
+            }
             answers.go_on(&app, &all, start).await;
             answers.let_in(&app, &all, start).await;
             app.stop().await;

@@ -77,6 +77,9 @@ impl Answers {
             let (member, _) = all.iter().find(|(person, _)| is_member(group, person)).expect("a member");
             let is = app.get(member, &format!("/api/v1/groups/{}", group["gid"])).await.ok(200);
             assert_eq!(is["name"], group["name"]);
+            let members = is["members"].as_array().expect("members");
+            let owners = members.iter().filter(|member| member["role"] == "owner").count();
+            assert_eq!(owners, 1, "{is}");
             for (person, _) in &all {
                 assert_eq!(is_member(&is, person), is_member(group, person), "{} in {is}", person.name);
             }
