@@ -16,7 +16,7 @@ self.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(url);
   if (method !== "GET" || origin !== location.origin) return;
   if (mode === "navigate") {
-    if (pathname === "/" || /^\/c\/[ug]:\d+$/.test(pathname)) event.respondWith(page(event));
+    if (/^\/(c\/[ug]:\d+|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
     else if (pathname === "/login" || pathname === "/sign-up") event.respondWith(card(event));
   } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
 });

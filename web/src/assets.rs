@@ -63,6 +63,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "members.js",
     "menu.js",
     "moments.js",
+    "mute.js",
     "notify.js",
     "pane.js",
     "picker.js",

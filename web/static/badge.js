@@ -6,6 +6,8 @@ import { many } from "./store.js";
 const SIZE = 64;
 const RADIUS = 21;
 const DIGITS = [0, 34, 28, 22];
+// What a timer can wait.
+const LONGEST_MS = 2 ** 31 - 1;
 
 export class Badge {
   constructor(store) {
@@ -21,11 +23,19 @@ export class Badge {
     const total = this.store.unreadTotal();
     const name = open ? `${this.store.title(open)} · Tidemark` : "Tidemark";
     document.title = total ? `(${many(total)}) ${name}` : name;
+    this.wait();
     if (total === this.total) return;
     this.total = total;
     // 0 takes it away. Where the page is not installed, there is nothing to show it on.
     navigator.setAppBadge?.(total).catch(() => {});
     this.draw(total).catch((problem) => console.error(problem));
+  }
+
+  /** What a mute kept out counts again when it ends. */
+  wait() {
+    clearTimeout(this.timer);
+    const left = this.store.nextUnmute() - Date.now();
+    if (left < Infinity) this.timer = setTimeout(() => this.store.show([this.store.open]), Math.min(left + 1, LONGEST_MS));
   }
 
   async draw(total) {

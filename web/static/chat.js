@@ -11,6 +11,7 @@ import { $ } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
+import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
@@ -60,6 +61,7 @@ const settings = settingsDialog(call, () => state, async (path) => {
   });
   await over(true);
 });
+const mute = muteMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
@@ -201,6 +203,7 @@ const buttons = {
   "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
+  "open-mute": () => mute($("open-mute")),
   hide: () => store.hide(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);

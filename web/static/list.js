@@ -20,6 +20,7 @@ export class List {
         when: last ? whenOf(last.sent_at) : "",
         label: "",
         unread: store.unread(id),
+        muted: store.isMuted(id),
         open: id === store.open,
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
@@ -41,12 +42,13 @@ export class List {
   }
 }
 
-function fill({ key, title, when, label, line, unread, open }, { firstChild: link }) {
+function fill({ key, title, when, label, line, unread, muted, open }, { firstChild: link }) {
   link.href = `/c/${key}`;
-  link.className = unread ? "row fresh" : "row";
+  link.className = `row${unread ? " fresh" : ""}${muted ? " muted" : ""}`;
   link.ariaCurrent = open ? "page" : null;
   link.replaceChildren(disc(key, title),
-    h("span.title", { dir: "auto" }, title), h("span.when", {}, when),
+    h("span.title", { dir: "auto" }, title),
+    h("span.when", {}, muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null, when),
     h("span.last", {}, h("span.draft", {}, label), line),
     ...(unread ? [h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread))] : []));
 }

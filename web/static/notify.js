@@ -56,8 +56,9 @@ export class Notifier {
     });
     this.ask();
     if (await othersLook) return;
-    const newest = new Map(rows.map((row) => [row.conversation, row]));
-    const unread = [...newest].filter(([id]) => store.unread(id));
+    const messages = rows.filter(({ kind }) => kind === "message");
+    const newest = new Map(messages.map((row) => [row.conversation, row]));
+    const unread = [...newest].filter(([id]) => store.unread(id) && !store.isMuted(id));
     for (const [id, row] of unread.slice(-MOST)) this.show(id, store.title(id), store.line(row, id.startsWith("g:")));
   }
 

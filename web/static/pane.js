@@ -2,6 +2,7 @@
 
 import { $, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
+import { showMute } from "./mute.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
 import { counts } from "./standing.js";
 import { many } from "./store.js";
@@ -67,6 +68,8 @@ export class Pane {
     const { left, members, topic } = this.store.conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
+    $("open-mute").hidden = this.store.nobody.has(this.id) || Boolean(left);
+    showMute(this.store, this.id, $("open-mute"));
     $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
   }
 

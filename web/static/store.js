@@ -95,9 +95,21 @@ export class Store {
   /** Whether a conversation is not listed until something newer comes. */
   isHidden({ id, last }) { return (this.setting("hide", id)?.up_to ?? 0) >= (last?.message_id ?? 1); }
 
+  /** Whether nothing is told of new messages: for good, or until a time. */
+  isMuted(id) {
+    const mute = this.setting("mute", id);
+    return Boolean(mute) && !(mute.until <= Date.now());
+  }
+
+  /** When the next mute ends, in milliseconds since 1970 UTC; `Infinity`: none does. */
+  nextUnmute() {
+    const ends = [...this.settings].filter(([key]) => key.startsWith("mute ")).map(([, { until }]) => until);
+    return Math.min(...ends.filter((until) => until > Date.now()));
+  }
+
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
   unreadTotal() {
-    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
+    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && !this.isMuted(each.id) && each.id !== MOMENTS);
     return listed.reduce((sum, { unread }) => sum + unread, 0);
   }
 

@@ -60,7 +60,7 @@ const down = async () => { throw new TypeError("no network"); };
 
 test("without the server the page that was last seen opens, at every address of the chat", async () => {
   server = down;
-  for (const path of ["/", "/c/u:10002", "/c/g:7"]) assert.equal(await visit(path), "Ada /static/new/chat.js");
+  for (const path of ["/", "/c/u:10002", "/c/g:7", "/moments", "/contacts"]) assert.equal(await visit(path), "Ada /static/new/chat.js");
   assert.equal(await visit("/static/new/chat.js", "cors"), "/static/new/chat.js");
   await assert.rejects(visit("/static/new/docs.css", "cors"));
 });

@@ -128,7 +128,7 @@ async fn reactions_are_counted_and_taken_away_again() {
         window.until("!document.querySelector('.smiley')").await;
     }
     // Nothing of this counts as unread or as the last word.
-    ada.until("!document.querySelector('.badge') && document.title === 'Ben · Tidemark'").await;
+    ada.until("!document.querySelector('.row .badge') && document.title === 'Ben · Tidemark'").await;
     ada.until("document.querySelector('.row .last').textContent === 'You: We leave at eight'").await;
 }
 
@@ -192,6 +192,8 @@ async fn the_menu_is_used_by_keyboard_and_fits_a_phone() {
     window.size(390, 844).await;
     window.pick("Ben").await;
     window.sees("A question").await;
+    // Nothing more to come that fills the message anew.
+    window.until("document.querySelector('.who b').textContent === 'Ben' && !document.querySelector('.row .badge')").await;
     window.write(".more", ENTER).await;
     window.until("document.activeElement.ariaLabel === 'React with 👍'").await;
     for _ in 0..7 {

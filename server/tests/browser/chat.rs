@@ -5,7 +5,7 @@ use tidemark_client::Recipient;
 use super::window::{ENTER, SHIFT_ENTER};
 use super::world::{PASSWORD, World, find, say};
 
-const UNREAD: &str = "document.querySelector('.badge')?.firstChild.data";
+const UNREAD: &str = "document.querySelector('.row .badge')?.firstChild.data";
 
 #[tokio::test]
 async fn two_people_chat_both_ways() {

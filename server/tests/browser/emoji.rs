@@ -64,7 +64,7 @@ async fn any_emoji_can_be_a_reaction() {
     window.pick("Ben").await;
     window.sees("We are there").await;
     window
-        .until("document.querySelector('.who b').textContent === 'Ben' && !document.querySelector('.badge')")
+        .until("document.querySelector('.who b').textContent === 'Ben' && !document.querySelector('.row .badge')")
         .await;
     window.write(".more", ENTER).await;
     window.until("document.activeElement.ariaLabel === 'React with 👍'").await;

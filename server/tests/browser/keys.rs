@@ -116,9 +116,9 @@ async fn escape_marks_as_read() {
     }
     let window = world.visitor("Ada").await;
     window.pick("Ben").await;
-    window.until("document.querySelector('.fresh-line') && document.querySelector('.badge')").await;
+    window.until("document.querySelector('.fresh-line') && document.querySelector('.row .badge')").await;
     window.press(ESCAPE).await;
-    window.until("!document.querySelector('.fresh-line') && !document.querySelector('.badge')").await;
+    window.until("!document.querySelector('.fresh-line') && !document.querySelector('.row .badge')").await;
     window.sees("number 59").await;
 }
 

@@ -66,7 +66,7 @@ async fn a_long_conversation_is_a_window_that_stays_where_it_is_read() {
     window.until("document.getElementById('jump-text').textContent === 'Jump to newest (1 new)'").await;
     window.click("#jump").await;
     window.sees("number 600").await;
-    window.until("document.getElementById('jump').hidden && !document.querySelector('.badge')").await;
+    window.until("document.getElementById('jump').hidden && !document.querySelector('.row .badge')").await;
 }
 
 #[tokio::test]

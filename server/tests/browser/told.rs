@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::window::Window;
 use super::world::{World, connected};
 
 const ICON: &str = "document.querySelector('link[rel=icon]').href";
@@ -92,4 +93,44 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.tab(0).await;
     window.until("document.title === '(1) Ben · Tidemark'").await;
     assert_eq!(window.run("return told.length").await, 1);
+}
+
+/// Chooses an item of the menu behind the bell.
+async fn mute(window: &Window, item: &str) {
+    window.click("#open-mute").await;
+    window.until("document.getElementById('actions').matches(':popover-open')").await;
+    let choose = format!(
+        "[...document.querySelectorAll('#actions button')].find((it) => it.textContent === '{item}').click()"
+    );
+    window.run(&choose).await;
+}
+
+#[tokio::test]
+async fn a_muted_conversation_is_not_counted_on_any_device_until_the_mute_ends() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    ben.tells(&ada, "before").await;
+    let (desk, phone) = (world.visitor("Ada").await, world.visitor("Ada").await);
+    desk.pick("Ben").await;
+    desk.until("document.title === 'Ben · Tidemark'").await;
+    mute(&desk, "Mute for an hour").await;
+    desk.until("document.getElementById('open-mute').title.startsWith('Muted until')").await;
+    desk.goto(&world.at("/")).await;
+    phone.until("document.querySelector('.row.muted [aria-label=Muted]')").await;
+    ben.tells(&ada, "while muted").await;
+    for window in [&desk, &phone] {
+        window.until("document.querySelector('.row.muted .badge')?.textContent === '1'").await;
+        assert_eq!(window.title().await, "Tidemark");
+    }
+    // Ended on the other device; a mute with an end ends by itself.
+    phone.run("Object.defineProperty(document, 'hasFocus', { value: () => false })").await;
+    phone.pick("Ben").await;
+    mute(&phone, "Unmute").await;
+    desk.until("document.title === '(1) Tidemark'").await;
+    let short = "const done = arguments[0], body = { client_id: '6f1f2a0e-3a63-4a53-9d6b-0c1e3a8f3f10', value: { until: Date.now() + 3000 } };
+        fetch('/api/v1/conversations/u:BEN/settings/mute', { method: 'PUT', headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body) }).then(({ status }) => done(status));";
+    assert_eq!(desk.run_async(&short.replace("BEN", &ben.uid.to_string())).await, 201);
+    desk.until("document.querySelector('.row.muted') && document.title === 'Tidemark'").await;
+    desk.until("!document.querySelector('.row.muted') && document.title === '(1) Tidemark'").await;
 }

@@ -16,7 +16,7 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
         from.send(Recipient::Group(gid), &format!("number {n}")).await;
     }
     let window = world.visitor("Ada").await;
-    window.until("document.querySelector('.badge')?.textContent === '999+'").await;
+    window.until("document.querySelector('.row .badge')?.textContent === '999+'").await;
     assert_eq!(window.title().await, "(999+) Tidemark");
     window.pick("Harbour walk").await;
     window.until("document.querySelector('.fresh-line')").await;
@@ -34,7 +34,9 @@ async fn more_unread_than_the_server_counts_open_at_the_first_of_them() {
     assert_eq!(window.title().await, "(999+) Harbour walk · Tidemark");
     window.click("#jump").await;
     window.sees("number 1499").await;
-    window.until("!document.querySelector('.badge') && document.title === 'Harbour walk · Tidemark'").await;
+    window
+        .until("!document.querySelector('.row .badge') && document.title === 'Harbour walk · Tidemark'")
+        .await;
 }
 
 /// How many messages the server takes as unread in the first conversation.
@@ -50,7 +52,7 @@ async fn what_was_read_is_not_new_any_more_when_more_comes_unseen() {
     let window = world.visitor("Ada").await;
     window.pick("Ben").await;
     window.sees("one").await;
-    window.until("document.querySelector('.fresh-line') && !document.querySelector('.badge')").await;
+    window.until("document.querySelector('.fresh-line') && !document.querySelector('.row .badge')").await;
     // Another tab is in front of it.
     let hide = "Object.defineProperty(document, 'hidden', { value: true });
         document.dispatchEvent(new Event('visibilitychange'))";

@@ -1,0 +1,30 @@
+// Muting a conversation on all devices of the person: for an hour, a day, or until it is ended.
+
+import { item, openMenu } from "./menu.js";
+import { t, timeOf, whenOf } from "./texts.js";
+
+const HOUR_MS = 3_600_000;
+
+/** Answers `open(button)`: the menu for the open conversation. */
+export function muteMenu(store) {
+  return (button) => {
+    const id = store.open;
+    const mute = (value) => store.set("mute", id, value);
+    const until = (hours) => () => mute({ until: Date.now() + hours * HOUR_MS });
+    openMenu(button, [
+      store.isMuted(id) && item(t("mute.end"), () => mute(null)),
+      item(t("mute.hour"), until(1)),
+      item(t("mute.day"), until(24)),
+      item(t("mute.always"), () => mute({})),
+    ]);
+  };
+}
+
+/** Shows on the button whether the conversation is muted, and until when. */
+export function showMute(store, id, button) {
+  const isMuted = store.isMuted(id);
+  const until = isMuted && store.setting("mute", id).until;
+  const label = !isMuted ? t("mute.title") : until ? t("mute.until", { time: `${whenOf(until)} ${timeOf(until)}` }) : t("mute.muted");
+  button.ariaLabel = button.title = label;
+  button.firstElementChild.className = `icon ${isMuted ? "silent" : "bell"}`;
+}
