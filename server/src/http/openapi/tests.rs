@@ -12,9 +12,11 @@ fn document() -> Value {
 }
 
 /// Routes for people, which answer with pages and files.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 14] = [
     "/",
     "/c/{conversation}",
+    "/moments",
+    "/contacts",
     "/invites/{code}",
     "/groups/{gid}/invite",
     "/login",

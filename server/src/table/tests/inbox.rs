@@ -203,7 +203,7 @@ async fn what_cannot_be_put_is_refused_by_name() {
         (&[("body", "hi"), ("sender", "10002")], "Invalid column name: 'sender'"),
         (&[("body", "hi"), ("client_id", "5")], "Invalid client_id"),
         (&[("body", "hi"), ("conversation", "u:10003")], "Invalid conversation: it is u:10001"),
-        (&[("body", "hi"), ("conversation", "g:7")], "There is no such group"),
+        (&[("body", "hi"), ("conversation", "g:7")], "This group does not exist"),
     ] {
         let refused = inboxes.refused(ANN, columns).await;
         assert!(refused.contains(told), "{refused}");
