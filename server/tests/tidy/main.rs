@@ -40,6 +40,10 @@ fn read(path: &Path) -> String {
 fn files_stay_short_and_say_what_they_are() {
     for path in files(&root(), &[".rs", ".js", ".css"]) {
         let text = read(&path);
+        // Data of another project, in the form that the page reads.
+        if text.lines().take(3).any(|line| line.contains("made by web/vendor/")) {
+            continue;
+        }
         let lines = text.lines().count();
         assert!(lines <= LONGEST, "{}: {lines} lines; one idea a file, at most {LONGEST}", path.display());
         if path.extension().is_some_and(|ending| ending == "rs") {
