@@ -48,7 +48,8 @@ impl Person {
 /// Makes the person in the window and these people friends; each of those posts a moment.
 pub(crate) async fn befriend(window: &Window, uid: u32, people: &[&Person]) {
     for person in people {
-        person.http.befriend(Uuid::new_v4(), uid, true).await.expect("asked");
+        let key = Uuid::from_u128(u128::from(uid) << 32 | u128::from(person.uid));
+        person.http.befriend(key, uid, true).await.expect("asked");
         let wish = format!(
             "const done = arguments[0], body = JSON.stringify({{ client_id: crypto.randomUUID(), wanted: true }});
              fetch('/api/v1/friends/{}', {{ method: 'PUT', headers: {{ 'content-type': 'application/json' }}, body }})
@@ -56,7 +57,11 @@ pub(crate) async fn befriend(window: &Window, uid: u32, people: &[&Person]) {
             person.uid
         );
         assert_eq!(window.run_async(&wish).await, 201);
-        person.http.post_moment(Uuid::new_v4(), "Low tide is at **ten**", &[]).await.expect("posted");
+        person
+            .http
+            .post_moment(Uuid::from_u128(key.as_u128() << 64), "Low tide is at **ten**", &[])
+            .await
+            .expect("posted");
     }
 }
 
