@@ -9,8 +9,8 @@ import { t } from "./texts.js";
 // Shown in the menu; any others that a person chose stand under the message.
 const EMOJI = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji. Answers `open(row, button)`. */
-export function actionsMenu(store, composer, emoji) {
+/** The menu of messages. `composer` edits and replies, `emoji` shows all emoji, `forward(row)` asks where to. Answers `open(row, button)`. */
+export function actionsMenu(store, composer, emoji, forward) {
   return (row, opener) => {
     const own = row.sender === store.self.uid;
     const mine = chosen(row, store.self.uid);
@@ -22,8 +22,10 @@ export function actionsMenu(store, composer, emoji) {
       h("div.smileys", { role: "group", "aria-label": t("actions.reactions") }, ...smileys, more),
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
+      item(t("actions.forward"), () => forward(row)),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
+      item(t("actions.delete"), () => remove(store, row)),
     ]);
   };
 }
@@ -32,6 +34,17 @@ export function actionsMenu(store, composer, emoji) {
 export function toggle(store, row, emoji) {
   const mine = chosen(row, store.self.uid);
   return store.react(row, mine.includes(emoji) ? mine.filter((each) => each !== emoji) : [...mine, emoji].slice(-6));
+}
+
+async function remove(store, row) {
+  const sure = await ask({
+    title: t("delete.title"),
+    quote: row.body.text,
+    text: t("delete.about"),
+    yes: t("delete.yes"),
+    no: t("cancel"),
+  });
+  if (sure) await store.remove(row);
 }
 
 async function recall(store, row) {

@@ -41,7 +41,7 @@ const store = new Store({ db, call, self, nudge: (ids) => {
 const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true));
 const emoji = emojiPicker();
 const pane = new Pane(store, {
-  menu: actionsMenu(store, composer, emoji),
+  menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
   toggle: (row, emoji) => toggle(store, row, emoji),
   reveal: async (of) => {
     if (!await pane.reveal(of)) $("announce").textContent = t("pane.too_far_back");
@@ -200,10 +200,11 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const buttons = {
-  "open-find": find, "start-find": find, "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
+  "open-find": () => find(), "start-find": () => find(), "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),
+  pin: () => store.set("pin", store.open, store.setting("pin", store.open) ? null : { pinned: true }),
   hide: () => store.hide(store.open).then(() => go(null)),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).addEventListener("click", act);

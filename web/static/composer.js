@@ -12,7 +12,7 @@ export class Composer {
   /** `sent()` runs when a message went into the outbox. */
   constructor(store, limit, sent) {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
-    Object.assign(this, { store, limit, sent, id: null, quoted: null, edited: null });
+    Object.assign(this, { store, limit, sent, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
     this.text.addEventListener("keydown", (event) => {
@@ -38,20 +38,23 @@ export class Composer {
     this.cancel(false);
     this.save();
     this.id = id;
-    this.text.value = id ? this.store.drafts.get(id) ?? "" : "";
+    this.write(id ? this.store.drafts.get(id) ?? "" : "");
     this.lock();
     this.measure();
   }
 
-  /** What is kept has changed, by another device perhaps; a box in which somebody writes is left alone. */
+  /** What is kept has changed, by another device perhaps; what somebody has written here since is left alone. */
   changed() {
     this.lock();
     const draft = this.store.drafts.get(this.id) ?? "";
-    const isBusy = this.edited || this.saving || document.activeElement === this.text;
-    if (isBusy || draft === this.text.value) return;
-    this.text.value = draft;
+    const isBusy = this.edited || this.saving || this.text.value !== this.known;
+    if (isBusy || draft === this.known) return;
+    this.write(draft);
     this.measure();
   }
+
+  /** Puts the draft as it is kept into the box. */
+  write(text) { this.text.value = this.known = text; }
 
   /** Nobody writes to a group that he left, or to nobody. */
   lock() {
@@ -66,15 +69,22 @@ export class Composer {
   typed() {
     this.measure();
     clearTimeout(this.timer);
-    this.saving ??= true;
     this.timer = setTimeout(() => this.save(), SAVE_MS);
   }
 
   save() {
     clearTimeout(this.timer);
-    if (!this.id || this.edited) return;
-    const saving = this.store.draft(this.id, this.text.value).finally(() => { if (this.saving === saving) this.saving = null; });
-    this.saving = saving;
+    // Who only looks changes nothing: another device may have written meanwhile.
+    if (!this.id || this.edited || this.text.value === this.known) return;
+    this.known = this.text.value;
+    this.during(this.store.draft(this.id, this.known));
+  }
+
+  /** Until this is done, what is kept is older than the box. */
+  during(saving) {
+    const own = saving.finally(() => { if (this.saving === own) this.saving = null; });
+    this.saving = own;
+    return own;
   }
 
   /** The next message replies to `row`. */
@@ -121,7 +131,7 @@ export class Composer {
   /** Neither replies nor edits any more; the draft is back. */
   cancel(focus = true) {
     if (!this.quoted && !this.edited) return;
-    if (this.edited) this.text.value = this.store.drafts.get(this.id) ?? "";
+    if (this.edited) this.write(this.store.drafts.get(this.id) ?? "");
     this.quoted = this.edited = null;
     $("context").hidden = true;
     $("context-text").textContent = "";
@@ -155,11 +165,11 @@ export class Composer {
       }
       return this.cancel();
     }
-    this.text.value = "";
+    this.write("");
     this.cancel();
     this.measure();
     try {
-      await this.store.post(this.id, text, quoted);
+      await this.during(this.store.post(this.id, text, quoted));
       this.sent();
     } catch (problem) {
       this.text.value = text;

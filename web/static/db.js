@@ -37,7 +37,11 @@ export async function openDb(person) {
     for (const name of ["names", "meta"]) db.createObjectStore(name);
   };
   const db = await done(request);
-  db.onversionchange = () => db.close();
+  // Another tab has a newer version of the page: this one takes it, too.
+  db.onversionchange = () => {
+    db.close();
+    location.reload();
+  };
   return new Db(db, person.uid);
 }
 
@@ -91,8 +95,8 @@ class Db {
       }
       for (const item of await done(outbox.getAll())) {
         // The ids of rows may mean others now.
-        if (item.frame?.message_id || item.call) outbox.delete(item.n);
-        else if (!item.frame) outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
+        if (item.frame?.message_id || /\/moments\/\d/.test(item.call?.path)) outbox.delete(item.n);
+        else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
       }
     });
   }
@@ -167,7 +171,7 @@ class Db {
     if (acked) conversation.acked = Math.max(conversation.acked, id);
     if (id <= conversation.read_to) return;
     conversation.read_to = id;
-    if (id >= (conversation.last?.message_id ?? 0)) conversation.unread = 0;
+    if (conversation.last && id >= conversation.last.message_id) conversation.unread = 0;
     else if (conversation.floor <= id + 1) await this.count(rows, conversation);
     else conversation.stale = true;
   }
@@ -406,7 +410,7 @@ class Db {
 /** Whether a newer value of the same setting waits to go out. */
 async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
   if (kind !== "setting") return false;
-  const waiting = (await done(outbox.getAll())).filter(({ frame }) => frame?.type === "setting");
+  const waiting = (await done(outbox.getAll())).filter(({ frame, state }) => frame?.type === "setting" && state !== "failed");
   return waiting.some((item) => item.conversation === conversation && item.frame.name === body.name && item.client_id !== client_id);
 }
 

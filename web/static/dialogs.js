@@ -9,8 +9,9 @@ const numberOf = (id) => Number(id.slice(2));
 // Lines of what was found.
 const MOST_FOUND = 20;
 
-/** Ctrl+K. `go(id)` opens a conversation. */
+/** Ctrl+K. Answers `open(taken)`: `taken(id)` gets the conversation that was chosen; `go(id)`, which opens it, if nothing else is said. */
 export function findDialog(store, call, go) {
+  let taken = go;
   const picker = new Picker($("find-text"), $("find-list"), {
     note: (text) => { $("find-note").textContent = text; },
     find: async (text, show) => {
@@ -25,10 +26,11 @@ export function findDialog(store, call, go) {
     take: async ({ id, title }) => {
       $("find").close();
       if (id.startsWith("u:")) await store.write(id, (db) => db.learn([{ uid: numberOf(id), name: title }]));
-      go(id);
+      taken(id);
     },
   });
-  return () => {
+  return (then = go) => {
+    taken = then;
     $("find").showModal();
     picker.reset();
   };

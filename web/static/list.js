@@ -22,6 +22,7 @@ export class List {
         unread: store.unread(id),
         muted: store.isMuted(id),
         open: id === store.open,
+        pinned: Boolean(store.setting("pin", id)),
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
       const draft = id !== store.open && store.drafts.get(id);
@@ -42,13 +43,14 @@ export class List {
   }
 }
 
-function fill({ key, title, when, label, line, unread, muted, open }, { firstChild: link }) {
+function fill({ key, title, when, label, line, unread, muted, pinned, open }, { firstChild: link }) {
   link.href = `/c/${key}`;
   link.className = `row${unread ? " fresh" : ""}${muted ? " muted" : ""}`;
   link.ariaCurrent = open ? "page" : null;
   link.replaceChildren(disc(key, title),
     h("span.title", { dir: "auto" }, title),
-    h("span.when", {}, muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null, when),
+    h("span.when", {}, pinned ? h("i.icon.pin", { role: "img", "aria-label": t("list.pinned") }) : null,
+      muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null, when),
     h("span.last", {}, h("span.draft", {}, label), line),
     ...(unread ? [h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread))] : []));
 }

@@ -27,6 +27,7 @@ export function open(store, { body, limit }) {
     await store.later(MOMENTS, "POST", "/moments", { text: words, ...(except.length && { except }) });
     problem.textContent = text.value = "";
     who.open = false;
+    seers.replaceChildren();
   } }, text, who, problem, h("button.button.primary", {}, t("moments.post")));
   const feed = h("div.feed", { role: "feed", "aria-label": t("moments.title") });
   const older = h("button.button", { type: "button", onclick: async () => {
@@ -36,7 +37,7 @@ export function open(store, { body, limit }) {
   } }, t("moments.older"));
   const empty = h("p.quiet", {}, t("moments.none"));
   body.replaceChildren(form, empty, feed, older);
-  who.addEventListener("toggle", () => who.open && seers.replaceChildren(...friendsOf(store).map((uid) =>
+  who.addEventListener("toggle", () => who.open && !seers.childElementCount && seers.replaceChildren(...friendsOf(store).map((uid) =>
     h("p", {}, h("label", {}, h("input", { type: "checkbox", value: uid, checked: "" }), " ", h("bdi", {}, store.name(uid)))))));
 
   let turn = 0;
@@ -49,8 +50,9 @@ export function open(store, { body, limit }) {
     const items = [...waiting(store), ...rows].map((row) => itemOf(store, row));
     keep(feed, items, () => make(store), (item, element) => fill(store, item, element));
     empty.hidden = items.length > 0;
-    older.hidden = rows.length < most && (store.conversations.get(MOMENTS)?.floor ?? 0) === 0;
-    const newest = rows.find(({ message_id }) => message_id);
+    older.hidden = all.length < most && (store.conversations.get(MOMENTS)?.floor ?? 0) === 0;
+    // Those of former friends count as read, too.
+    const [newest] = all;
     if (newest && store.unread(MOMENTS) && !document.hidden) await store.markRead(MOMENTS, newest.message_id);
   };
   return { render };

@@ -69,6 +69,9 @@ export class Pane {
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
     $("open-mute").hidden = this.store.nobody.has(this.id) || Boolean(left);
+    const isPinned = Boolean(this.store.setting("pin", this.id));
+    $("pin").hidden = $("open-mute").hidden;
+    $("pin").ariaPressed = String(isPinned);
     showMute(this.store, this.id, $("open-mute"));
     $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
   }

@@ -2,7 +2,7 @@
 
 import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
-import { counts, nameOf } from "./standing.js";
+import { counts, nameOf, shown } from "./standing.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
@@ -83,7 +83,7 @@ export const chosen = (row, uid) => row.reactions?.[uid]?.emoji ?? [];
 /** The rows as they will be when what waits in the outbox is done. */
 export function withAmendments(rows, amending, uid) {
   const byRow = Map.groupBy(amending, ({ frame }) => frame.message_id);
-  return !byRow.size ? rows : rows.map((row) => (byRow.get(row.message_id) ?? []).reduce(amended(uid), row));
+  return !byRow.size ? rows : rows.map((row) => (byRow.get(row.message_id) ?? []).reduce(amended(uid), row)).filter(shown);
 }
 
 const amended = (uid) => (row, change) => {
@@ -91,6 +91,7 @@ const amended = (uid) => (row, change) => {
   if (state === "failed") return { ...row, change };
   switch (type) {
     case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
+    case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: {} };
     default: return { ...row, reactions: { ...row.reactions, [uid]: { emoji } } };
   }

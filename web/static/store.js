@@ -8,6 +8,8 @@ import { t } from "./texts.js";
 
 // How long a draft rests before other devices are told.
 const TELL_DRAFT_MS = 1_500;
+// Characters of a draft that other devices are told.
+const MOST_DRAFT = 8_000;
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
@@ -79,7 +81,7 @@ export class Store {
   /** Edits, recalls and reactions that are on their way. */
   amending(id) { return this.outbox.filter((item) => item.conversation === id && item.frame?.message_id); }
 
-  /** Conversations to list, the one with the latest message first. */
+  /** Conversations to list: those that are pinned, then the one with the latest message first. */
   sorted() {
     const latest = new Map();
     for (const [id, conversation] of this.conversations) {
@@ -89,7 +91,8 @@ export class Store {
       if (id && !latest.has(id) && !this.nobody.has(id)) latest.set(id, 0);
     }
     for (const item of this.outbox) if (item.state !== "sent" && !item.frame && !item.call) latest.set(item.conversation, 2 ** 53 + item.n * 2);
-    return [...latest.keys()].sort((a, b) => latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
+    const pinned = (id) => Number(Boolean(this.setting("pin", id)));
+    return [...latest.keys()].sort((a, b) => pinned(b) - pinned(a) || latest.get(b) - latest.get(a) || (a < b ? -1 : 1));
   }
 
   /** Whether a conversation is not listed until something newer comes. */
@@ -117,6 +120,7 @@ export class Store {
   line(row, group) {
     if (row.kind === "membership") return this.event(row);
     if (row.kind === "recalled") return this.recalled(row);
+    if (row.kind === "deleted") return t("row.deleted");
     const text = plain(String(row.body?.text ?? "").slice(0, 600)).replace(/\s+/g, " ").slice(0, 200);
     if (row.sender === this.self.uid) return t("list.own", { text: isolate(text) });
     return group ? t("list.of", { name: isolate(this.name(row.sender)), text: isolate(text) }) : isolate(text);
@@ -188,8 +192,8 @@ export class Store {
 
   /** A setting of a conversation as it is here; of one for all, that with oneself. What is still to go out is newer. */
   setting(name, id = `u:${this.self.uid}`) {
-    const waiting = this.outbox.findLast(({ conversation, frame, call }) =>
-      conversation === id && (frame?.type === "setting" && frame.name === name || call?.path === `/settings/${name}`));
+    const waiting = this.outbox.findLast(({ conversation, frame, call, state }) =>
+      conversation === id && state !== "failed" && (frame?.type === "setting" && frame.name === name || call?.path === `/settings/${name}`));
     if (waiting) return waiting.frame?.value ?? waiting.call?.body.value ?? null;
     return this.settings.get(`${name} ${id}`) ?? null;
   }
@@ -227,6 +231,8 @@ export class Store {
 
   edit(row, text) { return this.amend(row, { type: "edit", body: { text } }); }
   recall(row) { return this.amend(row, { type: "recall" }); }
+  /** Deletes a message for the person alone. */
+  remove(row) { return this.amend(row, { type: "delete" }); }
   react(row, emoji) { return this.amend(row, { type: "reaction", emoji }); }
 
   /** Puts something to be done to a stored message into the outbox. */
@@ -250,12 +256,16 @@ export class Store {
   /** Tells the person's other devices what is written here, if they know something else. */
   tellDraft(id) {
     const text = this.drafts.get(id) ?? "";
-    if (text === (this.setting("draft", id)?.text ?? "")) return;
+    // What is too long for a message is too long for other devices.
+    if (text.length > MOST_DRAFT || text === (this.setting("draft", id)?.text ?? "")) return;
     return this.set("draft", id, text ? { text } : null);
   }
 
   async markRead(id, upTo) {
-    await this.write(id, (db) => db.markRead(id, upTo));
+    // Nobody is told of what is no news.
+    if (!await this.db.markRead(id, upTo)) return;
+    await this.load([id]);
+    this.nudge([id]);
   }
 
   /** Fetches one more page of history; false when there is no more. */

@@ -142,7 +142,8 @@ export class Sync {
     const moments = await this.call("GET", "/moments");
     await this.db.learnStanding(rows, friends);
     await this.db.older(MOMENTS, moments.rows, moments.next_before ?? 0);
-    await this.db.patch(MOMENTS, { read_to: moments.read_to, acked: moments.read_to, unread: this.unreadOf(moments) });
+    await this.db.patch(MOMENTS, { read_to: moments.read_to, acked: moments.read_to, unread: this.unreadOf(moments),
+      counted: moments.rows[0]?.message_id ?? 0 });
   }
 
   unreadOf({ rows, read_to }) {
@@ -211,6 +212,8 @@ export class Sync {
       const { client_id, conversation, to, body, frame, call } = item;
       if (call) {
         if (this.socket.phase !== "open") return;
+        // One after the other, since each has a way of its own through the server.
+        if (this.calling) continue;
         this.inFlight.set(client_id, Date.now());
         this.ask(client_id, call);
         continue;
@@ -232,7 +235,8 @@ export class Sync {
 
   /** Makes a call that waits in the outbox. Its answer comes as those of frames do. */
   ask(client_id, { method, path, body }) {
-    this.call(method, path, { ...body, client_id }).then(
+    this.calling = true;
+    this.call(method, path, { ...body, client_id }).finally(() => { this.calling = false; }).then(
       (ack) => this.inOrder(() => this.sent({ client_id, ...ack })),
       (refusal) => this.inOrder(() => this.refused({ client_id, ...refusal, detail: refusal.message, retryable: refusal.retryable })));
   }

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use super::People;
 use crate::domain::{Body, ClientId, Content, Conversation, IdempotencyKey, Kind, MessageId, Uid};
 use crate::queue::{Publish, Queues, Request, SendAck, SendError};
-use crate::store::{MessageStore, Page, StoreError};
+use crate::store::{MessageStore, Page, PendingKey, StoreError};
+
+/// Acceptances with copies owed that are looked at, at once and in all.
+const PENDING_PAGE: usize = 1_000;
+const MOST_PAGES: usize = 20;
 
 /// A page of what friends share.
 #[derive(Clone, Debug)]
@@ -50,6 +54,7 @@ impl Moments {
         let except: HashSet<Uid> = except.iter().copied().collect();
         let (mut others, _) = self.people.friends_and_former(who).await.map_err(unavailable)?;
         others.retain(|uid| !except.contains(uid));
+        let others = self.people.who_hear(who, others).await.map_err(unavailable)?;
         self.publish(who, client_id, Kind::Moment, body, others).await
     }
 
@@ -123,6 +128,10 @@ impl Moments {
             let theirs: HashSet<Uid> = theirs.into_iter().chain([author]).collect();
             common.retain(|uid| theirs.contains(uid));
         }
+        let common = self.people.who_hear(who, common).await.map_err(unavailable)?;
+        if author != who && !common.contains(&author) {
+            return Err(SendError::Blocked);
+        }
         Ok((of, self.holders(of, common).await?))
     }
 
@@ -135,8 +144,24 @@ impl Moments {
     }
 
     async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
+        // Before the rows: what is delivered in between is among them.
+        let owed = self.owed(of).await.map_err(unavailable)?;
         let holds = self.store.holders(of, &uids).await.map_err(unavailable)?;
-        Ok(uids.into_iter().zip(holds).filter(|(_, holds)| *holds).map(|(uid, _)| uid).collect())
+        let holds = uids.into_iter().zip(holds).filter(|(uid, holds)| *holds || owed.contains(uid));
+        Ok(holds.map(|(uid, _)| uid).collect())
+    }
+
+    /// Who is still to get a copy.
+    async fn owed(&self, of: IdempotencyKey) -> Result<HashSet<Uid>, StoreError> {
+        let (mut after, mut owed) = (PendingKey::default(), HashSet::new());
+        for _ in 0..MOST_PAGES {
+            let pending = self.store.pending(after, PENDING_PAGE).await?;
+            let Some(last) = pending.last() else { break };
+            after = last.key();
+            let of_it = pending.iter().filter(|pending| pending.content.key() == Some(of));
+            owed.extend(of_it.flat_map(|pending| &pending.owed).map(|to| to.uid));
+        }
+        Ok(owed)
     }
 
     async fn publish(

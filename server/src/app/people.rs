@@ -118,33 +118,51 @@ impl People {
             return Err(SendError::UnknownUser(other.0));
         }
         let body = Body::friend(wanted, greeting.filter(|_| wanted))?;
-        let (friendship, is_blocked) = self.stands(who, other).await.map_err(|_| SendError::Unavailable)?;
-        if wanted && !friendship.mine {
+        let (friendship, is_blocked, own) =
+            self.stands(who, other).await.map_err(|_| SendError::Unavailable)?;
+        if wanted {
             if is_blocked {
                 return Err(SendError::Blocked);
             }
+            // Asking again tells nobody anything.
+            if let Some(asked) = own.filter(|_| friendship.mine) {
+                let sent_at = asked.content.sent_at;
+                return Ok(SendAck { message_id: asked.message_id, sent_at, repeated: true });
+            }
             self.has_room(who).await?;
         }
-        let declines = !wanted && !friendship.mine;
-        let others = if declines { Vec::new() } else { vec![other] };
+        // The queue tells nobody of a request that is declined.
+        let others = vec![other];
         let target = Conversation::User(other);
         let publish = Publish { client_id, kind: Kind::Friend, target, body, others };
         self.queues.submit(who, Request::Publish(publish)).await
     }
 
-    /// How `who` stands with `other`, and whether `other` takes nothing from `who`.
-    async fn stands(&self, who: Uid, other: Uid) -> Result<(Friendship, bool), StoreError> {
+    /// Those of these people who have not blocked `who`.
+    pub(super) async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
+        let key = setting_key(Setting::Block, Conversation::User(who));
+        let of: Vec<_> = people.iter().map(|uid| (*uid, key.clone())).collect();
+        let blocks = self.store.newest(&of).await?;
+        let hears = |block: &Option<Entry>| {
+            block.as_ref().is_none_or(|row| row.content.body.setting_value().is_none())
+        };
+        Ok(people.into_iter().zip(&blocks).filter(|(_, block)| hears(block)).map(|(uid, _)| uid).collect())
+    }
+
+    /// How `who` stands with `other`, whether `other` takes nothing from `who`, and what `who` said last.
+    async fn stands(&self, who: Uid, other: Uid) -> Result<(Friendship, bool, Option<Entry>), StoreError> {
         let with = Conversation::User(other);
         let of = [
             (who, friend_key(with, who)),
             (who, friend_key(with, other)),
             (other, setting_key(Setting::Block, Conversation::User(who))),
         ];
-        let rows = self.store.newest(&of).await?;
+        let mut rows = self.store.newest(&of).await?;
         let mut friendship = Friendship::default();
         rows[..2].iter().flatten().for_each(|row| friendship.take(who, &row.content));
         let block = rows[2].as_ref().and_then(|row| row.content.body.setting_value());
-        Ok((friendship, block.is_some()))
+        let is_blocked = block.is_some();
+        Ok((friendship, is_blocked, rows.swap_remove(0)))
     }
 
     async fn has_room(&self, who: Uid) -> Result<(), SendError> {

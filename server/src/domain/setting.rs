@@ -136,6 +136,12 @@ pub enum SettingError {
         /// What it takes.
         expected: &'static str,
     },
+    /// It has a NUL, which databases disagree about.
+    #[error("the value of {setting} holds a NUL character; remove it")]
+    Nul {
+        /// Which setting.
+        setting: &'static str,
+    },
     /// It is too long.
     #[error("the value of {setting} has {bytes} bytes as JSON; at most {MOST_SETTING_BYTES} are allowed")]
     TooLong {
@@ -220,12 +226,17 @@ impl Body {
     /// # Errors
     /// When the value is too long, or not what the setting takes.
     pub fn of_setting(setting: Setting, value: &RawValue) -> Result<Body, SettingError> {
-        let value = value.get();
+        // In one line, whatever it came in.
+        let value: serde_json::Value = serde_json::from_str(value.get()).unwrap_or_default();
+        let value = value.to_string();
         if value.len() > MOST_SETTING_BYTES {
             return Err(SettingError::TooLong { setting: setting.as_str(), bytes: value.len() });
         }
+        if value.contains("\\u0000") {
+            return Err(SettingError::Nul { setting: setting.as_str() });
+        }
         if value != "null" {
-            setting.check(value)?;
+            setting.check(&value)?;
         }
         Ok(Body::from_stored(format!("{{\"name\":\"{}\",\"value\":{value}}}", setting.as_str())))
     }
@@ -261,7 +272,7 @@ mod tests {
             (Setting::Hide, r#"{"up_to":7}"#, "{}"),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
-            (Setting::Profile, r#"{"hue":359,"about":"at sea"}"#, r#"{"hue":360}"#),
+            (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
         ] {
             let stored = body(setting, good).expect(good);
@@ -270,6 +281,10 @@ mod tests {
             let cleared = body(setting, "null").expect("cleared");
             assert_eq!((cleared.setting(), cleared.setting_value()), (Some(setting), None));
         }
+        let lines = body(Setting::Privacy, "{\n  \"write\": \"friends\"\n}").expect("good");
+        assert_eq!(lines.as_json(), r#"{"name":"privacy","value":{"write":"friends"}}"#);
+        let nul = body(Setting::Draft, r#"{"text":"\u0000"}"#);
+        assert_eq!(nul, Err(SettingError::Nul { setting: "draft" }));
         let long = format!("{{\"text\":\"{}\"}}", "a".repeat(MOST_SETTING_BYTES));
         assert!(matches!(body(Setting::Draft, &long), Err(SettingError::TooLong { .. })));
     }

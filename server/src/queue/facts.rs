@@ -12,7 +12,7 @@ use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
-use crate::domain::{Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid};
+use crate::domain::{Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid, friend_key};
 use crate::store::StoreError;
 
 /// One fact.
@@ -24,6 +24,8 @@ enum Fact {
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
     Door(Pair),
+    /// What somebody wants last of being another one's friend.
+    Wish(Pair),
 }
 
 /// Facts that could not be read, and what that means for a request which needs one.
@@ -65,6 +67,9 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             if publish.target != Conversation::MOMENTS {
                 facts.push(receivers(publish.target));
             }
+            if let (Kind::Friend, Conversation::User(other)) = (publish.kind, publish.target) {
+                facts.push(Fact::Wish((who, other)));
+            }
         }
         Request::Seen { of, message_id, .. } => {
             facts.extend([Fact::Row(who, *message_id), Fact::Door((*of, who))]);
@@ -90,6 +95,11 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     facts.into_iter().chain(people.iter().map(|uid| Fact::Person(*uid)))
 }
 
+/// Where it is looked up.
+fn wish_key((who, other): Pair) -> (Uid, String) {
+    (who, friend_key(Conversation::User(other), who))
+}
+
 /// The door before which whoever writes there stands.
 fn door(who: Uid, conversation: Conversation) -> Option<Fact> {
     match conversation {
@@ -110,7 +120,8 @@ impl Writer<'_> {
     /// Reads what the decisions of a batch rest on.
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut rows, mut markers, mut doors) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut markers) = (Vec::new(), Vec::new());
+        let (mut doors, mut wishes) = (Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -119,6 +130,7 @@ impl Writer<'_> {
                 Fact::Row(who, id) => rows.push((who, id)),
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
                 Fact::Door(pair) => doors.push(pair),
+                Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
             }
         }
         doors.sort_unstable();
@@ -167,6 +179,14 @@ impl Writer<'_> {
             match door {
                 Ok(door) => _ = facts.doors.insert(pair, door),
                 Err(error) => self.unread(&mut unread, Fact::Door(pair), &error),
+            }
+        }
+        let keys: Vec<_> = wishes.iter().map(|(_, key)| key.clone()).collect();
+        let read = all_or_each(&keys, |keys| store.newest(keys)).await;
+        for (&(pair, _), row) in wishes.iter().zip(read) {
+            match row {
+                Ok(row) => _ = facts.wishes.insert(pair, row.is_some_and(|row| row.content.body.wanted())),
+                Err(error) => self.unread(&mut unread, Fact::Wish(pair), &error),
             }
         }
         let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;

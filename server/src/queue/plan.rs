@@ -44,6 +44,8 @@ pub(super) struct Facts {
     pub(super) rows: HashMap<(Uid, MessageId), Arc<Content>>,
     /// What doors are for those who write.
     pub(super) doors: HashMap<Pair, Door>,
+    /// Whether people want to be others' friends.
+    pub(super) wishes: HashMap<Pair, bool>,
     /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
 }
@@ -195,11 +197,21 @@ impl Planner {
             }
         }
         self.used.insert(key, (at, digest));
-        let everybody = std::iter::once(who).chain(others.iter().copied().filter(|uid| *uid != who));
+        let is_told = self.is_told(who, publish);
+        let others = others.iter().copied().filter(|uid| *uid != who && is_told);
+        let everybody = std::iter::once(who).chain(others);
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
         let content = self.content(kind, who, target, Some(client_id), body.clone());
         let (change, group_version) = (None, None);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+    }
+
+    /// Whether others are told. Whoever declines wanted nothing before, and keeps it to himself.
+    fn is_told(&mut self, who: Uid, publish: &Publish) -> bool {
+        let (Kind::Friend, Conversation::User(other)) = (publish.kind, publish.target) else { return true };
+        let wanted = publish.body.wanted();
+        let before = self.facts.wishes.insert((who, other), wanted).unwrap_or_default();
+        wanted || before
     }
 
     fn amend(&mut self, at: usize, who: Uid, amend: &Amend) -> Result<Decision, SendError> {

@@ -1,7 +1,7 @@
 //! What rows in memory do to earlier rows of the same inbox, until that is done in the tables: edits and recalls change
 //! messages, and of the rows with one compaction key only the newest is shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{Content, Entry, IdempotencyKey, Kind, MessageId, Uid};
@@ -56,8 +56,14 @@ impl InboxChanges {
 
     /// Whether a later row takes the place of this one.
     pub(super) fn supersedes(&self, receiver: Uid, message_id: MessageId, content: &Content) -> bool {
-        let newest = content.compaction_key(receiver).and_then(|key| self.newest.get(key.as_str()));
-        newest.is_some_and(|newest| *newest > message_id)
+        let Some(key) = content.compaction_key(receiver) else { return false };
+        // The text of an edit goes with its message, whichever of the two came first.
+        let is_of_deleted = content.kind == Kind::Edit
+            && content.of().is_some_and(|of| {
+                let of_it = self.amendments.get(&of).into_iter().flatten();
+                of_it.clone().any(|(_, amendment)| amendment.kind == Kind::Delete)
+            });
+        is_of_deleted || self.newest.get(key.as_str()).is_some_and(|newest| *newest > message_id)
     }
 }
 
@@ -101,9 +107,10 @@ impl Changes {
         Entry { receiver, message_id, content }
     }
 
-    /// The messages that are taken back.
+    /// The messages that are taken back or deleted, each once.
     pub(super) fn recalled(&self) -> impl Iterator<Item = IdempotencyKey> {
         let amendments = self.0.iter().flat_map(|changes| changes.amendments());
-        amendments.filter(|(_, _, amendment)| amendment.kind == Kind::Recall).map(|(key, ..)| key)
+        let gone = amendments.filter(|(_, _, amendment)| amendment.kind != Kind::Edit).map(|(key, ..)| key);
+        gone.collect::<HashSet<_>>().into_iter()
     }
 }

@@ -216,6 +216,7 @@ impl Rules {
 
     fn knows_conversation(&self, conversation: Conversation) -> Result<(), String> {
         match conversation {
+            Conversation::MOMENTS => Ok(()),
             Conversation::User(uid) => self.knows(uid),
             Conversation::Group(gid) if self.groups.contains(&gid) => Ok(()),
             Conversation::Group(gid) => Err(format!("there is no group {gid} in this file")),

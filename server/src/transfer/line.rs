@@ -159,6 +159,11 @@ impl Totals {
 impl Line {
     /// Reads one line, without its line feed.
     pub(super) fn read(text: &str) -> Result<Line, String> {
+        // A complaint repeats what is wrong, which may hold anything.
+        Line::read_any(text).map_err(|refused| refused.replace(char::is_control, " "))
+    }
+
+    fn read_any(text: &str) -> Result<Line, String> {
         let Tag { tag } = parse(text)?;
         Ok(match tag.as_str() {
             "header" => {

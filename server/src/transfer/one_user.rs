@@ -13,7 +13,7 @@ use super::check::Checked;
 use super::error::TransferError;
 use super::line::Line;
 use super::reader::Reader;
-use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Uid};
+use crate::domain::{Body, ClientId, Content, Conversation, Entry, Kind, MessageId, Setting, Uid};
 use crate::store::archive::{InboxImport, Record};
 use crate::store::{Directory, IdempotencyRecord, MessageStore, StoreError};
 
@@ -140,7 +140,11 @@ impl<'a> Mover<'a> {
         for entry in entries {
             let content = self.rewritten(&entry);
             let conversation = content.conversation(self.into);
-            if self.exists(conversation).await? && self.exists(Conversation::User(content.sender)).await? {
+            let stands = self.stands_otherwise(&content).await?;
+            if !stands
+                && self.exists(conversation).await?
+                && self.exists(Conversation::User(content.sender)).await?
+            {
                 fitting.push((entry.message_id, content));
             } else {
                 self.done.left_out += 1;
@@ -175,6 +179,19 @@ impl<'a> Mover<'a> {
             self.moved.entry(conversation).or_default().push((old, message_id));
         }
         Ok(self.to.append.append(rows, Vec::new()).await?)
+    }
+
+    /// Whether a row says how things stood that stand otherwise here: what was said later, or by another account, counts. What was hidden
+    /// is named by an old id.
+    async fn stands_otherwise(&self, content: &Content) -> Result<bool, StoreError> {
+        match content.kind {
+            Kind::Friend if self.from != self.into => return Ok(true),
+            Kind::Setting if content.body.setting() == Some(Setting::Hide) => return Ok(true),
+            Kind::Friend | Kind::Setting | Kind::Seen => {}
+            _ => return Ok(false),
+        }
+        let Some(key) = content.compaction_key(self.into) else { return Ok(false) };
+        Ok(self.to.store.newest(&[(self.into, key)]).await?.pop().flatten().is_some())
     }
 
     /// Numbers above `latest`: as many as may be needed. Those that are not are a gap (I11).
@@ -270,6 +287,7 @@ impl<'a> Mover<'a> {
             return Ok(*known);
         }
         let exists = match what {
+            Conversation::MOMENTS => true,
             Conversation::User(uid) => self.to.directory.account(uid).await?.is_some(),
             Conversation::Group(gid) => self.to.store.group(gid).await?.is_some(),
         };

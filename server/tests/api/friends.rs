@@ -67,6 +67,20 @@ async fn a_declined_request_stays_a_matter_of_who_declines() {
 }
 
 #[tokio::test]
+async fn asking_again_tells_nobody_anything() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    let asked = wish(&app, &ann, &bob, 1, true).await.ok(201);
+    wish(&app, &bob, &ann, 1, false).await.ok(201);
+    let before = app.rows(&bob).await;
+    assert_eq!(wish(&app, &ann, &bob, 2, true).await.ok(200)["message_id"], asked["message_id"]);
+    assert_eq!(app.rows(&bob).await, before);
+    // Taking the request back does.
+    wish(&app, &ann, &bob, 3, false).await.ok(201);
+    assert_eq!(friends(&app, &bob).await, []);
+}
+
+#[tokio::test]
 async fn a_wish_that_cannot_be_is_refused_by_its_reason() {
     let app = TestApp::start_with(|config| config.limits.friends = 2).await;
     let ann = app.sign_up("ann").await;

@@ -152,6 +152,25 @@ async fn deleting_takes_back_from_all_who_have_it() {
 }
 
 #[tokio::test]
+async fn who_is_blocked_tells_nothing() {
+    let app = TestApp::start().await;
+    let (ann, bob, cat) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("cat").await);
+    befriend(&app, &ann, &bob).await;
+    befriend(&app, &ann, &cat).await;
+    befriend(&app, &bob, &cat).await;
+    post(&app, &ann, 1, "sun", &[]).await;
+    let block = format!("/api/v1/conversations/u:{}/settings/block", bob.uid);
+    let value = json!({"client_id": client_id(2), "value": {"blocked": true}});
+    app.put(&ann, &block, value).await.ok(201);
+    post(&app, &bob, 1, "not for ann", &[]).await;
+    assert_eq!(feed(&app, &ann).await, [moment(&ann, "sun")]);
+    assert_eq!(feed(&app, &cat).await, [moment(&ann, "sun"), moment(&bob, "not for ann")]);
+    let at = row(&app, &bob, "moment").await;
+    let like = json!({"client_id": client_id(3), "liked": true});
+    assert_eq!(app.put(&bob, &format!("/api/v1/moments/{at}/like"), like).await.refused(403), "blocked");
+}
+
+#[tokio::test]
 async fn a_feed_comes_in_pages() {
     let app = TestApp::start().await;
     let ann = app.sign_up("ann").await;

@@ -1,5 +1,7 @@
 //! Messages are edited, taken back, answered and reacted to.
 
+use tidemark_client::Recipient;
+
 use super::pictures::take;
 use super::window::{DOWN, ENTER, ESCAPE, Window};
 use super::world::{World, find, say, stored};
@@ -46,7 +48,8 @@ async fn an_edited_message_says_so_on_every_screen_and_after_a_reload() {
     say(&ada, "Low tide is at nine").await;
     ben.pick("Ada").await;
     ben.sees("Low tide is at nine").await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
 
     // From the empty box, by key alone; Esc changes nothing.
     ada.write("#text", UP).await;
@@ -76,7 +79,7 @@ async fn a_message_that_is_taken_back_is_gone_from_every_screen() {
     find(&ada, "Cleo").await;
     say(&ada, "This was for Ben").await;
     say(&ada, "Good morning").await;
-    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))").await;
     let other = world.visitor("Cleo").await;
     other.pick("Ada").await;
     other.sees("This was for Ben").await;
@@ -109,7 +112,8 @@ async fn reactions_are_counted_and_taken_away_again() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "We leave at eight").await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     ben.pick("Ada").await;
     ben.sees("We leave at eight").await;
     choose(&ben, "We leave at eight", "React with 👍").await;
@@ -151,7 +155,7 @@ async fn a_reply_shows_what_it_replies_to_and_leads_there() {
     window.until("document.querySelector('.quote')?.textContent === 'Ben Which pier?'").await;
     window.until("document.getElementById('context').hidden").await;
     window
-        .until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')")
+        .until("[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))")
         .await;
     window.reload().await;
     window.until("document.querySelector('.quote')?.textContent === 'Ben Which pier?'").await;
@@ -166,7 +170,8 @@ async fn what_is_done_offline_is_seen_at_once_and_sent_later() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "Saturday").await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     ben.pick("Ada").await;
     ben.sees("Saturday").await;
     ada.offline(true).await;
@@ -180,6 +185,57 @@ async fn what_is_done_offline_is_seen_at_once_and_sent_later() {
     ada.offline(false).await;
     ben.sees("Saturday or Sunday").await;
     ben.until("document.querySelector('.smiley')?.textContent === '🙏 1'").await;
+}
+
+#[tokio::test]
+async fn a_message_is_deleted_for_oneself_alone_and_stays_so() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "A secret").await;
+    say(&ada, "No secret").await;
+    ben.pick("Ada").await;
+    ben.sees("A secret").await;
+    choose(&ben, "A secret", "Delete for me…").await;
+    ben.until("document.getElementById('ask').open").await;
+    ben.run("document.getElementById('ask-yes').click()").await;
+    forgets(&ben, "A secret").await;
+    ben.reload().await;
+    ben.sees("No secret").await;
+    forgets(&ben, "A secret").await;
+    ada.sees("A secret").await;
+}
+
+#[tokio::test]
+async fn a_message_is_forwarded_and_a_conversation_is_kept_at_the_top_on_every_device() {
+    let world = World::start().await;
+    let (ben, cat) = (world.person("Ben").await, world.person("Cat").await);
+    let ada = world.newcomer("Ada").await;
+    let uid = ada.run("return Number(document.body.dataset.uid)").await.as_u64().expect("a uid") as u32;
+    ben.send(Recipient::User(uid), "Low tide is at **nine**").await;
+    cat.send(Recipient::User(uid), "Morning").await;
+    ada.pick("Ben").await;
+    ada.sees("Low tide is at ").await;
+    choose(&ada, "Low tide", "Forward…").await;
+    ada.until("document.getElementById('find').open").await;
+    ada.write("#find-text", "Cat").await;
+    ada.until("document.querySelector('#find-list li')?.innerText.includes('Cat')").await;
+    ada.write("#find-text", ENTER).await;
+    ada.until("document.getElementById('pane-title').textContent === 'Cat'").await;
+    ada.until("document.querySelector('.own .words strong, .own .words b')?.textContent === 'nine'").await;
+
+    let first = "document.querySelector('#list .title').textContent";
+    ada.until(&format!("{first} === 'Cat'")).await;
+    ada.pick("Ben").await;
+    ada.run("document.getElementById('pin').click()").await;
+    ada.until(&format!("{first} === 'Ben' && document.getElementById('pin').ariaPressed === 'true'")).await;
+    let other = world.visitor("Ada").await;
+    other.until(&format!("{first} === 'Ben'")).await;
+    ada.run("document.getElementById('pin').click()").await;
+    for window in [&ada, &other] {
+        window.until(&format!("{first} === 'Cat'")).await;
+    }
 }
 
 #[tokio::test]

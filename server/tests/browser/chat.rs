@@ -16,7 +16,8 @@ async fn two_people_chat_both_ways() {
 
     find(&ada, "Ben").await;
     say(&ada, "Is the tide in?").await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
 
     ben.until(&format!("{UNREAD} === '1'")).await;
     assert_eq!(ben.title().await, "(1) Tidemark");
@@ -39,7 +40,8 @@ async fn a_message_turns_from_waiting_to_stored_in_place() {
     ada.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
     ada.run("document.querySelector('.own').marked = true").await;
     ada.offline(false).await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     ada.until("document.querySelector('.own').marked && document.querySelectorAll('.own').length === 1")
         .await;
 }

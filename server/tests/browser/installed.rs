@@ -29,7 +29,8 @@ async fn the_chat_opens_without_its_server_and_sends_when_that_is_back() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "before").await;
-    ada.until("document.querySelector('.own .state')?.ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     kept(&ada, "Ada").await;
     ada.until("navigator.serviceWorker.controller").await;
 
@@ -47,7 +48,7 @@ async fn the_chat_opens_without_its_server_and_sends_when_that_is_back() {
     let world = gone.restart().await;
     connected(&ada).await;
     ada.pick("Ben").await;
-    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))").await;
     assert_eq!(stored(&ben, "written without a server").await, 1);
     drop(world);
 }

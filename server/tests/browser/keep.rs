@@ -85,7 +85,9 @@ async fn what_an_older_page_kept_is_used_and_sent() {
     window.pick("Ben").await;
     window.sees("kept by an older page").await;
     window.until("document.getElementById('text').value === 'a draft'").await;
-    window.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    window
+        .until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     assert_eq!(stored(&ben, "not sent yet").await, 1);
     ben.tells(&ada, "newer").await;
     window.sees("newer").await;
@@ -123,7 +125,9 @@ async fn tabs_of_one_browser_share_a_socket_and_agree() {
     window.sees("hello").await;
     connected(&window).await;
     say(&window, "from the second tab").await;
-    window.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    window
+        .until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     window.tab(0).await;
     window.sees("from the second tab").await;
     let metrics = ada.http.metrics().await.expect("metrics");
@@ -141,7 +145,7 @@ async fn tabs_of_one_browser_share_a_socket_and_agree() {
     ben.tells(&ada, "still there?").await;
     window.sees("still there?").await;
     say(&window, "still here").await;
-    window.until("[...document.querySelectorAll('.own .state')].at(-1).ariaLabel === 'Sent'").await;
+    window.until("['Sent', 'Delivered', 'Read'].includes([...document.querySelectorAll('.own .state')].at(-1).ariaLabel)").await;
 }
 
 /// Web Locks are missing on plain HTTP from another machine: then each tab has a socket, and the database is what

@@ -20,7 +20,8 @@ async fn a_message_sent_while_offline_arrives_once() {
     say(&ada, "written at sea").await;
     ada.until("document.querySelector('.own .state').ariaLabel === 'Waiting'").await;
     ada.offline(false).await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     ada.until(&format!("{BANNER}.hidden")).await;
     bens.pick("Ada").await;
     bens.sees("written at sea").await;
@@ -50,7 +51,7 @@ async fn a_hundred_messages_written_offline_arrive_in_their_order() {
     ada.run_async(write).await;
     ada.run("window.began = performance.now()").await;
     ada.offline(false).await;
-    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))").await;
     println!("all were sent after {} ms", ada.run("return performance.now() - window.began").await);
     let page = ben.http.range(&tidemark_client::RangeQuery::after(0)).await.expect("rows");
     let texts: Vec<_> = page.rows.iter().filter_map(tidemark_client::Entry::text).collect();
@@ -64,7 +65,8 @@ async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     let ada = world.newcomer("Ada").await;
     find(&ada, "Ben").await;
     say(&ada, "before").await;
-    ada.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    ada.until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     ada.write("#text", "half a thou").await;
 
     let gone = world.kill_server().await;
@@ -80,7 +82,7 @@ async fn a_server_that_is_killed_while_someone_types_costs_nothing() {
     ada.until("document.getElementById('text')?.value === 'half a thought'").await;
     ada.write("#text", &format!(", and the rest{ENTER}")).await;
     ada.sees("half a thought, and the rest").await;
-    ada.until("[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')").await;
+    ada.until("[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))").await;
     let bens = world.visitor("Ben").await;
     bens.pick("Ada").await;
     bens.sees("half a thought, and the rest").await;
@@ -112,8 +114,7 @@ async fn what_was_sent_to_a_dead_server_arrives_in_order_and_once() {
 
 #[tokio::test]
 async fn a_proxy_that_is_cut_in_the_middle_of_sends_and_comes_back_costs_nothing() {
-    const ALL_SENT: &str =
-        "[...document.querySelectorAll('.own .state')].every((it) => it.ariaLabel === 'Sent')";
+    const ALL_SENT: &str = "[...document.querySelectorAll('.own .state')].every((it) => ['Sent', 'Delivered', 'Read'].includes(it.ariaLabel))";
     let (world, mut gate) = World::behind_a_gate().await;
     let ben = world.person("Ben").await;
     let ada = world.newcomer("Ada").await;
@@ -164,7 +165,9 @@ async fn a_message_whose_answer_was_lost_is_shown_once() {
     let draft = Draft { client_id, to: Recipient::User(ben.uid), body: text };
     ada.http.send(&draft).await.expect("sent");
     window.offline(false).await;
-    window.until("document.querySelector('.own .state').ariaLabel === 'Sent'").await;
+    window
+        .until("['Sent', 'Delivered', 'Read'].includes(document.querySelector('.own .state')?.ariaLabel)")
+        .await;
     for n in 0..3 {
         ben.tells(&ada, &format!("answer {n}")).await;
     }

@@ -42,7 +42,7 @@ const EXPANDS: (&str, &str) = (
     "ALTER TABLE accounts ADD COLUMN picture text;
      ALTER TABLE entries ADD COLUMN edited_at bigint;
      ALTER TABLE heads ADD COLUMN epoch_2 bigint NOT NULL DEFAULT 0;
-     ALTER TABLE groups ADD COLUMN topic text NOT NULL DEFAULT '';
+     ALTER TABLE groups ADD COLUMN picture text NOT NULL DEFAULT '';
      ALTER TABLE sessions ADD COLUMN device text;
      ALTER TABLE sent ADD COLUMN note text;
      CREATE TABLE reactions (partition_key text PRIMARY KEY);",

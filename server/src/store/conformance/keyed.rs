@@ -84,26 +84,31 @@ pub async fn who_has_a_copy_is_known(store: &dyn MessageStore) {
 pub async fn what_is_deleted_says_nothing_any_more(store: &dyn MessageStore) {
     let said = text_message(ANN, TO_BOB, 1, "secret");
     accepted(store, accept(said.clone(), vec![row(ANN, 1), row(BOB, 1)], vec![])).await;
+    let edit = Amendment::Edit("secret, too".to_owned());
+    let body = Body::amendment(&edit, said.key().expect("named"), &said, 100).expect("short");
+    let edit = made(Kind::Edit, ANN, TO_BOB, 9, body);
+    accepted(store, accept(edit, vec![row(ANN, 2), row(BOB, 2)], vec![])).await;
     let deletion = |name, of: &Content| {
         made(Kind::Delete, ANN, of.target, name, Body::deletion(of.key().expect("named")))
     };
-    accepted(store, accept(deletion(2, &said), vec![row(ANN, 2)], vec![])).await;
+    accepted(store, accept(deletion(2, &said), vec![row(ANN, 3)], vec![])).await;
     let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 3, Body::text("secret", 9).expect("short"));
-    accepted(store, accept(moment.clone(), vec![row(ANN, 3), row(CAT, 3)], vec![])).await;
-    accepted(store, accept(deletion(4, &moment), vec![row(ANN, 4), row(CAT, 4)], vec![])).await;
+    accepted(store, accept(moment.clone(), vec![row(ANN, 4), row(CAT, 4)], vec![])).await;
+    accepted(store, accept(deletion(4, &moment), vec![row(ANN, 5), row(CAT, 5)], vec![])).await;
     let kind = async |uid, n| {
         let content = store.entry(uid, id(n)).await.expect("read").expect("there").content;
         (content.kind, content.body.as_json().to_owned())
     };
     let deleted = (Kind::Deleted, DELETED.to_owned());
-    assert_eq!((kind(ANN, 1).await, kind(ANN, 3).await), (deleted.clone(), deleted.clone()));
-    assert_eq!((kind(CAT, 3).await, kind(BOB, 1).await.0), (deleted, Kind::Message));
+    assert_eq!((kind(ANN, 1).await, kind(ANN, 4).await), (deleted.clone(), deleted.clone()));
+    assert_eq!((kind(CAT, 4).await, kind(BOB, 1).await.0), (deleted, Kind::Message));
     // Deleting once more, and taking back what one has deleted, change nothing.
-    accepted(store, accept(deletion(5, &said), vec![row(ANN, 5)], vec![])).await;
+    accepted(store, accept(deletion(5, &said), vec![row(ANN, 6)], vec![])).await;
     let recall = made(Kind::Recall, ANN, TO_BOB, 6, Body::deletion(said.key().expect("named")));
-    accepted(store, accept(recall, vec![row(ANN, 6), row(BOB, 6)], vec![])).await;
+    accepted(store, accept(recall, vec![row(ANN, 7), row(BOB, 7)], vec![])).await;
     assert_eq!((kind(ANN, 1).await.0, kind(BOB, 1).await.0), (Kind::Deleted, Kind::Recalled));
-    assert_eq!(ids(store, ANN).await, [1, 3, 4, 5, 6]);
+    // Of the text nothing is left, not even in the edit.
+    assert_eq!(ids(store, ANN).await, [1, 4, 5, 6, 7]);
 }
 
 /// They have their own page and their own read marker.

@@ -175,6 +175,7 @@ impl State {
             self.supersede(row.receiver, content);
             self.rows.insert((row.receiver, row.message_id), content.clone());
             self.latest_ids.insert(row.receiver, row.message_id);
+            self.forget_edits(row.receiver, content);
             if content.kind == Kind::ReadMarker {
                 let last =
                     self.read_to.entry((row.receiver, content.conversation(row.receiver))).or_default();
@@ -202,6 +203,17 @@ impl State {
         }
         self.rows
             .retain(|(uid, _), row| *uid != receiver || row.compaction_key(receiver).as_ref() != Some(&name));
+    }
+
+    /// The text of an edit goes with its message, whichever of the two came first.
+    fn forget_edits(&mut self, receiver: Uid, content: &Content) {
+        let Some(of) = content.changes_message() else { return };
+        let inbox = (receiver, MessageId::ZERO)..=(receiver, MessageId::MAX);
+        let is_deleted = |row: &Arc<Content>| row.kind == Kind::Deleted && row.key() == Some(of);
+        if self.rows.range(inbox).any(|(_, row)| is_deleted(row)) {
+            let is_edit = |row: &Content| row.kind == Kind::Edit && row.of() == Some(of);
+            self.rows.retain(|(uid, _), row| *uid != receiver || !is_edit(row));
+        }
     }
 
     /// Acceptances with copies owed.

@@ -73,6 +73,22 @@ async fn amend(
     .bind(client_id.0.as_bytes().to_vec())
     .bind(message_id.get().cast_signed())
     .bind(json!(from.iter().map(|kind| kind.code()).collect::<Vec<_>>()).to_string())
+    .execute(&mut *connection)
+    .await?;
+    // The text of an edit goes with its message, whichever of the two came first.
+    sqlx::query(
+        "DELETE FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND kind = ?3 AND message_id =
+             (SELECT message_id FROM compaction_keys WHERE partition_key = ?1 AND receiver = ?2 AND name = ?4)
+         AND EXISTS (SELECT 1 FROM entries WHERE partition_key = ?1 AND receiver = ?2 AND sender = ?5
+             AND client_id = ?6 AND kind = ?7)",
+    )
+    .bind(end.key.clone())
+    .bind(end.receiver.0)
+    .bind(Kind::Edit.code())
+    .bind(format!("amend {sender} {client_id}"))
+    .bind(sender.0)
+    .bind(client_id.0.as_bytes().to_vec())
+    .bind(Kind::Deleted.code())
     .execute(connection)
     .await?;
     Ok(())

@@ -208,7 +208,7 @@ async fn what_cannot_be_put_is_refused_by_name() {
         let refused = inboxes.refused(ANN, columns).await;
         assert!(refused.contains(told), "{refused}");
     }
-    assert_eq!(inboxes.refused(Uid(9), &[("body", "hi")]).await, "There is no user 9.");
+    assert_eq!(inboxes.refused(Uid(9), &[("body", "hi")]).await, "User 9 does not exist.");
     let name = "00000000-0000-0000-0000-000000000005";
     inboxes.post(ANN, &[("body", "one"), ("client_id", name)]).await;
     let refused = inboxes.refused(ANN, &[("body", "other"), ("client_id", name)]).await;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use indicatif::ProgressBar;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::boot;
 use tidemark::config::{Config, MessageIds};
@@ -13,7 +14,7 @@ use tidemark::store::archive::{Record, Restore, RestoreError};
 use tidemark::transfer::{self, TransferError};
 
 use super::{World, done, lines, over, refused, seal, text};
-use crate::support::{PATIENCE, Person, is_on_postgres, message};
+use crate::support::{PATIENCE, Person, client_id, is_on_postgres, message};
 
 #[tokio::test]
 async fn an_import_gives_back_everything_but_sessions_and_history() {
@@ -51,6 +52,52 @@ async fn an_import_gives_back_everything_but_sessions_and_history() {
     let cat = copy.log_in("cat").await;
     let to_group = message(778, json!({"group": world.gid}), "am I in?");
     assert!(copy.post(&cat, "/api/v1/messages", to_group).await.status.is_client_error(), "cat had left");
+    world.app.stop().await;
+}
+
+/// A row of each kind that people share, some in the tables and some in the journal.
+#[tokio::test]
+async fn friends_moments_settings_and_deletions_come_through() {
+    let mut world = World::new().await;
+    let [ann, bob, _] = &world.people[..] else { unreachable!("three") };
+    let (app, key) = (&world.app, |n| json!({"client_id": client_id(n)}));
+    let with = |n: u128, more: Value| {
+        let mut body = key(n);
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        body
+    };
+    let wish = with(900, json!({"wanted": true, "text": "it is me"}));
+    app.put(ann, &format!("/api/v1/friends/{}", bob.uid), wish.clone()).await.ok(201);
+    app.put(bob, &format!("/api/v1/friends/{}", ann.uid), wish).await.ok(201);
+    for n in [901, 902] {
+        app.post(ann, "/api/v1/moments", with(n, json!({"text": "sun"}))).await.ok(201);
+    }
+    let feed = app.get(bob, "/api/v1/moments").await.ok(200);
+    let at = |n: usize| format!("/api/v1/moments/{}", feed["rows"][n]["message_id"]);
+    app.put(bob, &format!("{}/like", at(0)), with(903, json!({"liked": true}))).await.ok(201);
+    app.post(bob, &format!("{}/comments", at(0)), with(904, json!({"text": "at last"}))).await.ok(201);
+    let own = app.get(ann, "/api/v1/moments").await.ok(200);
+    let last = own["rows"].as_array().expect("rows").last().expect("one")["message_id"].clone();
+    app.post(ann, &format!("/api/v1/moments/{last}/delete"), key(905)).await.ok(201);
+    // As a program may write it: in lines.
+    let value = "{\n  \"write\": \"friends\"\n}";
+    let body = format!("{{\"client_id\": \"{}\",\n \"value\": {value}}}", client_id(906));
+    let request = app.request(Method::PUT, "/api/v1/settings/privacy").bearer_auth(&ann.token).body(body);
+    app.send(request).await.ok(201);
+    let read = json!({"message_id": feed["rows"][0]["message_id"]});
+    app.put(bob, "/api/v1/conversations/u:0/read", read).await.ok(204);
+
+    let file = world.export("kinds.jsonl").await;
+    let fresh = world.other("fresh").await;
+    done(&fresh, &["import", text(&file)]).await;
+    let copy = over(&fresh).await;
+    for person in &world.people {
+        let again = copy.log_in(&person.name).await;
+        assert_eq!(copy.rows(&again).await, world.app.rows(person).await, "{}", person.name);
+        for path in ["/api/v1/friends", "/api/v1/moments", "/api/v1/settings"] {
+            assert_eq!(copy.get(&again, path).await.ok(200), world.app.get(person, path).await.ok(200));
+        }
+    }
     world.app.stop().await;
 }
 
