@@ -89,7 +89,10 @@ function notified(next) {
   document.body.dataset.phase = state.phase;
   banner.tell(state);
   settings.facts();
-  if (state.phase === "ended" && !leaving) over(false);
+  if (state.phase !== "ended" || leaving) return;
+  // Once: the way to the log-in page says why, and says it to the first who asks.
+  leaving = true;
+  over(false);
 }
 
 const hear = {
