@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::json;
 use super::messages::Sent;
+use super::settings::answer;
 use crate::app::Messages;
 use crate::app::messages::Amend;
 use crate::domain::{Amendment, ClientId, Conversation, MessageId, Uid};
@@ -207,7 +206,5 @@ async fn amend(
     let refuse = |error| Problem::invalid_query(format!("{conversation}: {error}"));
     let amend = amending.amend(conversation.parse().map_err(refuse)?, row(message_id)?);
     rates.send(uid, 1)?;
-    let ack = messages.amend(uid, amend).await?;
-    let status = if ack.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(json(status, &Sent::from(ack)))
+    answer(messages.amend(uid, amend).await?)
 }

@@ -103,6 +103,15 @@ pub(in crate::http) async fn list(
     Ok(answer)
 }
 
+/// Rows of a page: as many as were asked for, up to `most`.
+pub(super) fn page_rows(asked: Option<&str>, most: usize) -> Result<usize, Problem> {
+    match asked.map(limit).transpose()? {
+        None => Ok(PAGE_ROWS.min(most)),
+        Some(0) => Err(Problem::invalid_query("limit is a whole number from 1 up")),
+        Some(asked) => Ok(asked.min(most)),
+    }
+}
+
 /// Which part of a history.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -141,12 +150,7 @@ pub(in crate::http) async fn messages(
     Segment(conversation): Segment<Conversation>,
     Params(History { before, limit: asked }): Params<History>,
 ) -> Result<Response, Problem> {
-    let most = settings.limits.page_rows;
-    let rows = match asked.as_deref().map(limit).transpose()? {
-        None => PAGE_ROWS.min(most),
-        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
-        Some(asked) => asked.min(most),
-    };
+    let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
     // Before what lies beyond every row is before nothing in particular.
     let before = before.and_then(MessageId::new);
     let reading = reads.begin(session.uid, caller, rows).await?;

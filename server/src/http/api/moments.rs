@@ -9,8 +9,8 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::amendments::row;
+use super::conversations::page_rows;
 use super::messages::Sent;
-use super::range::limit;
 use super::reading::Reads;
 use super::settings::answer;
 use crate::app::Moments;
@@ -22,9 +22,6 @@ use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
 use crate::http::wire::{EntryForm, put, write_entries};
-
-/// Rows of a page when nothing is said.
-const PAGE_ROWS: usize = 50;
 
 /// What the caller tells all friends.
 #[derive(Deserialize, ToSchema)]
@@ -193,12 +190,7 @@ pub(in crate::http) async fn feed(
     Session(session): Session,
     Params(Part { before, limit: asked }): Params<Part>,
 ) -> Result<Response, Problem> {
-    let most = settings.limits.page_rows;
-    let rows = match asked.as_deref().map(limit).transpose()? {
-        None => PAGE_ROWS.min(most),
-        Some(0) => return Err(Problem::invalid_query("limit is a whole number from 1 up")),
-        Some(asked) => asked.min(most),
-    };
+    let rows = page_rows(asked.as_deref(), settings.limits.page_rows)?;
     let reading = reads.begin(session.uid, caller, rows).await?;
     let feed = moments.feed(session.uid, before.and_then(MessageId::new), rows).await?;
     let mut text = String::from("{\"rows\":");
