@@ -72,7 +72,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "settings.js",
     "sign_in.js",
     "socket.js",
-    "standing.js",
+    "state.js",
     "store.js",
     "sync.js",
     "tables.css",

@@ -15,7 +15,7 @@ import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
-import { MOMENTS } from "./standing.js";
+import { MOMENTS } from "./state.js";
 import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";

@@ -1,7 +1,7 @@
 // What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
-import { MOMENTS, amend, amends, counts, keepStanding, nameOf, saidAbout, seen, shown, stands, withEarly } from "./standing.js";
+import { MOMENTS, amend, amends, counts, keepState, nameOf, saidAbout, seen, shown, isState, withEarly } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 20_000;
@@ -73,7 +73,7 @@ class Db {
   all(name) { return this.read([name], (store) => done(store.getAll())); }
 
   /**
-   * {cursor, history, base, stands}: how far we are, in which history; rows below `base` were never synced; whether settings and friends
+   * {cursor, history, base, learned}: how far we are, in which history; rows below `base` were never synced; whether settings and friends
    * from before are here.
    */
   async position() {
@@ -117,7 +117,7 @@ class Db {
       for (const entry of entries) {
         if (entry.message_id <= position.cursor) continue;
         const row = anyEarly && entry.client_id ? await withEarly(early, entry) : entry;
-        if (row.kind === "comment" || !amends(row) && !stands(row)) rows.put(row);
+        if (row.kind === "comment" || !amends(row) && !isState(row)) rows.put(row);
         const id = row.conversation;
         if (!touched.has(id)) {
           touched.set(id, (await done(conversations.get(id))) ?? blank(id, position.base));
@@ -125,9 +125,9 @@ class Db {
         const conversation = touched.get(id);
         if (row.kind === "seen") await seen(rows, conversation, row);
         // What is still to go out from here is newer.
-        else if (stands(row) && !await isOvertaken(outbox, row)) {
+        else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
-          await keepStanding(row, { settings, friends, drafts }, this.uid, isOwn);
+          await keepState(row, { settings, friends, drafts }, this.uid, isOwn);
         }
         if (shown(row)) conversation.last = row;
         if (amends(row)) {
@@ -248,7 +248,7 @@ class Db {
     return this.write(names, async (rows, early, conversations, people, meta) => {
       const { base } = await done(meta.get("position"));
       const conversation = (await done(conversations.get(id))) ?? blank(id, base);
-      for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !stands(each))) {
+      for (const row of page.filter((each) => each.kind === "comment" || !amends(each) && !isState(each))) {
         // What is here may have been amended since the page was made.
         if ((await done(rows.getKey(row.message_id))) === undefined) {
           rows.put(row.client_id ? await withEarly(early, row) : row);
@@ -283,17 +283,17 @@ class Db {
   }
 
   /** Takes in settings and friends as the server has them: rows, and lines of the list of friends. */
-  learnStanding(rows, list) {
+  learnState(rows, list) {
     const names = ["outbox", "settings", "friends", "drafts", "names", "meta"];
     return this.write(names, async (outbox, settings, friends, drafts, people, meta) => {
       for (const row of rows) {
-        if (!await isOvertaken(outbox, row)) await keepStanding(row, { settings, friends, drafts }, this.uid);
+        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts }, this.uid);
       }
       for (const { uid, name, mine, theirs, declined, text } of list) {
         people.put(name, uid);
         friends.put({ uid, mine, theirs, declined, text });
       }
-      meta.put({ ...await done(meta.get("position")), stands: true }, "position");
+      meta.put({ ...await done(meta.get("position")), learned: true }, "position");
     });
   }
 

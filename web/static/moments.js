@@ -3,7 +3,7 @@
 import { ask } from "./ask.js";
 import { disc, h, icon, keep } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
-import { MOMENTS, nameOf } from "./standing.js";
+import { MOMENTS, nameOf } from "./state.js";
 import { momentOf, refused, t } from "./texts.js";
 
 // Moments that are shown at first, and how many more each time.

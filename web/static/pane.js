@@ -4,7 +4,7 @@ import { $, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
 import { showMute } from "./mute.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
-import { counts } from "./standing.js";
+import { counts } from "./state.js";
 import { many } from "./store.js";
 import { t } from "./texts.js";
 

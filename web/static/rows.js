@@ -2,7 +2,7 @@
 
 import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
-import { counts, nameOf, shown } from "./standing.js";
+import { counts, nameOf, shown } from "./state.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;

@@ -3,7 +3,7 @@
 
 import { isolate } from "./dom.js";
 import { plain } from "./markdown.js";
-import { MOMENTS } from "./standing.js";
+import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
 
 // How long a draft rests before other devices are told.

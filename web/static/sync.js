@@ -2,7 +2,7 @@
 // Owns the connection; all else lives in the database. Knows nothing of the page.
 
 import { Socket } from "./socket.js";
-import { MOMENTS, counts } from "./standing.js";
+import { MOMENTS, counts } from "./state.js";
 
 // How long the answer to a send may take, before the same is sent again.
 const PATIENCE_MS = 20_000;
@@ -57,9 +57,9 @@ export class Sync {
   }
 
   async start() {
-    const { cursor, history, stands } = await this.db.position();
+    const { cursor, history, learned } = await this.db.position();
     this.tell({ cursor, history });
-    this.stands = stands;
+    this.learned = learned;
     this.socket.start();
   }
 
@@ -103,7 +103,7 @@ export class Sync {
     this.tell({ latest: seq });
     this.socket.heartbeat();
     await this.flush();
-    if (!this.stands) await this.learn();
+    if (!this.learned) await this.learn();
   }
 
   /** A new browser, or a new life of the data (I14): forget the rows, take the list, go on from the latest id. */
@@ -111,7 +111,7 @@ export class Sync {
     const { seq, history } = await this.call("GET", "/seq");
     await this.db.begin(seq, history, await this.conversations());
     this.tell({ cursor: seq, history });
-    this.stands = false;
+    this.learned = false;
     this.changed(null);
   }
 
@@ -129,18 +129,18 @@ export class Sync {
   /** Takes settings, friends and the newest moments, whose rows may lie below the cursor. What fails is tried on the next connection. */
   async learn() {
     try {
-      await this.learnStanding();
-      this.stands = true;
+      await this.learnState();
+      this.learned = true;
       this.changed([MOMENTS]);
     } catch (problem) {
       console.error(problem);
     }
   }
 
-  async learnStanding() {
+  async learnState() {
     const [rows, friends] = [await this.pages("settings", "rows"), await this.pages("friends", "friends")];
     const moments = await this.call("GET", "/moments");
-    await this.db.learnStanding(rows, friends);
+    await this.db.learnState(rows, friends);
     await this.db.older(MOMENTS, moments.rows, moments.next_before ?? 0);
     await this.db.patch(MOMENTS, { read_to: moments.read_to, acked: moments.read_to, unread: this.unreadOf(moments),
       counted: moments.rows[0]?.message_id ?? 0 });

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::{
-    Circle, Clock, Conversation, Friendship, Kind, Privacy, Setting, Uid, friend_key, setting_key,
+    Clock, Conversation, Friendship, Kind, Privacy, PrivacyLevel, Setting, Uid, friend_key, setting_key,
 };
 use crate::queue::SendError;
 use crate::store::{MessageStore, StoreError};
@@ -68,7 +68,7 @@ impl Consent {
             if value(0).is_some() {
                 return Err(SendError::Blocked);
             }
-            if privacy.groups == Circle::Friends && !friendship.is_mutual() {
+            if privacy.groups == PrivacyLevel::Friends && !friendship.is_mutual() {
                 return Err(SendError::FriendsAddOnly);
             }
             if self.most > 0 && self.is_stranger(by, uid, friendship).await.map_err(unavailable)? {

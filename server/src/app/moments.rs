@@ -52,7 +52,7 @@ impl Moments {
     ) -> Result<SendAck, SendError> {
         let body = Body::text(text, self.text)?;
         let except: HashSet<Uid> = except.iter().copied().collect();
-        let (mut others, _) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        let (mut others, _) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
         others.retain(|uid| !except.contains(uid));
         let others = self.people.who_hear(who, others).await.map_err(unavailable)?;
         self.publish(who, client_id, Kind::Moment, body, others).await
@@ -99,7 +99,7 @@ impl Moments {
         }
         let of = content.key().ok_or(SendError::UnknownMoment)?;
         // Whoever was a friend when it was posted still has it.
-        let (mut known, former) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        let (mut known, former) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
         known.extend(former);
         let holders = self.holders(of, known).await?;
         self.publish(who, client_id, Kind::Delete, Body::deletion(of), holders).await
@@ -118,13 +118,13 @@ impl Moments {
     async fn circle(&self, who: Uid, moment: MessageId) -> Result<(IdempotencyKey, Vec<Uid>), SendError> {
         let content = self.row(who, moment, &[Kind::Moment]).await?;
         let (author, of) = (content.sender, content.key().ok_or(SendError::UnknownMoment)?);
-        let (mut common, _) = self.people.friends_and_former(who).await.map_err(unavailable)?;
+        let (mut common, _) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
         if author != who {
             // One who is no friend any more sees it no more.
             if !common.contains(&author) {
                 return Err(SendError::UnknownMoment);
             }
-            let (theirs, _) = self.people.friends_and_former(author).await.map_err(unavailable)?;
+            let (theirs, _) = self.people.current_and_former_friends(author).await.map_err(unavailable)?;
             let theirs: HashSet<Uid> = theirs.into_iter().chain([author]).collect();
             common.retain(|uid| theirs.contains(uid));
         }

@@ -119,7 +119,7 @@ impl People {
         }
         let body = Body::friend(wanted, greeting.filter(|_| wanted))?;
         let (friendship, is_blocked, own) =
-            self.stands(who, other).await.map_err(|_| SendError::Unavailable)?;
+            self.friendship(who, other).await.map_err(|_| SendError::Unavailable)?;
         if wanted {
             if is_blocked {
                 return Err(SendError::Blocked);
@@ -150,7 +150,11 @@ impl People {
     }
 
     /// How `who` stands with `other`, whether `other` takes nothing from `who`, and what `who` said last.
-    async fn stands(&self, who: Uid, other: Uid) -> Result<(Friendship, bool, Option<Entry>), StoreError> {
+    async fn friendship(
+        &self,
+        who: Uid,
+        other: Uid,
+    ) -> Result<(Friendship, bool, Option<Entry>), StoreError> {
         let with = Conversation::User(other);
         let of = [
             (who, friend_key(with, who)),
@@ -189,7 +193,10 @@ impl People {
     }
 
     /// The friends of `who`, and those who were.
-    pub(super) async fn friends_and_former(&self, who: Uid) -> Result<(Vec<Uid>, Vec<Uid>), StoreError> {
+    pub(super) async fn current_and_former_friends(
+        &self,
+        who: Uid,
+    ) -> Result<(Vec<Uid>, Vec<Uid>), StoreError> {
         // Who asked and was never answered is there, too: others may ask as many as they like.
         let known = self.known(who, "", self.most_friends.saturating_mul(8)).await?;
         let (friends, others): (Vec<_>, Vec<_>) =

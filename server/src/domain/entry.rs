@@ -62,8 +62,8 @@ impl Kind {
         Kind::Seen,
     ];
 
-    /// Those that only say how things stand now.
-    pub const STANDING: [Kind; 4] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen];
+    /// State rows: those that only say what holds now.
+    pub const STATE: [Kind; 4] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen];
 
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
@@ -114,9 +114,9 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Whether it only says how things stand now: such rows are no part of a conversation's history.
-    pub fn is_standing(self) -> bool {
-        Kind::STANDING.contains(&self)
+    /// Whether it only says what holds now: such rows are no part of a conversation's history.
+    pub fn is_state(self) -> bool {
+        Kind::STATE.contains(&self)
     }
 
     /// Whether people see it as a line of the conversation, so that the newest one stands for it in lists.

@@ -27,6 +27,6 @@ pub use invite::Invite;
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::is_visible;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
-pub use setting::{Circle, FoundBy, Privacy, Profile, Setting, SettingError};
+pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{Friendship, Progress, SocialError};
 pub use time::{Clock, Timestamp};

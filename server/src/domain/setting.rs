@@ -80,7 +80,7 @@ impl FromStr for Setting {
 /// For whom something is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Circle {
+pub enum PrivacyLevel {
     /// Every user of the server.
     #[default]
     Everybody,
@@ -104,9 +104,9 @@ pub enum FoundBy {
 #[serde(default, deny_unknown_fields)]
 pub struct Privacy {
     /// Who may write to the person.
-    pub write: Circle,
+    pub write: PrivacyLevel,
     /// Who may put the person into a group.
-    pub groups: Circle,
+    pub groups: PrivacyLevel,
     /// By what others find the person.
     pub found_by: FoundBy,
     /// Whether devices tell others neither how far messages have come nor that the person is writing. Devices keep it.

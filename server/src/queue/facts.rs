@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use futures_util::future::BoxFuture;
 use tracing::{error, warn};
 
-use super::doors::Pair;
+use super::permissions::Pair;
 use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
@@ -23,7 +23,7 @@ enum Fact {
     Group(GroupId),
     Row(Uid, MessageId),
     ReadMarker(Uid, Conversation),
-    Door(Pair),
+    MayWrite(Pair),
     /// What somebody wants last of being another one's friend.
     Wish(Pair),
 }
@@ -49,7 +49,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     match &queued.request {
         Request::Message(Draft { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
-            facts.extend(door(who, *to));
+            facts.extend(permission(who, *to));
             facts.extend(reply_to.map(|row| Fact::Row(who, row)));
         }
         Request::Amend(Amend { client_id, conversation, message_id, amendment }) => {
@@ -59,7 +59,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
                 Fact::Row(who, *message_id),
             ]);
             if matches!(amendment, Amendment::Edit(_) | Amendment::React(_)) {
-                facts.extend(door(who, *conversation));
+                facts.extend(permission(who, *conversation));
             }
         }
         Request::Publish(publish) => {
@@ -72,7 +72,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             }
         }
         Request::Seen { of, message_id, .. } => {
-            facts.extend([Fact::Row(who, *message_id), Fact::Door((*of, who))]);
+            facts.extend([Fact::Row(who, *message_id), Fact::MayWrite((*of, who))]);
         }
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
@@ -100,10 +100,10 @@ fn wish_key((who, other): Pair) -> (Uid, String) {
     (who, friend_key(Conversation::User(other), who))
 }
 
-/// The door before which whoever writes there stands.
-fn door(who: Uid, conversation: Conversation) -> Option<Fact> {
+/// Whether `who` may write there, which is asked of a person alone.
+fn permission(who: Uid, conversation: Conversation) -> Option<Fact> {
     match conversation {
-        Conversation::User(other) if other != who => Some(Fact::Door((other, who))),
+        Conversation::User(other) if other != who => Some(Fact::MayWrite((other, who))),
         Conversation::User(_) | Conversation::Group(_) => None,
     }
 }
@@ -121,7 +121,7 @@ impl Writer<'_> {
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
-        let (mut doors, mut wishes) = (Vec::new(), Vec::new());
+        let (mut permissions, mut wishes) = (Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -129,12 +129,12 @@ impl Writer<'_> {
                 Fact::Group(gid) => groups.push(gid),
                 Fact::Row(who, id) => rows.push((who, id)),
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
-                Fact::Door(pair) => doors.push(pair),
+                Fact::MayWrite(pair) => permissions.push(pair),
                 Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
             }
         }
-        doors.sort_unstable();
-        doors.dedup();
+        permissions.sort_unstable();
+        permissions.dedup();
         groups.sort_unstable();
         groups.dedup();
 
@@ -174,11 +174,11 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Row(who, id), &error),
             }
         }
-        let read = all_or_each(&doors, |pairs| Box::pin(self.doors.look(&**store, pairs))).await;
-        for (&pair, door) in doors.iter().zip(read) {
-            match door {
-                Ok(door) => _ = facts.doors.insert(pair, door),
-                Err(error) => self.unread(&mut unread, Fact::Door(pair), &error),
+        let read = all_or_each(&permissions, |pairs| Box::pin(self.permissions.look(&**store, pairs))).await;
+        for (&pair, permission) in permissions.iter().zip(read) {
+            match permission {
+                Ok(permission) => _ = facts.permissions.insert(pair, permission),
+                Err(error) => self.unread(&mut unread, Fact::MayWrite(pair), &error),
             }
         }
         let keys: Vec<_> = wishes.iter().map(|(_, key)| key.clone()).collect();

@@ -22,13 +22,13 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod batch;
-mod doors;
 mod error;
 mod facts;
 mod fan_out;
 mod numbering;
 mod outage;
 mod overtaken;
+mod permissions;
 mod pipeline;
 mod plan;
 mod recovery;

@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
-use super::doors::{Door, Pair};
+use super::permissions::{Pair, WritePermission};
 use super::request::Answer;
 use super::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck, SendError};
 
@@ -42,8 +42,8 @@ pub(super) struct Facts {
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The rows that requests name, where those exist and are no read markers.
     pub(super) rows: HashMap<(Uid, MessageId), Arc<Content>>,
-    /// What doors are for those who write.
-    pub(super) doors: HashMap<Pair, Door>,
+    /// Whether those who are written to let the writers write.
+    pub(super) permissions: HashMap<Pair, WritePermission>,
     /// Whether people want to be others' friends.
     pub(super) wishes: HashMap<Pair, bool>,
     /// Read markers as they stand.
@@ -151,10 +151,10 @@ impl Planner {
     /// Whether the other person of this conversation takes what `who` writes.
     fn pass(&self, who: Uid, to: Conversation) -> Result<(), SendError> {
         let Conversation::User(other) = to else { return Ok(()) };
-        match self.facts.doors.get(&(other, who)) {
-            Some(Door::Blocked) => Err(SendError::Blocked),
-            Some(Door::FriendsOnly) => Err(SendError::FriendsOnly),
-            Some(Door::Open) | None => Ok(()),
+        match self.facts.permissions.get(&(other, who)) {
+            Some(WritePermission::Blocked) => Err(SendError::Blocked),
+            Some(WritePermission::FriendsOnly) => Err(SendError::FriendsOnly),
+            Some(WritePermission::Given) | None => Ok(()),
         }
     }
 

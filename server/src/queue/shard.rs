@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
-use super::doors::Doors;
 use super::fan_out::FanOut;
 use super::outage::Outages;
+use super::permissions::WritePermissions;
 use super::recovery::Pass;
 use super::request::Queued;
 use super::writer::Writer;
@@ -65,7 +65,7 @@ pub(super) struct Shard {
 struct Around {
     parts: Arc<Parts>,
     outages: Arc<Outages>,
-    doors: Arc<Doors>,
+    permissions: Arc<WritePermissions>,
     fan_out: Arc<FanOut>,
     options: Options,
     closing: CancellationToken,
@@ -81,7 +81,7 @@ pub(super) fn start_all(
     tasks: &TaskTracker,
 ) -> Vec<mpsc::Sender<Queued>> {
     let queues = options.queues.max(1);
-    let doors = Arc::new(Doors::new(parts.numbers.come_from_the_store()));
+    let permissions = Arc::new(WritePermissions::new(parts.numbers.come_from_the_store()));
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
     let start = |(index, deliveries)| {
@@ -104,7 +104,7 @@ pub(super) fn start_all(
         let around = Around {
             parts: Arc::clone(parts),
             outages: Arc::clone(outages),
-            doors: Arc::clone(&doors),
+            permissions: Arc::clone(&permissions),
             fan_out: Arc::clone(fan_out),
             options: *options,
             closing: closing.clone(),
@@ -130,9 +130,9 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, doors, fan_out, options, closing } = &around;
+            let Around { parts, outages, permissions, fan_out, options, closing } = &around;
             let options = *options;
-            let writer = Writer { parts, outages, doors, fan_out, options, closing, shard: &mut shard };
+            let writer = Writer { parts, outages, permissions, fan_out, options, closing, shard: &mut shard };
             writer.run(replaced > 0).await;
         });
         match life.await {

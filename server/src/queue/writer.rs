@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::batch::{Accepting, Batch};
-use super::doors::{Changes, Doors};
 use super::fan_out::FanOut;
 use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
+use super::permissions::{Changes, WritePermissions};
 use super::plan::{Decision, Limits, Plan, Planner};
 use super::recovery::Pass;
 use super::request::{Answer, Queued, SendAck, refuse};
@@ -33,7 +33,7 @@ pub(super) struct Writer<'a> {
     pub(super) outages: &'a Outages,
     pub(super) options: Options,
     pub(super) closing: &'a CancellationToken,
-    pub(super) doors: &'a Doors,
+    pub(super) permissions: &'a WritePermissions,
     pub(super) fan_out: &'a FanOut,
     pub(super) shard: &'a mut Shard,
 }
@@ -187,7 +187,7 @@ impl Writer<'_> {
         self.shard.unsettled.extend(receivers);
         let changes = Changes::of(&writes);
         let committed = self.store(writes).await;
-        self.doors.forget(&changes);
+        self.permissions.forget(&changes);
         match &committed {
             Ok(outcomes) => self.show(outcomes),
             // What it stored, if anything, is not visible yet; a recovery reads it.

@@ -381,7 +381,7 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Summary>, StoreError>;
 
-    /// Rows of one conversation but those that only say how things stand (`Kind::is_standing`), newest first, with ids below `before`; at most `limit`.
+    /// Rows of one conversation but those that only say how things stand (`Kind::is_state`), newest first, with ids below `before`; at most `limit`.
     async fn conversation(
         &self,
         uid: Uid,

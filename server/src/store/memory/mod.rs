@@ -140,7 +140,7 @@ impl MessageStore for MemoryStore {
         let state = self.state();
         let rows = state
             .rows(uid, (0, high), Direction::Backward)
-            .filter(|entry| !entry.content.kind.is_standing() && entry.conversation() == conversation);
+            .filter(|entry| !entry.content.kind.is_state() && entry.conversation() == conversation);
         Ok(Page::filled(rows, PageLimit::of_rows(limit)))
     }
 

@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         let changes = self.view.changes(self.uid);
         let mut filling = Filling::showing(PageLimit::of_rows(limit), changes);
         let rows = self.view.filtered(self.uid, 0, high, limit.saturating_add(1), |content| {
-            !content.kind.is_standing() && content.conversation(self.uid) == conversation
+            !content.kind.is_state() && content.conversation(self.uid) == conversation
         });
         if rows.into_iter().all(|row| filling.push(row)) {
             let sql = format!(
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                 .bind(self.uid.0)
                 .bind(conversation.to_string())
                 .bind(high.min(self.base).cast_signed())
-                .bind(json!(Kind::STANDING.map(Kind::code)).to_string())
+                .bind(json!(Kind::STATE.map(Kind::code)).to_string())
                 .bind(filling.wanted() as i64);
             self.collect(query, &mut filling).await?;
         }

@@ -1,4 +1,4 @@
-// Rows that say how things stand (settings, friends) and what is said about other rows, as they change what is kept.
+// State rows (settings, friends) and what is said about other rows, as they change what is kept.
 // Knows the stores that it is given, and nothing else.
 
 const done = (request) => new Promise((resolve, reject) => {
@@ -22,12 +22,12 @@ const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
 export const amends = ({ kind }) => AMENDING.includes(kind);
 
-const STANDING = ["setting", "friend", "seen"];
-/** Whether a row says how things stand, and is no more than that. */
-export const stands = ({ kind }) => STANDING.includes(kind);
+const STATE = ["setting", "friend", "seen"];
+/** Whether a row only says what holds now. */
+export const isState = ({ kind }) => STATE.includes(kind);
 
 /** Takes in a setting or what somebody says about being friends. `drafts`: those of this browser; `isOwn`: this browser has set it. */
-export async function keepStanding({ kind, conversation, sender, body }, { settings, friends, drafts }, uid, isOwn = false) {
+export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts }, uid, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
     // What was written here may have been changed here since.

@@ -10,7 +10,7 @@ use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
 use crate::domain::{
-    Circle, Content, Conversation, Friendship, Kind, Privacy, Setting, Uid, friend_key, setting_key,
+    Content, Conversation, Friendship, Kind, Privacy, PrivacyLevel, Setting, Uid, friend_key, setting_key,
 };
 use crate::store::{MessageStore, StoreError, Write};
 
@@ -20,23 +20,23 @@ const KNOWN: usize = 100_000;
 /// For how long an answer is remembered where other servers write.
 const LIFETIME: Duration = Duration::from_secs(2);
 
-/// What a person's door is for another one.
+/// Whether a person lets another one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum WritePermission {
     /// Messages come through.
-    Open,
+    Given,
     /// None come from that person.
     Blocked,
     /// Friends' messages come through, and that person is none.
     FriendsOnly,
 }
 
-/// Whose door it is, and who stands before it.
+/// Who is written to, and who writes.
 pub(super) type Pair = (Uid, Uid);
 
-/// The doors that were asked for lately.
-pub(super) struct Doors {
-    known: Cache<Pair, (Instant, Door)>,
+/// The permissions that were asked for lately.
+pub(super) struct WritePermissions {
+    known: Cache<Pair, (Instant, WritePermission)>,
     lifetime: Option<Duration>,
     /// Counts the changes: what was read before one is not remembered after it.
     changes: AtomicU64,
@@ -49,37 +49,41 @@ pub(super) struct Changes {
     all: bool,
 }
 
-impl Doors {
+impl WritePermissions {
     /// `others_write`: whether other servers write to the same store.
-    pub(super) fn new(others_write: bool) -> Doors {
+    pub(super) fn new(others_write: bool) -> WritePermissions {
         let lifetime = others_write.then_some(LIFETIME);
-        Doors { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0) }
+        WritePermissions { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0) }
     }
 
-    /// The doors of these pairs, in order.
+    /// The permissions of these pairs, in order.
     pub(super) async fn look(
         &self,
         store: &dyn MessageStore,
         pairs: &[Pair],
-    ) -> Result<Vec<Door>, StoreError> {
+    ) -> Result<Vec<WritePermission>, StoreError> {
         let now = Instant::now();
         let is_fresh =
             |read_at: Instant| self.lifetime.is_none_or(|lifetime| now.duration_since(read_at) < lifetime);
         let known = |pair| self.known.get(pair).filter(|(read_at, _)| is_fresh(*read_at));
-        let mut doors: Vec<Option<Door>> =
-            pairs.iter().map(|pair| known(pair).map(|(_, door)| door)).collect();
-        let missing: Vec<Pair> =
-            pairs.iter().zip(&doors).filter(|(_, door)| door.is_none()).map(|(pair, _)| *pair).collect();
+        let mut permissions: Vec<Option<WritePermission>> =
+            pairs.iter().map(|pair| known(pair).map(|(_, permission)| permission)).collect();
+        let missing: Vec<Pair> = pairs
+            .iter()
+            .zip(&permissions)
+            .filter(|(_, permission)| permission.is_none())
+            .map(|(pair, _)| *pair)
+            .collect();
         if !missing.is_empty() {
             let before = self.changes.load(Ordering::Acquire);
             let keys: Vec<_> = missing.iter().flat_map(keys).collect();
             let rows = store.newest(&keys).await?;
-            let empty = doors.iter_mut().filter(|door| door.is_none());
+            let empty = permissions.iter_mut().filter(|permission| permission.is_none());
             for ((place, pair), rows) in empty.zip(&missing).zip(rows.chunks(KEYS)) {
                 let rows: Vec<_> = rows.iter().map(|row| row.as_ref().map(|row| &*row.content)).collect();
-                let door = door(*pair, &rows);
-                *place = Some(door);
-                self.known.insert(*pair, (now, door));
+                let permission = permission(*pair, &rows);
+                *place = Some(permission);
+                self.known.insert(*pair, (now, permission));
             }
             if self.changes.load(Ordering::Acquire) != before {
                 for pair in &missing {
@@ -87,7 +91,7 @@ impl Doors {
                 }
             }
         }
-        Ok(doors.into_iter().flatten().collect())
+        Ok(permissions.into_iter().flatten().collect())
     }
 
     /// Forgets what rests on rows that have changed.
@@ -131,7 +135,7 @@ impl Changes {
     }
 }
 
-/// Rows on which a door rests.
+/// How many rows a permission rests on.
 const KEYS: usize = 4;
 
 fn keys(&(owner, other): &Pair) -> [(Uid, String); KEYS] {
@@ -144,14 +148,14 @@ fn keys(&(owner, other): &Pair) -> [(Uid, String); KEYS] {
     ]
 }
 
-fn door((owner, _): Pair, rows: &[Option<&Content>]) -> Door {
+fn permission((owner, _): Pair, rows: &[Option<&Content>]) -> WritePermission {
     let value = |at: usize| rows[at].and_then(|row| row.body.setting_value());
     let privacy = value(1).and_then(|value| serde_json::from_str::<Privacy>(value).ok()).unwrap_or_default();
     let mut friendship = Friendship::default();
     rows[2..].iter().flatten().for_each(|row| friendship.take(owner, row));
     match (value(0), privacy.write) {
-        (Some(_), _) => Door::Blocked,
-        (None, Circle::Friends) if !friendship.is_mutual() => Door::FriendsOnly,
-        (None, Circle::Friends | Circle::Everybody) => Door::Open,
+        (Some(_), _) => WritePermission::Blocked,
+        (None, PrivacyLevel::Friends) if !friendship.is_mutual() => WritePermission::FriendsOnly,
+        (None, PrivacyLevel::Friends | PrivacyLevel::Everybody) => WritePermission::Given,
     }
 }
