@@ -1,6 +1,10 @@
 //! The chat's inboxes as a table, with the real program: put from the command line, read by the chat.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+use tidemark_test_support::servers::certificates::issue;
+use tidemark_test_support::servers::haproxy::Proxy;
 use tokio::process::Command;
 
 use crate::world::{PROGRAM, World, output};
@@ -90,4 +94,31 @@ async fn what_the_command_line_asks_wrongly_is_refused_in_one_line() {
     let done = nowhere.output().await.expect("the program is there");
     let line = String::from_utf8(done.stderr).expect("text");
     assert!(line.contains("http://127.0.0.1:1 cannot be reached"), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_reaches_tables_behind_a_proxy_with_tls_whose_certificate_it_trusts() {
+    let world = World::start().await;
+    let (uid, _) = world.sign_up("ann").await;
+    let key = world.make_key(&["--instance", "bots", "--inbox", &uid.to_string()]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let certificates = issue(folder.path());
+    let proxy = Proxy::with_tls(&certificates, &world.tables);
+    let asking = |endpoint: String, trusted: &Path| {
+        let mut ask = command(&world, &key, &["ls"]);
+        ask.env("TIDEMARK_TABLE_ENDPOINT", endpoint).env("SSL_CERT_FILE", trusted).env_remove("SSL_CERT_DIR");
+        ask
+    };
+    let secure = format!("https://{}", proxy.address());
+    let printed = output(asking(secure.clone(), &certificates.authority)).await;
+    assert_eq!(printed, "inbox\n");
+    let other = tempfile::tempdir().expect("a folder");
+    let line = |done: std::process::Output| String::from_utf8(done.stderr).expect("text");
+    let stranger = asking(secure.clone(), &issue(other.path()).authority).output().await.expect("runs");
+    assert!(!stranger.status.success());
+    let refused = line(stranger);
+    assert!(refused.contains(&secure) && refused.contains("certificate"), "{refused}");
+    let plain = asking(proxy.url(), &certificates.authority).output().await.expect("runs");
+    assert!(!plain.status.success());
+    assert!(line(plain).contains(&proxy.url()));
 }

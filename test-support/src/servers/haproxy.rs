@@ -5,9 +5,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use crate::ports::free_port;
 
+use super::certificates::Certificates;
 use super::{Hanging, folder, until_ready};
 
 /// A running proxy. Dropping it ends it.
@@ -47,6 +49,25 @@ impl Proxy {
         }
         let changed = [&format!("127.0.0.1:{port}"), "stats socket", "server chat-1 "];
         assert!(changed.iter().all(|part| text.contains(*part)), "a line to replace is missing: {text}");
+        Self::start(&text, port, folder)
+    }
+
+    /// Starts one that ends TLS before the server at `HOST:PORT`, and knows nothing of what it passes on.
+    pub fn with_tls(certificates: &Certificates, server: &str) -> Self {
+        let (port, folder) = (free_port(), folder("haproxy"));
+        let pair =
+            [&certificates.certificate, &certificates.key].map(|file| fs::read(file).expect("was issued"));
+        let pem = folder.join("pair.pem");
+        fs::write(&pem, pair.concat()).expect("the folder is there");
+        let text = format!(
+            "defaults\n    mode tcp\n    timeout connect 30s\n    timeout client 1m\n    timeout server 1m\n\
+             listen tls\n    bind 127.0.0.1:{port} ssl crt {}\n    server one {server}\n",
+            pem.display()
+        );
+        Self::start(&text, port, folder)
+    }
+
+    fn start(text: &str, port: u16, folder: PathBuf) -> Self {
         let file = folder.join("haproxy.cfg");
         fs::write(&file, text).expect("the folder is there");
         let line = format!("/usr/sbin/haproxy -db -f {}", file.display());
@@ -57,7 +78,12 @@ impl Proxy {
 
     /// Where it listens, `http://HOST:PORT`.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.address())
+    }
+
+    /// Where it listens, `HOST:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// What it thinks of the server of this name: `UP`, `DOWN`, `DRAIN` and others.

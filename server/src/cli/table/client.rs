@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tidemark_table::client::{Credentials, path};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::address::Address;
 use crate::cli::ExitError;
 use crate::domain::Clock;
 
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Which server, and who asks.
 #[derive(Debug, Args)]
 pub(super) struct Server {
-    /// Where the server serves tables
+    /// Where the server serves tables, http://HOST:PORT, or https://HOST before a proxy with TLS
     #[arg(
         long,
         env = "TIDEMARK_TABLE_ENDPOINT",
@@ -54,26 +54,20 @@ impl Server {
     /// Connects to it.
     pub(super) async fn connect(self) -> Result<Client, ExitError> {
         let Server { endpoint, instance, access_key_id, access_key_secret } = self;
-        let host = endpoint.strip_prefix("http://").map(|rest| rest.trim_end_matches('/').to_owned());
-        let Some(host) = host.filter(|host| !host.is_empty() && !host.contains('/')) else {
-            return Err(ExitError::usage(format!(
-                "--endpoint {endpoint}: an address is http://HOST:PORT, with nothing behind the port; this command knows no TLS"
-            )));
-        };
-        let address = if host.contains(':') { host.clone() } else { format!("{host}:80") };
+        let address = Address::of(&endpoint).map_err(ExitError::usage)?;
         let unreachable = |why: &dyn std::fmt::Display| {
             ExitError::failed(format!(
                 "{endpoint} cannot be reached ({why}); is it where a server serves tables ([table] enabled)?"
             ))
         };
-        let stream = timeout(PATIENCE, TcpStream::connect(&address)).await;
+        let stream = timeout(PATIENCE, address.connect()).await;
         let stream = stream.map_err(|_| unreachable(&"no answer"))?.map_err(|why| unreachable(&why))?;
         let (requests, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|why| unreachable(&why))?;
         // A failure of the connection fails the request on it, which reports it.
         tokio::spawn(connection);
         let credentials = Credentials { instance, access_key_id, access_key_secret };
-        Ok(Client { credentials, endpoint, host, requests })
+        Ok(Client { credentials, endpoint, host: address.host, requests })
     }
 }
 

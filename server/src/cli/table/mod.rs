@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::ExitError;
 use crate::config::Config;
 
+mod address;
 mod client;
 mod key;
 mod rows;
