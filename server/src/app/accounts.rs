@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
 use super::passwords::{Busy, PasswordOptions, Passwords};
-use super::sessions::{LiveSession, OpenSession, SessionCache, SessionId};
-use super::tickets::{LIFETIME_MS as TICKET_LIFETIME_MS, Tickets, TooManyTickets};
-use super::tokens::{Token, TokenHash, hash_of};
+use super::sessions::{LiveSession, SessionCache};
+use super::tickets::{Tickets, TooManyTickets};
+use super::tokens::{Token, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
 use crate::notify::{Hint, Hints};
 use crate::seq::{Ids, NumberError};
@@ -19,11 +19,12 @@ use crate::store::{
     Account, Directory, NewAccount, Session, SharedRates, StoreError, Tickets as SharedTickets,
 };
 
+mod devices;
+mod open;
 mod operator;
 mod rules;
 
-/// Sessions that one statement compares with the database.
-const CONFIRMED_AT_ONCE: usize = 1_000;
+pub use devices::{DeviceToken, KnownDevice};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -96,6 +97,8 @@ pub struct SignedIn {
     pub token: Token,
     /// How long it is good for, in seconds.
     pub lifetime_seconds: u64,
+    /// By what the device is known when it logs in again.
+    pub device: DeviceToken,
 }
 
 /// An attempt to sign up or to log in, which all servers count together.
@@ -180,7 +183,8 @@ impl Accounts {
             return Err(AccountError::SignUpClosed);
         }
         let account = self.new_account(name, password).await?;
-        let (signed_in, session) = self.new_session(ids.uid().await?, account.name.clone());
+        let uid = ids.uid().await?;
+        let (signed_in, session) = self.new_session(uid, account.name.clone(), &account.password_hash);
         match self.0.directory.create_account(signed_in.uid, account, Some(session)).await? {
             true => Ok(signed_in),
             false => Err(AccountError::NameTaken),
@@ -218,7 +222,7 @@ impl Accounts {
     }
 
     async fn begin(&self, account: Account) -> Result<SignedIn, AccountError> {
-        let (signed_in, session) = self.new_session(account.uid, account.name);
+        let (signed_in, session) = self.new_session(account.uid, account.name, &account.password_hash);
         match self.0.directory.create_session(session, &account.password_hash).await? {
             true => Ok(signed_in),
             false => Err(AccountError::WrongCredentials),
@@ -226,81 +230,25 @@ impl Accounts {
     }
 
     /// A session that is to be kept before its token is told.
-    fn new_session(&self, uid: Uid, name: String) -> (SignedIn, Session) {
+    fn new_session(&self, uid: Uid, name: String, password_hash: &str) -> (SignedIn, Session) {
         let token = Token::random(&mut rand::rng());
         let created_at = self.0.clock.now();
         let lifetime = i64::from(self.0.session_days) * DAY_MS;
         let expires_at = Timestamp(created_at.0 + lifetime);
         let session = Session { token_hash: token.hash(), uid, created_at, expires_at };
         let lifetime_seconds = lifetime.unsigned_abs() / 1_000;
-        (SignedIn { uid, name, token, lifetime_seconds }, session)
+        let device = DeviceToken::issue(uid, password_hash, created_at);
+        (SignedIn { uid, name, token, lifetime_seconds, device }, session)
     }
 
-    /// The session that `token` stands for, if memory has it.
-    pub fn known_session(&self, token: &str) -> Option<Arc<LiveSession>> {
-        self.0.sessions.get(&hash_of(token), self.0.clock.now())
-    }
-
-    /// The session that `token` stands for, from memory where possible.
-    pub async fn session(&self, token: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
-        self.session_of(hash_of(token)).await
-    }
-
-    async fn session_of(&self, hash: TokenHash) -> Result<Option<Arc<LiveSession>>, StoreError> {
-        loop {
-            let now = self.0.clock.now();
-            if let Some(live) = self.0.sessions.get(&hash, now) {
-                return Ok(Some(live));
-            }
-            let endings = self.0.sessions.endings();
-            let Some(stored) = self.0.directory.session(&hash, now).await? else { return Ok(None) };
-            if let Some(live) = self.0.sessions.keep(stored, endings) {
-                return Ok(Some(live));
-            }
-        }
-    }
-
-    /// Ends one session; its sockets close.
-    pub async fn log_out(&self, session: &LiveSession) -> Result<(), StoreError> {
-        self.0.directory.end_session(&session.token_hash).await?;
-        self.end_here(&session.token_hash);
-        self.tell(Hint::SessionEnded(session.token_hash));
-        Ok(())
-    }
-
-    /// The sessions of the account of `session`, newest first, at most `limit`.
-    pub async fn sessions(
-        &self,
-        session: &LiveSession,
-        limit: usize,
-    ) -> Result<Vec<OpenSession>, StoreError> {
-        let open = self.0.directory.sessions(session.uid, self.0.clock.now(), limit).await?;
-        Ok(open.iter().map(|open| OpenSession::seen_from(session, open)).collect())
-    }
-
-    /// Ends the session of `uid` with this id; its sockets close. `false`: the account has none.
-    pub async fn end_session(&self, uid: Uid, id: SessionId) -> Result<bool, StoreError> {
-        let Some(ended) = self.0.directory.end_session_of(uid, &id.0).await? else { return Ok(false) };
-        self.end_here(&ended);
-        self.tell(Hint::SessionEnded(ended));
-        Ok(true)
-    }
-
-    /// Ends all sessions of `uid`; their sockets close.
-    pub async fn log_out_everywhere(&self, uid: Uid) -> Result<(), StoreError> {
-        self.0.directory.end_sessions(uid).await?;
-        self.end_all_here(uid);
-        self.tell(Hint::SessionsEnded(uid));
-        Ok(())
-    }
-
-    /// Gives the account of `session` another password. All its other sessions end; their sockets close.
+    /// Gives the account of `session` another password. All its other sessions end; their sockets close. Other devices are not known
+    /// any more; this one is, by what is returned.
     pub async fn change_password(
         &self,
         session: &LiveSession,
         current: String,
         new: String,
-    ) -> Result<(), AccountError> {
+    ) -> Result<DeviceToken, AccountError> {
         check_password(&new)?;
         if current.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongPassword);
@@ -317,66 +265,7 @@ impl Accounts {
         }
         self.end_others_here(uid, &kept);
         self.tell(Hint::OtherSessionsEnded(uid, kept));
-        Ok(())
-    }
-
-    /// A session has ended in the directory; its sockets here close.
-    pub(super) fn end_here(&self, session: &TokenHash) {
-        self.0.sessions.end(session);
-    }
-
-    /// All sessions of `uid` have ended in the directory; their sockets here close.
-    pub(super) fn end_all_here(&self, uid: Uid) {
-        self.0.sessions.end_all(uid);
-    }
-
-    /// The same without the session that is kept.
-    pub(super) fn end_others_here(&self, uid: Uid, kept: &TokenHash) {
-        self.0.sessions.end_others(uid, kept);
-    }
-
-    fn tell(&self, hint: Hint) {
-        if let Some(others) = &self.0.others {
-            others.hints.tell(hint);
-        }
-    }
-
-    /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
-    pub(super) async fn confirm_sessions(&self) -> Result<(), StoreError> {
-        for some in self.0.sessions.hashes().chunks(CONFIRMED_AT_ONCE) {
-            let good = self.0.directory.are_good(some, self.0.clock.now()).await?;
-            let over = some.iter().zip(good).filter(|(_, good)| !good);
-            over.for_each(|(hash, _)| self.end_here(hash));
-        }
-        Ok(())
-    }
-
-    /// A ticket that opens one WebSocket of `session` within 30 seconds.
-    pub async fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
-        let ticket = Token::random(&mut rand::rng());
-        self.0.tickets.give(ticket.hash(), session, self.0.clock.now())?;
-        if let Some(others) = &self.0.others {
-            others.tickets.keep_ticket(&ticket.hash(), &session.token_hash, TICKET_LIFETIME_MS).await?;
-        }
-        Ok(ticket)
-    }
-
-    /// The session that `ticket` opens a WebSocket of; it is used up.
-    pub async fn redeem(&self, ticket: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
-        let ticket = hash_of(ticket);
-        let Some(others) = &self.0.others else {
-            return Ok(self.0.tickets.take(&ticket, self.0.clock.now()));
-        };
-        // Memory only counts them then: what it has may have been redeemed elsewhere.
-        match others.tickets.take_ticket(&ticket).await? {
-            Some(session) => self.session_of(session).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Whether `session` has ended or expired by now.
-    pub fn is_over(&self, session: &LiveSession) -> bool {
-        session.is_over(self.0.clock.now())
+        Ok(DeviceToken::issue(uid, &hash, self.0.clock.now()))
     }
 
     /// The name of `uid`, if there is such an account.
@@ -390,11 +279,6 @@ impl Accounts {
             "" => Ok(Vec::new()),
             prefix => self.0.directory.search(prefix, limit).await,
         }
-    }
-
-    /// Forgets expired sessions in storage, `limit` at a time. Says how many went.
-    pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        self.0.directory.forget_expired(self.0.clock.now(), limit).await
     }
 }
 

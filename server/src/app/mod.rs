@@ -21,7 +21,9 @@ mod tickets;
 mod tokens;
 
 pub use access_keys::{AccessKeyError, NewAccessKey, RememberedKeys, create_access_key};
-pub use accounts::{AccountError, AccountOptions, Accounts, Attempt, Others, SignedIn};
+pub use accounts::{
+    AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, Others, SignedIn,
+};
 pub use consent::Consent;
 pub use conversations::Conversations;
 pub use follow::Follow;

@@ -53,8 +53,12 @@ pub struct LimitsSection {
     pub sign_ups_per_address_per_minute: u32,
     /// Attempts to log in from one address.
     pub log_ins_per_address_per_minute: u32,
-    /// Attempts to log in under one name.
+    /// Attempts to log in under one name from one address (IPv6: one /64), or on one device on which somebody has logged in under that
+    /// name before.
     pub log_ins_per_name_per_minute: u32,
+    /// Attempts to log in under one name from all addresses together; devices on which somebody has logged in under that name before
+    /// are not counted.
+    pub log_ins_per_name_in_all_per_minute: u32,
     /// Refused requests (a status from 400 to 499, or 503) and unknown tokens of one address (IPv6: one /64); beyond it their
     /// answers wait, for five seconds at most.
     pub refusals_per_address_per_second: u32,
@@ -102,6 +106,7 @@ impl Default for LimitsSection {
             sign_ups_per_address_per_minute: 30,
             log_ins_per_address_per_minute: 100,
             log_ins_per_name_per_minute: 10,
+            log_ins_per_name_in_all_per_minute: 30,
             refusals_per_address_per_second: 100,
             sends_per_account_per_second: 100,
             fan_out_kib_per_account_per_second: 1_024,
@@ -146,6 +151,7 @@ impl LimitsSection {
         check("sign_ups_per_address_per_minute", self.sign_ups_per_address_per_minute)?;
         check("log_ins_per_address_per_minute", self.log_ins_per_address_per_minute)?;
         check("log_ins_per_name_per_minute", self.log_ins_per_name_per_minute)?;
+        check("log_ins_per_name_in_all_per_minute", self.log_ins_per_name_in_all_per_minute)?;
         check("refusals_per_address_per_second", self.refusals_per_address_per_second)?;
         check("sends_per_account_per_second", self.sends_per_account_per_second)?;
         check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;

@@ -26,6 +26,11 @@ pub(super) const SESSION: Cookie =
 pub(super) const TABLES: Cookie =
     Cookie { name: "tidemark_tables", host_name: "__Host-tidemark_tables", same_site: "Strict" };
 
+/// Says that somebody has logged in on this device before, and under whose account. It opens nothing: it tells the owner's attempts from
+/// those of others who try the name.
+pub(super) const DEVICE: Cookie =
+    Cookie { name: "tidemark_device", host_name: "__Host-tidemark_device", same_site: "Strict" };
+
 /// Says which language a person chose for the pages.
 pub(super) const LANGUAGE: Cookie =
     Cookie { name: "tidemark_language", host_name: "__Host-tidemark_language", same_site: "Lax" };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Problem;
 use super::refusals::LONGEST_WAIT;
-use crate::app::Attempt;
+use crate::app::{Attempt, KnownDevice};
 use crate::config::LimitsSection;
 use crate::domain::Uid;
 
@@ -169,6 +169,9 @@ impl ClientNetwork {
 pub(super) struct Rates {
     sign_ups: Buckets<ClientNetwork>,
     log_ins: Buckets<ClientNetwork>,
+    /// By name and where the attempt comes from: others who try a name use up nothing of its owner's.
+    log_ins_by_name_from: Buckets<(String, ClientNetwork)>,
+    log_ins_by_name_on: Buckets<(String, String)>,
     log_ins_by_name: Buckets<String>,
     refusals: Buckets<ClientNetwork>,
     sends: Buckets<Uid>,
@@ -185,7 +188,9 @@ impl Rates {
         Rates {
             sign_ups: hashed(limits.sign_ups_per_address_per_minute),
             log_ins: hashed(limits.log_ins_per_address_per_minute),
-            log_ins_by_name: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
+            log_ins_by_name_from: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
+            log_ins_by_name_on: Buckets::new(limits.log_ins_per_name_per_minute, MINUTE, most),
+            log_ins_by_name: Buckets::new(limits.log_ins_per_name_in_all_per_minute, MINUTE, most),
             refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, most),
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
             reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
@@ -199,16 +204,41 @@ impl Rates {
         Ok([self.sign_ups.rate.attempt(format!("sign-up from {}", network.0))])
     }
 
-    /// Whether an attempt to log in may go on, as far as this server knows; and what the others are to count.
-    pub(super) fn log_in(&self, address: IpAddr, name: &str) -> Result<[Attempt; 2], Problem> {
+    /// Whether an attempt to log in as `name` may go on, as far as this server knows; and what the others are to count. On a device that
+    /// is known it is held to the limit of that device alone: whatever strangers try, from wherever, uses up nothing of it.
+    pub(super) fn log_in(
+        &self,
+        address: IpAddr,
+        name: &str,
+        device: Option<&KnownDevice>,
+    ) -> Result<Vec<Attempt>, Problem> {
+        let name = name_key(name);
+        let Some(KnownDevice(device)) = device else {
+            let mut attempts = self.try_name(address, &name)?;
+            attempts.push(self.log_ins_by_name.rate.attempt(format!("log-in as {name}")));
+            // Last, so that one address uses up no more of it than its own limit lets through.
+            self.log_ins_by_name.take(name, 1, now()).map_err(Problem::rate_limited)?;
+            return Ok(attempts);
+        };
+        let on = &self.log_ins_by_name_on;
+        let attempt = on.rate.attempt(format!("log-in as {name} on {device}"));
+        on.take((name, device.clone()), 1, now()).map_err(Problem::rate_limited)?;
+        Ok(vec![attempt])
+    }
+
+    /// The same for an access key, whose secret nobody guesses: without a limit over all addresses, by which strangers could shut it.
+    pub(super) fn sign_in(&self, address: IpAddr, access_key: &str) -> Result<Vec<Attempt>, Problem> {
+        self.try_name(address, &name_key(&format!("access key {access_key}")))
+    }
+
+    fn try_name(&self, address: IpAddr, name: &str) -> Result<Vec<Attempt>, Problem> {
         let now = now();
         let network = ClientNetwork::of(address);
+        let from = &self.log_ins_by_name_from;
         self.log_ins.take(network, 1, now).map_err(Problem::rate_limited)?;
-        // No account has a longer name, and memory is bounded by the number of names alone.
-        let name = name.trim().chars().take(64).collect::<String>().to_lowercase();
-        let by_name = self.log_ins_by_name.rate.attempt(format!("log-in as {name}"));
-        self.log_ins_by_name.take(name, 1, now).map_err(Problem::rate_limited)?;
-        Ok([self.log_ins.rate.attempt(format!("log-in from {}", network.0)), by_name])
+        from.take((name.to_owned(), network), 1, now).map_err(Problem::rate_limited)?;
+        let by_network = self.log_ins.rate.attempt(format!("log-in from {}", network.0));
+        Ok(vec![by_network, from.rate.attempt(format!("log-in as {name} from {}", network.0))])
     }
 
     /// A request from `address` was refused, or its token is unknown. Says how long to wait with the answer.
@@ -244,6 +274,11 @@ impl Rates {
         let kib = u32::try_from(bytes / 1_024).unwrap_or(u32::MAX);
         self.reads.spend(uid, kib, now());
     }
+}
+
+/// As what a name is counted. No account has a longer one, and memory is bounded by the number of names alone.
+fn name_key(name: &str) -> String {
+    name.trim().chars().take(64).collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]

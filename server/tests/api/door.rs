@@ -42,6 +42,32 @@ async fn our_own_page_gets_its_token_as_a_cookie_that_works() {
 }
 
 #[tokio::test]
+async fn a_browser_is_known_by_a_cookie_when_somebody_logs_in_there_again() {
+    let app = TestApp::start_with(|config| {
+        config.limits.log_ins_per_name_per_minute = 1;
+        config.limits.log_ins_per_name_in_all_per_minute = 1;
+    })
+    .await;
+    let own = format!("http://{}", app.address);
+    let answer = sign_up_from(&app, &own).await;
+    let device = answer.headers.get_all("set-cookie").iter().nth(1).expect("a second one");
+    let device = device.to_str().expect("a text");
+    for part in ["tidemark_device=", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=31536000"] {
+        assert!(device.contains(part), "{part} in {device}");
+    }
+    let device = device.split(';').next().expect("a pair").to_owned();
+    app.send(app.request(Method::GET, "/api/v1/me").header("cookie", &device)).await.refused(401);
+    let guess = json!({"name": "ann", "password": "guess guess"});
+    for _ in 0..10 {
+        app.post_as_nobody("/api/v1/sessions", guess.clone()).await.refused(401);
+    }
+    app.post_as_nobody("/api/v1/sessions", guess).await.refused(429);
+    let log_in =
+        app.request(Method::POST, "/api/v1/sessions").header("origin", &own).header("cookie", &device);
+    app.send(log_in.body(CREDENTIALS)).await.ok(201);
+}
+
+#[tokio::test]
 async fn a_program_gets_no_cookie() {
     let app = TestApp::start().await;
     let answer =

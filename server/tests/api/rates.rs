@@ -1,8 +1,9 @@
 //! Rates and connection permits: one who asks for too much is told so, and nobody else notices.
 
+use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Socket, TestApp, message};
+use crate::support::{Answer, Socket, TestApp, message};
 
 #[tokio::test]
 async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
@@ -21,6 +22,77 @@ async fn log_ins_are_limited_by_name_whatever_its_case_and_others_go_on() {
     let wait: u64 = refused.header("retry-after").parse().expect("seconds");
     assert!((1..=60).contains(&wait), "{wait}");
     attempt("bob", "correct horse").await.ok(201);
+}
+
+/// Attempts to log in from addresses of choice.
+struct Doors(TestApp);
+
+impl Doors {
+    async fn open(change: impl FnOnce(&mut tidemark::config::LimitsSection)) -> Doors {
+        let app = TestApp::start_with(|config| {
+            config.server.trusted_proxies = vec!["127.0.0.1".parse().expect("a range")];
+            change(&mut config.limits);
+        });
+        Doors(app.await)
+    }
+
+    async fn log_in(&self, from: &str, password: &str, device: Option<&str>) -> Answer {
+        let body = json!({"name": "ann", "password": password, "device": device});
+        let request = self.0.request(Method::POST, "/api/v1/sessions").header("x-forwarded-for", from);
+        self.0.send(request.json(&body)).await
+    }
+}
+
+#[tokio::test]
+async fn who_guesses_locks_out_nobody_on_another_network() {
+    let doors = Doors::open(|limits| limits.log_ins_per_name_per_minute = 1).await;
+    doors.0.sign_up("ann").await;
+    for _ in 0..10 {
+        doors.log_in("198.51.100.1", "guess guess", None).await.refused(401);
+    }
+    assert_eq!(doors.log_in("198.51.100.1", "correct horse", None).await.refused(429), "rate_limited");
+    doors.log_in("198.51.100.2", "correct horse", None).await.ok(201);
+}
+
+#[tokio::test]
+async fn who_guesses_from_many_networks_locks_out_no_known_device() {
+    let doors = Doors::open(|limits| {
+        limits.log_ins_per_name_per_minute = 1;
+        limits.log_ins_per_name_in_all_per_minute = 2;
+        limits.log_ins_per_address_per_minute = 20;
+    })
+    .await;
+    let body = json!({"name": "ann", "password": "correct horse"});
+    let made = doors.0.post_as_nobody("/api/v1/accounts", body).await.ok(201);
+    let device = made["device"].as_str().expect("a text").to_owned();
+    let stranger = json!({"name": "bob", "password": "correct horse"});
+    let stranger = doors.0.post_as_nobody("/api/v1/accounts", stranger).await.ok(201);
+    for network in 0..2 {
+        for _ in 0..10 {
+            doors.log_in(&format!("198.51.100.{network}"), "guess guess", None).await.refused(401);
+        }
+    }
+    let of_another = stranger["device"].as_str();
+    for unknown in [None, Some(""), Some("a.b.c"), Some(&device[1..]), of_another] {
+        let refused = doors.log_in("203.0.113.1", "correct horse", unknown).await;
+        assert_eq!(refused.refused(429), "rate_limited", "{unknown:?}");
+    }
+    let known = doors.log_in("203.0.113.1", "correct horse", Some(&device)).await.ok(201);
+    // Also from the network of those who guess.
+    for _ in 0..8 {
+        doors.log_in("198.51.100.1", "guess guess", Some(&device)).await.refused(401);
+    }
+    doors.log_in("198.51.100.1", "correct horse", Some(&device)).await.ok(201);
+    let refused = doors.log_in("198.51.100.1", "guess guess", Some(&device)).await;
+    assert_eq!(refused.refused(429), "rate_limited", "whoever took it guesses no faster than others");
+    let newer = known["device"].as_str().expect("a text");
+    doors.log_in("198.51.100.1", "correct horse", Some(newer)).await.ok(201);
+    // Who changes the password is known by its session, and other devices are not known any more.
+    let change = json!({"current": "correct horse", "new": "battery staple"});
+    let token = known["token"].as_str().expect("a text");
+    let change = doors.0.request(Method::PUT, "/api/v1/me/password").bearer_auth(token).json(&change);
+    doors.0.send(change).await.ok(204);
+    assert_eq!(doors.log_in("203.0.113.1", "battery staple", Some(newer)).await.refused(429), "rate_limited");
 }
 
 #[tokio::test]

@@ -3,29 +3,44 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::json;
-use crate::app::{AccountError, Accounts, Busy, SignedIn};
-use crate::http::cookies::{SESSION, is_secure};
+use crate::app::{AccountError, Accounts, Busy, DeviceToken, KnownDevice, LiveSession, SignedIn};
+use crate::http::cookies::{DEVICE, SESSION, is_secure};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
 use crate::http::origin::Source;
 use crate::http::proxy::Caller;
+use crate::http::refusals;
 use crate::http::state::{HttpState, Settings};
 
-/// What one signs up or logs in with.
+/// What one signs up with.
 #[derive(Deserialize, ToSchema)]
-pub(in crate::http) struct Credentials {
+pub(in crate::http) struct NewAccount {
     /// Unique without regard to case: visible characters, and single spaces between them.
     #[schema(min_length = 1, max_length = 40, example = "Ada")]
     name: String,
     /// Any characters.
     #[schema(min_length = 8, max_length = 200, example = "correct horse")]
     password: String,
+}
+
+/// What one logs in with.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Credentials {
+    /// In whatever case.
+    #[schema(min_length = 1, max_length = 40, example = "Ada")]
+    name: String,
+    /// The password.
+    #[schema(min_length = 8, max_length = 200, example = "correct horse")]
+    password: String,
+    /// What an earlier log-in on this device got as `device`, if anything; a page of this server shows its cookie.
+    #[serde(default)]
+    device: Option<String>,
 }
 
 /// An account and its session.
@@ -36,12 +51,15 @@ struct Account<'a> {
     name: &'a str,
     /// For `Authorization: Bearer TOKEN`; shown this once.
     token: &'a str,
+    /// For `device` of the next log-in under this account: with it, the attempts of strangers do not count. It opens nothing by itself, and
+    /// ends with the password, or after a year.
+    device: &'a str,
 }
 
 /// Make an account and log it in.
 #[utoipa::path(
     post, path = "/api/v1/accounts", operation_id = "signUp", tag = "Accounts", security(),
-    request_body = Credentials,
+    request_body = NewAccount,
     responses((
         status = 201, body = Account<'_>,
         description = "Made. A request with an `Origin` of this server gets the token as a cookie as well",
@@ -55,7 +73,7 @@ pub(in crate::http) async fn sign_up(
     State(state): State<HttpState>,
     source: Source,
     caller: Caller,
-    Json(Credentials { name, password }): Json<Credentials>,
+    Json(NewAccount { name, password }): Json<NewAccount>,
 ) -> Result<Response, Problem> {
     state.accounts.count(&state.rates.sign_up(caller.address)?).await?;
     let signed_in = in_line(&state, caller, state.accounts.sign_up(&name, password, &state.ids)).await?;
@@ -64,7 +82,8 @@ pub(in crate::http) async fn sign_up(
 
 /// Log in.
 ///
-/// Each log-in is a session of its own, for `[accounts] session_days`.
+/// Each log-in is a session of its own, for `[accounts] session_days`. Attempts are counted by the name and the address that they come
+/// from, and by the name from all addresses; those of a known device, by that device alone.
 #[utoipa::path(
     post, path = "/api/v1/sessions", operation_id = "logIn", tag = "Accounts", security(),
     request_body = Credentials,
@@ -79,11 +98,30 @@ pub(in crate::http) async fn log_in(
     State(state): State<HttpState>,
     source: Source,
     caller: Caller,
-    Json(Credentials { name, password }): Json<Credentials>,
+    headers: HeaderMap,
+    Json(Credentials { name, password, device }): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    state.accounts.count(&state.rates.log_in(caller.address, &name)?).await?;
+    let device = known_device(&state, caller, &headers, &name, device.as_deref()).await?;
+    state.accounts.count(&state.rates.log_in(caller.address, &name, device.as_ref())?).await?;
     let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password)).await?;
     Ok(welcome(&signed_in, source, caller, &state.settings))
+}
+
+/// The device that shows by its cookie, or else by `shown`, that somebody has logged in on it as `name` before.
+pub(super) async fn known_device(
+    state: &HttpState,
+    caller: Caller,
+    headers: &HeaderMap,
+    name: &str,
+    shown: Option<&str>,
+) -> Result<Option<KnownDevice>, Problem> {
+    match DEVICE.of(headers).or(shown).filter(|text| state.accounts.may_be_known(text)) {
+        Some(text) => {
+            refusals::wait_turn(state, caller.address).await;
+            Ok(state.accounts.known_device(name, text).await?)
+        }
+        None => Ok(None),
+    }
 }
 
 /// What changes a password.
@@ -100,7 +138,7 @@ pub(in crate::http) struct NewPassword {
 /// Change the password.
 ///
 /// All other sessions of the account end, and their WebSockets close with 4401; this one goes on. An attempt counts as an
-/// attempt to log in under the account's name.
+/// attempt to log in, on a device that is known by its session.
 #[utoipa::path(
     put, path = "/api/v1/me/password", operation_id = "changePassword", tag = "Accounts",
     request_body = NewPassword,
@@ -110,13 +148,29 @@ pub(in crate::http) struct NewPassword {
 pub(in crate::http) async fn change_password(
     State(state): State<HttpState>,
     Session(session): Session,
+    source: Source,
     caller: Caller,
     Json(NewPassword { current, new }): Json<NewPassword>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
+    count_attempt(&state, caller, &session).await?;
+    let device = in_line(&state, caller, state.accounts.change_password(&session, current, new)).await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if source == Source::OwnPage {
+        response.headers_mut().append(header::SET_COOKIE, remembering(&device, caller, &state.settings));
+    }
+    Ok(response)
+}
+
+/// Counts a password that is asked for within a session: an attempt to log in, on a device that is known by the session.
+async fn count_attempt(state: &HttpState, caller: Caller, session: &LiveSession) -> Result<(), Problem> {
     let name = state.accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
-    state.accounts.count(&state.rates.log_in(caller.address, &name)?).await?;
-    in_line(&state, caller, state.accounts.change_password(&session, current, new)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let device = KnownDevice(format!("session {}", session.id()));
+    Ok(state.accounts.count(&state.rates.log_in(caller.address, &name, Some(&device))?).await?)
+}
+
+/// The header by which a browser is known when somebody logs in there again.
+fn remembering(device: &DeviceToken, caller: Caller, settings: &Settings) -> HeaderValue {
+    DEVICE.set(&device.text, device.lifetime_seconds, is_secure(caller, settings))
 }
 
 /// Carries out what hashes a password while its address has a place in the line for that.
@@ -137,11 +191,13 @@ async fn in_line<T>(
 
 /// A page gets its token as a cookie too, where its scripts cannot read it.
 fn welcome(signed_in: &SignedIn, source: Source, caller: Caller, settings: &Settings) -> Response {
-    let SignedIn { uid, name, token, lifetime_seconds } = signed_in;
-    let mut response = json(StatusCode::CREATED, &Account { uid: uid.0, name, token: token.as_str() });
+    let SignedIn { uid, name, token, lifetime_seconds, device } = signed_in;
+    let account = Account { uid: uid.0, name, token: token.as_str(), device: &device.text };
+    let mut response = json(StatusCode::CREATED, &account);
     if source == Source::OwnPage {
         let cookie = SESSION.set(token.as_str(), *lifetime_seconds, is_secure(caller, settings));
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, remembering(device, caller, settings));
     }
     response
 }

@@ -96,7 +96,7 @@ pub(in crate::http) async fn sign_out(State(state): State<HttpState>, caller: Ca
 
 /// Whether another attempt may be made: an address and a key have as many as for log-ins.
 async fn count(state: &HttpState, caller: Caller, id: &str) -> Result<(), Problem> {
-    let attempts = state.rates.log_in(caller.address, &format!("access key {id}"))?;
+    let attempts = state.rates.sign_in(caller.address, id)?;
     Ok(state.accounts.count(&attempts).await?)
 }
 

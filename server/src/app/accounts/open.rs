@@ -1,0 +1,138 @@
+//! Sessions that are open: who shows a token or a ticket, and how sessions end, here and on other servers.
+
+use std::sync::Arc;
+
+use super::{AccountError, Accounts};
+use crate::app::sessions::{LiveSession, OpenSession, SessionId};
+use crate::app::tickets::LIFETIME_MS as TICKET_LIFETIME_MS;
+use crate::app::tokens::{Token, TokenHash, hash_of};
+use crate::domain::Uid;
+use crate::notify::Hint;
+use crate::store::StoreError;
+
+/// Sessions that one statement compares with the database.
+const CONFIRMED_AT_ONCE: usize = 1_000;
+
+impl Accounts {
+    /// The session that `token` stands for, if memory has it.
+    pub fn known_session(&self, token: &str) -> Option<Arc<LiveSession>> {
+        self.0.sessions.get(&hash_of(token), self.0.clock.now())
+    }
+
+    /// The session that `token` stands for, from memory where possible.
+    pub async fn session(&self, token: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        self.session_of(hash_of(token)).await
+    }
+
+    async fn session_of(&self, hash: TokenHash) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        loop {
+            let now = self.0.clock.now();
+            if let Some(live) = self.0.sessions.get(&hash, now) {
+                return Ok(Some(live));
+            }
+            let endings = self.0.sessions.endings();
+            let Some(stored) = self.0.directory.session(&hash, now).await? else { return Ok(None) };
+            if let Some(live) = self.0.sessions.keep(stored, endings) {
+                return Ok(Some(live));
+            }
+        }
+    }
+
+    /// Ends one session; its sockets close.
+    pub async fn log_out(&self, session: &LiveSession) -> Result<(), StoreError> {
+        self.0.directory.end_session(&session.token_hash).await?;
+        self.end_here(&session.token_hash);
+        self.tell(Hint::SessionEnded(session.token_hash));
+        Ok(())
+    }
+
+    /// The sessions of the account of `session`, newest first, at most `limit`.
+    pub async fn sessions(
+        &self,
+        session: &LiveSession,
+        limit: usize,
+    ) -> Result<Vec<OpenSession>, StoreError> {
+        let open = self.0.directory.sessions(session.uid, self.0.clock.now(), limit).await?;
+        Ok(open.iter().map(|open| OpenSession::seen_from(session, open)).collect())
+    }
+
+    /// Ends the session of `uid` with this id; its sockets close. `false`: the account has none.
+    pub async fn end_session(&self, uid: Uid, id: SessionId) -> Result<bool, StoreError> {
+        let Some(ended) = self.0.directory.end_session_of(uid, &id.0).await? else { return Ok(false) };
+        self.end_here(&ended);
+        self.tell(Hint::SessionEnded(ended));
+        Ok(true)
+    }
+
+    /// Ends all sessions of `uid`; their sockets close.
+    pub async fn log_out_everywhere(&self, uid: Uid) -> Result<(), StoreError> {
+        self.0.directory.end_sessions(uid).await?;
+        self.end_all_here(uid);
+        self.tell(Hint::SessionsEnded(uid));
+        Ok(())
+    }
+
+    /// A session has ended in the directory; its sockets here close.
+    pub(in crate::app) fn end_here(&self, session: &TokenHash) {
+        self.0.sessions.end(session);
+    }
+
+    /// All sessions of `uid` have ended in the directory; their sockets here close.
+    pub(in crate::app) fn end_all_here(&self, uid: Uid) {
+        self.0.sessions.end_all(uid);
+    }
+
+    /// The same without the session that is kept.
+    pub(in crate::app) fn end_others_here(&self, uid: Uid, kept: &TokenHash) {
+        self.0.sessions.end_others(uid, kept);
+    }
+
+    pub(super) fn tell(&self, hint: Hint) {
+        if let Some(others) = &self.0.others {
+            others.hints.tell(hint);
+        }
+    }
+
+    /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
+    pub(in crate::app) async fn confirm_sessions(&self) -> Result<(), StoreError> {
+        for some in self.0.sessions.hashes().chunks(CONFIRMED_AT_ONCE) {
+            let good = self.0.directory.are_good(some, self.0.clock.now()).await?;
+            let over = some.iter().zip(good).filter(|(_, good)| !good);
+            over.for_each(|(hash, _)| self.end_here(hash));
+        }
+        Ok(())
+    }
+
+    /// A ticket that opens one WebSocket of `session` within 30 seconds.
+    pub async fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
+        let ticket = Token::random(&mut rand::rng());
+        self.0.tickets.give(ticket.hash(), session, self.0.clock.now())?;
+        if let Some(others) = &self.0.others {
+            others.tickets.keep_ticket(&ticket.hash(), &session.token_hash, TICKET_LIFETIME_MS).await?;
+        }
+        Ok(ticket)
+    }
+
+    /// The session that `ticket` opens a WebSocket of; it is used up.
+    pub async fn redeem(&self, ticket: &str) -> Result<Option<Arc<LiveSession>>, StoreError> {
+        let ticket = hash_of(ticket);
+        let Some(others) = &self.0.others else {
+            return Ok(self.0.tickets.take(&ticket, self.0.clock.now()));
+        };
+        // Memory only counts them then: what it has may have been redeemed elsewhere.
+        match others.tickets.take_ticket(&ticket).await? {
+            Some(session) => self.session_of(session).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Whether `session` has ended or expired by now.
+    pub fn is_over(&self, session: &LiveSession) -> bool {
+        session.is_over(self.0.clock.now())
+    }
+
+    /// Forgets expired sessions in storage, `limit` at a time. Says how many went.
+    pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
+        self.0.directory.forget_expired(self.0.clock.now(), limit).await
+    }
+}
