@@ -61,6 +61,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "list.js",
     "markdown.js",
     "members.js",
+    "mentions.js",
     "menu.js",
     "moments.js",
     "mute.js",

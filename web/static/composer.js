@@ -2,6 +2,7 @@
 
 import { $, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
+import { MentionList, mentionsIn } from "./mentions.js";
 import { t } from "./texts.js";
 
 const SAVE_MS = 250;
@@ -15,9 +16,11 @@ export class Composer {
     Object.assign(this, { store, limit, sent, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
+    this.mentions = new MentionList(this.text, () => this.people(), () => this.typed());
     this.text.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
-      if (event.key === "Enter" && !event.shiftKey) this.send();
+      if (this.mentions.key(event));
+      else if (event.key === "Enter" && !event.shiftKey) this.send();
       else if (event.key === "Escape" && (this.quoted || this.edited)) this.cancel();
       else if (event.key === "ArrowUp" && !this.text.value) this.editLast();
       else return;
@@ -55,6 +58,9 @@ export class Composer {
 
   /** Puts the draft as it is kept into the box. */
   write(text) { this.text.value = this.known = text; }
+
+  /** Who may be mentioned here. */
+  people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }
 
   /** Nobody writes to a group that he left, or to nobody. */
   lock() {
@@ -169,7 +175,8 @@ export class Composer {
     this.cancel();
     this.measure();
     try {
-      await this.during(this.store.post(this.id, text, quoted));
+      const mentions = this.id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
+      await this.during(this.store.post(this.id, text, quoted, mentions));
       this.sent();
     } catch (problem) {
       this.text.value = text;

@@ -1,7 +1,7 @@
 // What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
-import { MOMENTS, amend, amends, counts, keepState, nameOf, saidAbout, seen, shown, isState, withEarly } from "./state.js";
+import { MOMENTS, amend, amends, counts, keepState, mentions, nameOf, saidAbout, seen, shown, isState, withEarly } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 20_000;
@@ -86,17 +86,17 @@ class Db {
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends) => {
       for (const store of [rows, early, conversations, settings, friends]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
-      for (const { id, title, last, unread, read_to } of list) {
+      for (const { id, title, last, unread, mentions = 0, read_to } of list) {
         // May be newer than `seq`: its row is still to come.
         const counted = last?.message_id ?? seq;
-        const conversation = { id, title, last, unread, counted, read_to, acked: read_to, floor: seq + 1 };
+        const conversation = { id, title, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
         if (last?.kind === "membership") learn(conversation, last.body, people, this.uid);
         conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
         // The ids of rows may mean others now.
         if (item.frame?.message_id || /\/moments\/\d/.test(item.call?.path)) outbox.delete(item.n);
-        else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
+        else if (!item.frame && !item.call) outbox.put({ ...item, body: { text: item.body.text, mentions: item.body.mentions }, quote: null, state: item.state === "sent" ? "waiting" : item.state });
       }
     });
   }
@@ -138,6 +138,7 @@ class Db {
           if ((row.kind === "recall" || row.kind === "delete") && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
+            if (isNew && mentions(before, this.uid)) conversation.mentions = Math.max(0, (conversation.mentions ?? 0) - 1);
             for (const item of await done(outbox.getAll())) {
               if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
             }
@@ -145,6 +146,7 @@ class Db {
         }
         if (counts(row, this.uid) && row.message_id > conversation.counted) {
           conversation.unread++;
+          if (mentions(row, this.uid)) conversation.mentions = (conversation.mentions ?? 0) + 1;
           arrived.push(row);
         }
         if (row.kind === "receipt") await this.readTo(rows, conversation, row.body.read_to, true);
@@ -171,7 +173,7 @@ class Db {
     if (acked) conversation.acked = Math.max(conversation.acked, id);
     if (id <= conversation.read_to) return;
     conversation.read_to = id;
-    if (conversation.last && id >= conversation.last.message_id) conversation.unread = 0;
+    if (conversation.last && id >= conversation.last.message_id) conversation.unread = conversation.mentions = 0;
     else if (conversation.floor <= id + 1) await this.count(rows, conversation);
     else conversation.stale = true;
   }
@@ -181,6 +183,7 @@ class Db {
     const range = inConversation(conversation.id, conversation.read_to, Infinity);
     const newer = await done(rows.index("conversation").getAll(range));
     conversation.unread = newer.filter((row) => counts(row, this.uid)).length;
+    conversation.mentions = newer.filter((row) => mentions(row, this.uid)).length;
   }
 
   /** The person has read `conversation` up to `id`; true when that was news. */
@@ -197,10 +200,10 @@ class Db {
   /** Takes the server's counts for conversations whose own count is not known (`stale`). */
   recount(list) {
     return this.write(["conversations"], async (conversations) => {
-      for (const { id, last, unread } of list) {
+      for (const { id, last, unread, mentions = 0 } of list) {
         const conversation = await done(conversations.get(id));
         const counted = last?.message_id ?? 0;
-        if (conversation?.stale) conversations.put({ ...conversation, unread, counted, stale: false });
+        if (conversation?.stale) conversations.put({ ...conversation, unread, mentions, counted, stale: false });
       }
     });
   }
@@ -414,7 +417,7 @@ async function isOvertaken(outbox, { kind, conversation, client_id, body }) {
   return waiting.some((item) => item.conversation === conversation && item.frame.name === body.name && item.client_id !== client_id);
 }
 
-const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, counted: 0, read_to: 0, acked: 0, floor });
+const blank = (id, floor) => ({ id, title: null, last: null, unread: 0, mentions: 0, counted: 0, read_to: 0, acked: 0, floor });
 
 /** Names, and whether we are still in the group, from a membership row. */
 function learn(conversation, { action, name, uid, user_name, by, by_name, owner, owner_name }, people, self) {

@@ -20,6 +20,7 @@ export class List {
         when: last ? whenOf(last.sent_at) : "",
         label: "",
         unread: store.unread(id),
+        mentions: store.mentions(id),
         muted: store.isMuted(id),
         open: id === store.open,
         pinned: Boolean(store.setting("pin", id)),
@@ -43,7 +44,7 @@ export class List {
   }
 }
 
-function fill({ key, title, when, label, line, unread, muted, pinned, open }, { firstChild: link }) {
+function fill({ key, title, when, label, line, unread, mentions, muted, pinned, open }, { firstChild: link }) {
   link.href = `/c/${key}`;
   link.className = `row${unread ? " fresh" : ""}${muted ? " muted" : ""}`;
   link.ariaCurrent = open ? "page" : null;
@@ -52,5 +53,7 @@ function fill({ key, title, when, label, line, unread, muted, pinned, open }, { 
     h("span.when", {}, pinned ? h("i.icon.pin", { role: "img", "aria-label": t("list.pinned") }) : null,
       muted ? h("i.icon.silent", { role: "img", "aria-label": t("mute.muted") }) : null, when),
     h("span.last", {}, h("span.draft", {}, label), line),
-    ...(unread ? [h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread))] : []));
+    ...(unread ? [h("span.marks", {},
+      mentions ? h("span.at", { role: "img", "aria-label": t("list.mentions", { count: mentions }) }, "@") : null,
+      h("span.badge", { role: "img", "aria-label": t("list.unread", { count: many(unread) }) }, many(unread)))] : []));
 }

@@ -223,6 +223,7 @@ export const elements = (nodes) => nodes.map((node) => {
     case "ol": return h("ol", { start }, ...children.map((item) => h("li", {}, ...elements(item))));
     case "pre": return h("pre", {}, h("code", {}, text));
     case "code": return h("code", {}, text);
+    case "mention": return h(`span.mention${node.me ? ".me" : ""}`, {}, text);
     case "quote": return h("blockquote", {}, ...elements(children));
     case "link": return h("a", { href, target: "_blank", rel: "noopener noreferrer", title: href, dir: "auto" }, ...elements(children));
     default: return h(kind, {}, ...elements(children));

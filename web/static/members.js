@@ -23,7 +23,8 @@ export function membersDialog(store, call) {
     group = await call("GET", path());
     await store.write(`g:${gid}`, async (db) => {
       await db.learn(group.members);
-      await db.patch(`g:${gid}`, { title: group.name, topic: group.topic, members: group.member_count });
+      await db.patch(`g:${gid}`, { title: group.name, topic: group.topic, members: group.member_count,
+        people: group.members.map(({ uid }) => uid) });
     });
     $("members-title").textContent = group.name;
     $("describe").hidden = $("banned").hidden = !governs();

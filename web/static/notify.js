@@ -2,6 +2,7 @@
 // the tab that leads shows them.
 
 import { $ } from "./dom.js";
+import { mentions } from "./state.js";
 import { t } from "./texts.js";
 
 // Where this browser keeps whether they are wanted.
@@ -56,9 +57,10 @@ export class Notifier {
     });
     this.ask();
     if (await othersLook) return;
-    const messages = rows.filter(({ kind }) => kind === "message");
-    const newest = new Map(messages.map((row) => [row.conversation, row]));
-    const unread = [...newest].filter(([id]) => store.unread(id) && !store.isMuted(id));
+    // Who is mentioned is told of it also where the conversation is muted.
+    const isTold = (row) => row.kind === "message" && (!store.isMuted(row.conversation) || mentions(row, store.self.uid));
+    const newest = new Map(rows.filter(isTold).map((row) => [row.conversation, row]));
+    const unread = [...newest].filter(([id]) => store.unread(id));
     for (const [id, row] of unread.slice(-MOST)) this.show(id, store.title(id), store.line(row, id.startsWith("g:")));
   }
 

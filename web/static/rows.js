@@ -2,7 +2,8 @@
 
 import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
-import { counts, nameOf, shown } from "./state.js";
+import { named, withMentions } from "./mentions.js";
+import { counts, mentions, nameOf, shown } from "./state.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
@@ -51,8 +52,9 @@ function messageOf(store, row, first, quotes) {
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
-  const sig = JSON.stringify([state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
-  return { key, sig, row, own, first, state, name, said, smileys, recalled: store.recalled(row) };
+  const names = named(store, row);
+  const sig = JSON.stringify([names, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
+  return { key, sig, row, own, first, state, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
@@ -112,7 +114,7 @@ export function fill(item, element, acts) {
   }
   const { row, own, first, state, name } = item;
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
-  element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}`;
+  element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
   const time = h("time", { datetime: row.sent_at, title: momentOf(row.sent_at) }, timeOf(row.sent_at));
   const parts = [];
@@ -123,7 +125,8 @@ export function fill(item, element, acts) {
     return element.replaceChildren(...parts);
   }
   if (item.said) parts.push(quote(item.said, acts));
-  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, ...elements(parse(row.body?.text ?? "")));
+  const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, 
+    ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
   if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
   words.title = time.title;
   parts.push(words);

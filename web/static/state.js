@@ -15,6 +15,10 @@ export const MOMENTS = "u:0";
 /** Whether a row counts as unread for `uid`. */
 export const counts = (row, uid) => (row.kind === "message" || row.kind === "moment") && row.sender !== uid;
 
+/** Whether a row counts as unread for `uid` and names that person, or everybody. */
+export const mentions = (row, uid) => counts(row, uid) && row.conversation?.[0] === "g"
+  && Boolean(row.body?.mentions?.all || row.body?.mentions?.users?.includes(uid));
+
 /** Whether a row is a line of a conversation; unknown kinds are kept and skipped. */
 export const shown = ({ kind }) => kind === "message" || kind === "membership" || kind === "recalled";
 

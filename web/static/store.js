@@ -111,9 +111,13 @@ export class Store {
   }
 
   unread(id) { return this.conversations.get(id)?.unread ?? 0; }
+  /** How many of them name the person. */
+  mentions(id) { return this.conversations.get(id)?.mentions ?? 0; }
+  /** What is told of: everything unread, and of what is muted only that which names the person. */
   unreadTotal() {
-    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && !this.isMuted(each.id) && each.id !== MOMENTS);
-    return listed.reduce((sum, { unread }) => sum + unread, 0);
+    const listed = [...this.conversations.values()].filter((each) => !this.isHidden(each) && each.id !== MOMENTS);
+    const counted = listed.map(({ id, unread, mentions = 0 }) => (this.isMuted(id) ? mentions : unread));
+    return counted.reduce((sum, count) => sum + count, 0);
   }
 
   /** What a row says, in one line of plain text; in a group, with the name of who said it. */
@@ -158,7 +162,7 @@ export class Store {
       const { name, topic, members, member_count } = await this.call("GET", `/groups/${id.slice(2)}`);
       await this.write(id, async (db) => {
         await db.learn(members);
-        await db.patch(id, { title: name, topic, left: false, members: member_count });
+        await db.patch(id, { title: name, topic, left: false, members: member_count, people: members.map(({ uid }) => uid) });
       });
     } catch (refusal) {
       if (refusal.status !== 404) return;
@@ -167,16 +171,22 @@ export class Store {
     }
   }
 
+  /** Whom a message there may mention: the other members of a group, [{uid, name}]. */
+  people(id) {
+    const { people = [], left } = this.conversations.get(id) ?? {};
+    return left ? [] : people.filter((uid) => uid !== this.self.uid).map((uid) => ({ uid, name: this.name(uid) }));
+  }
+
   /** Takes a group that one has left out of the list, until it has something new. */
   hide(id) {
     return this.set("hide", id, { up_to: this.conversations.get(id).last.message_id });
   }
 
-  /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to. */
-  async post(id, text, quoted = null) {
+  /** Puts a message into the outbox; it is sent from there. `quoted`: the row that it replies to; `mentions`: whom it names. */
+  async post(id, text, quoted = null, mentions = null) {
     const number = Number(id.slice(2));
     const to = id.startsWith("u:") ? { user: number } : { group: number };
-    const body = quoted ? { text, reply_to: quoted.message_id } : { text };
+    const body = { text, ...(quoted && { reply_to: quoted.message_id }), ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
     await this.write(id, (db) => db.post({
       client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString(),

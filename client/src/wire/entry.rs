@@ -108,6 +108,30 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Whom a message in a group names.
+    pub fn mentions(&self) -> Mentions {
+        #[derive(Deserialize)]
+        struct Mentioning {
+            #[serde(default)]
+            mentions: Mentions,
+        }
+        let read = (self.kind == Kind::Message).then(|| self.body_as::<Mentioning>().ok()).flatten();
+        read.map(|body| body.mentions).unwrap_or_default()
+    }
+}
+
+/// Whom a message in a group names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mentions {
+    /// Members, at most 50. The server leaves out who is not in the group.
+    #[serde(default)]
+    pub users: Vec<u32>,
+    /// Everybody in the group.
+    #[serde(default)]
+    pub all: bool,
+}
+
 /// A message, by what is the same in all its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct MessageKey {
@@ -296,6 +320,17 @@ impl Draft {
             .expect("a JSON value can always be written");
         Draft { client_id, to, body }
     }
+
+    /// The same message to a group, which names these people. A body that is no JSON object stays as it is.
+    #[must_use]
+    pub fn mentioning(mut self, mentions: &Mentions) -> Draft {
+        let body: Result<serde_json::Map<_, _>, _> = serde_json::from_str(self.body.get());
+        if let Ok(mut body) = body {
+            body.insert("mentions".to_owned(), serde_json::json!(mentions));
+            self.body = serde_json::value::to_raw_value(&body).expect("a JSON value can always be written");
+        }
+        self
+    }
 }
 
 /// Where a sent message stands.
@@ -378,6 +413,18 @@ mod tests {
         let reaction = amendment("reaction", r#","emoji":["👍"]"#);
         assert_eq!((reaction.about(), reaction.emoji()), (key, Some(vec!["👍".to_owned()])));
         assert_eq!(amendment("recalled", "").about(), None);
+    }
+
+    #[test]
+    fn mentions_are_written_and_read() {
+        let mentions = Mentions { users: vec![10_002], all: false };
+        let draft = Draft::text_as(Uuid::nil(), Recipient::Group(7), "hi @bob").mentioning(&mentions);
+        assert_eq!(draft.body.get(), r#"{"mentions":{"all":false,"users":[10002]},"text":"hi @bob"}"#);
+        let row = ROW.replace(r#""later":1}"#, r#""mentions":{"users":[10002]}}"#);
+        let row: Entry = serde_json::from_str(&row).expect("a row");
+        assert_eq!(row.mentions(), mentions);
+        let row: Entry = serde_json::from_str(ROW).expect("a row");
+        assert_eq!(row.mentions(), Mentions::default());
     }
 
     #[test]

@@ -149,6 +149,9 @@ pub struct ConversationSummary {
     pub last: Option<Entry>,
     /// Others' messages above the read marker.
     pub unread: u64,
+    /// Those among the newest of them that name the caller, in a group.
+    #[serde(default)]
+    pub mentions: u64,
     /// The read marker.
     pub read_to: u64,
 }

@@ -15,6 +15,24 @@ where
     deserializer.deserialize_map(Fields(PhantomData))
 }
 
+/// Reads an object or `null`, for fields that may be absent: `#[serde(default, deserialize_with = "optional_object")]`.
+pub(super) fn optional_object<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let read: Option<Object<T>> = Option::deserialize(deserializer)?;
+    Ok(read.map(|Object(value)| value))
+}
+
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        object(deserializer).map(Object)
+    }
+}
+
 /// Reads the text of an object as `T`.
 pub(super) fn from_text<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);

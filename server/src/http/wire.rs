@@ -63,6 +63,9 @@ enum BodyForm {
         /// The message that it replies to.
         #[schema(nullable = false)]
         reply_to: Option<QuoteForm>,
+        /// Whom it names, in a group.
+        #[schema(nullable = false)]
+        mentions: Option<MentionsForm>,
     },
     /// Of an `edit`.
     Edit {
@@ -226,6 +229,19 @@ enum ProgressForm {
 struct QuoteForm {
     /// Which message.
     of: OfForm,
+}
+
+/// Whom a message in a group names.
+#[derive(ToSchema)]
+#[schema(as = Mentions)]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+pub(super) struct MentionsForm {
+    /// Members, by uid, each once. Who is not in the group is left out when the message is accepted.
+    #[schema(nullable = false, max_items = 50)]
+    users: Option<Vec<u32>>,
+    /// Everybody in the group.
+    #[schema(nullable = false)]
+    all: Option<bool>,
 }
 
 /// A change of a group.

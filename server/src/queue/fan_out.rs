@@ -70,12 +70,18 @@ impl FanOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Body, ClientId, GroupId, Kind, Timestamp};
+    use crate::domain::{Body, ClientId, GroupId, Kind, Mentions, Timestamp};
     use crate::queue::Draft;
 
     fn to(to: Conversation) -> Request {
         let client_id = ClientId(uuid::Uuid::from_u128(1));
-        Request::Message(Draft { client_id, to, text: "hi".into(), reply_to: None })
+        Request::Message(Draft {
+            client_id,
+            to,
+            text: "hi".into(),
+            reply_to: None,
+            mentions: Mentions::default(),
+        })
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::domain::message::Person;
 use crate::domain::{
     Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, MessageId, Progress, Timestamp, Uid, check_emoji,
+    IdempotencyKey, Kind, MembershipEpoch, Mentions, MessageId, Progress, Timestamp, Uid, check_emoji,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
@@ -114,7 +114,7 @@ impl Planner {
     }
 
     fn message(&mut self, at: usize, who: Uid, draft: &Draft) -> Result<Decision, SendError> {
-        let Draft { client_id, to, ref text, reply_to } = *draft;
+        let Draft { client_id, to, ref text, reply_to, ref mentions } = *draft;
         let (key, digest) = ((who, client_id), draft.digest());
         let unused = match self.under(key, digest)? {
             Under::Answered(decision) => return Ok(decision),
@@ -126,9 +126,17 @@ impl Planner {
             None => Body::text(text, self.limits.text)?,
             Some(row) => Body::reply(text, self.limits.text, self.message_in(who, to, row)?)?,
         };
+        let body = body.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+    }
+
+    /// Those of them who are in the group. A message must not fail because somebody has left while it waited to be sent.
+    fn members_among(&self, to: Conversation, mentions: &Mentions) -> Mentions {
+        let Conversation::Group(gid) = to else { return Mentions::default() };
+        let group = self.facts.groups.get(&gid).filter(|_| !mentions.is_empty());
+        group.map_or_else(Mentions::default, |group| mentions.only(|uid| group.epoch_of(uid).is_some()))
     }
 
     /// Who gets what `who` sends there, `who` first, and the version of the group that says so.

@@ -3,12 +3,15 @@
 //! `app` makes requests and gets acknowledgements; `plan` decides what a request leads to. [`Queued`] is a request in
 //! its queue.
 
+use std::borrow::Cow;
+
 use tokio::sync::oneshot;
 
 use super::SendError;
 use super::pipeline::Place;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, MessageId, Progress, Role, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, Mentions, MessageId, Progress, Role,
+    Timestamp, Uid,
 };
 
 /// What somebody wants written.
@@ -74,16 +77,24 @@ pub struct Draft {
     pub text: String,
     /// The row of the sender's own inbox that it replies to: a message of the same conversation.
     pub reply_to: Option<MessageId>,
+    /// Whom it names. Who is not in the group is left out.
+    pub mentions: Mentions,
 }
 
 impl Draft {
     /// Taken of the text as it came, so that a repetition is known again even where the limits have changed in between (I4).
     pub(super) fn digest(&self) -> Digest {
-        match self.reply_to {
-            None => Digest::of(self.to, &self.text),
-            // No text of a person begins with a zero byte.
-            Some(row) => Digest::of(self.to, &format!("\0reply\0{row}\0{}", self.text)),
+        // No text of a person begins with a zero byte.
+        let mut text = Cow::Borrowed(&*self.text);
+        if let Some(row) = self.reply_to {
+            text = Cow::Owned(format!("\0reply\0{row}\0{text}"));
         }
+        if !self.mentions.is_empty() {
+            let Mentions { users, all } = &self.mentions;
+            let users: Vec<String> = users.iter().map(Uid::to_string).collect();
+            text = Cow::Owned(format!("\0mentions\0{all}\0{}\0{text}", users.join(" ")));
+        }
+        Digest::of(self.to, &text)
     }
 }
 

@@ -302,6 +302,8 @@ pub struct Summary {
     pub last: Entry,
     /// Others' `message` rows beyond `read_to`, counted up to [`Summary::MOST_UNREAD`].
     pub unread: u32,
+    /// Those among the newest [`Summary::MOST_UNREAD`] of them that name the owner (`Content::counts_as_mention`).
+    pub mentions: u32,
     /// How far the owner has read; [`MessageId::ZERO`] before the first read marker.
     pub read_to: MessageId,
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use seqsvr_core::Sequencer;
+use serde_json::Value;
 
 use super::check::Checked;
 use super::error::TransferError;
@@ -226,7 +227,8 @@ impl<'a> Mover<'a> {
             | Kind::Delete
             | Kind::Seen => {
                 const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
-                self.renamed(&entry.content.body, &SENDERS)
+                const MENTIONS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
+                self.renamed_among(&self.renamed(&entry.content.body, &SENDERS), &MENTIONS)
             }
             _ => entry.content.body.clone(),
         };
@@ -236,19 +238,38 @@ impl<'a> Mover<'a> {
 
     /// A body with the old uid replaced in these places.
     fn renamed(&self, body: &Body, places: &[&str]) -> Body {
-        let Ok(mut value) = serde_json::from_str::<serde_json::Value>(body.as_json()) else {
-            return body.clone();
-        };
-        let mut is_changed = false;
-        for place in places {
-            if let Some(uid) = value.pointer_mut(place)
-                && uid.as_u64() == Some(self.from.0.into())
-            {
-                *uid = self.into.0.into();
-                is_changed = true;
+        self.replaced(body, |value| {
+            places.iter().filter(|place| self.replace(value.pointer_mut(place))).count()
+        })
+    }
+
+    /// A body with the old uid replaced in these lists.
+    fn renamed_among(&self, body: &Body, lists: &[&str]) -> Body {
+        self.replaced(body, |value| {
+            let mut count = 0;
+            for list in lists {
+                let uids = value.pointer_mut(list).and_then(Value::as_array_mut);
+                count += uids
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|uid| self.replace(Some(uid)).then_some(()))
+                    .count();
             }
-        }
-        if is_changed { Body::from_stored(value.to_string()) } else { body.clone() }
+            count
+        })
+    }
+
+    /// A body in which `work` has replaced so many things.
+    fn replaced(&self, body: &Body, work: impl FnOnce(&mut Value) -> usize) -> Body {
+        let Ok(mut value) = serde_json::from_str(body.as_json()) else { return body.clone() };
+        if work(&mut value) > 0 { Body::from_stored(value.to_string()) } else { body.clone() }
+    }
+
+    /// Puts the new uid where the old one stands.
+    fn replace(&self, uid: Option<&mut Value>) -> bool {
+        let Some(uid) = uid.filter(|uid| uid.as_u64() == Some(self.from.0.into())) else { return false };
+        *uid = self.into.0.into();
+        true
     }
 
     /// A read marker with the new id of the row that it names, or of the last one before it; `None` when it leads no

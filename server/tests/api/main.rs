@@ -19,6 +19,7 @@ mod friends;
 mod groups;
 mod ids;
 mod invites;
+mod mentions;
 mod messages;
 mod moments;
 mod operation;

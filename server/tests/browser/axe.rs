@@ -7,7 +7,7 @@ use serde_json::json;
 use tidemark_client::Recipient;
 
 use super::packages::from_npm;
-use super::window::Window;
+use super::window::{BACKSPACE, Window};
 use super::world::{World, befriend, connected};
 
 /// The checks of axe, as a script.
@@ -98,6 +98,10 @@ async fn axe_finds_nothing_in_the_chat() {
         connected(&window).await;
         window.sees("I bring coffee").await;
         look(&window, &format!("a conversation in {language}")).await;
+        window.write("#text", "@").await;
+        window.until("document.querySelectorAll('#mention-list li').length === 3").await;
+        look(&window, &format!("whom to mention in {language}")).await;
+        window.write("#text", BACKSPACE).await;
         befriend(&window, uid, &[&ada, &ben]).await;
         for page in ["contacts", "moments"] {
             window.goto(&world.at(&format!("/{page}"))).await;

@@ -5,7 +5,7 @@ use tidemark_client::Recipient;
 
 use super::axe::{LANGUAGES, choose};
 use super::pictures::take;
-use super::window::Window;
+use super::window::{BACKSPACE, Window};
 use super::world::{World, befriend, connected};
 
 /// One page in both sets of colours and both sizes.
@@ -50,6 +50,10 @@ async fn every_page_can_be_pictured() {
         connected(&window).await;
         window.sees("I bring coffee").await;
         show(&window, language, "conversation").await;
+        window.write("#text", "@").await;
+        window.until("document.querySelectorAll('#mention-list li').length === 3").await;
+        show(&window, language, "mention").await;
+        window.write("#text", BACKSPACE).await;
         befriend(&window, uid, &[&ada, &ben]).await;
         for page in ["contacts", "moments"] {
             window.goto(&world.at(&format!("/{page}"))).await;

@@ -15,6 +15,7 @@ mod keep;
 mod keys;
 mod look;
 mod marks;
+mod mentions;
 mod offline;
 #[path = "../support/packages.rs"]
 mod packages;

@@ -25,6 +25,7 @@ pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E000}";
 pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E000}";
 pub(crate) const DOWN: &str = "\u{E015}";
 pub(crate) const ESCAPE: &str = "\u{E00C}";
+pub(crate) const BACKSPACE: &str = "\u{E003}";
 
 /// A chromedriver on a port that it chose. Dropping it closes its browsers and ends it.
 pub(crate) struct Driver {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidemark::app::SendError;
 use tidemark::app::messages::Draft;
-use tidemark::domain::{Conversation, MessageId};
+use tidemark::domain::{Conversation, Mentions, MessageId};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
@@ -242,8 +242,13 @@ async fn a_batch_asks_for_all_its_numbers_at_once() {
     let process = world.start(options(1)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
-    let draft =
-        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
+    let draft = |id| Draft {
+        client_id: name(id),
+        to: Conversation::Group(gid),
+        text: "hi".into(),
+        reply_to: None,
+        mentions: Mentions::default(),
+    };
     process.store.script([Fault::Stall]);
     let first = tokio::spawn(process.messages.submit(person(0), draft(1)));
     process.store.until_stalled(1).await;
@@ -276,8 +281,13 @@ async fn a_line_that_has_ended_silences_its_own_user_and_nobody_else() {
     let (ann, bob) = (person(0), person(1));
     let gid = process.groups.create(ann, "all".into(), vec![bob, person(2)], None).await.expect("made");
     process.lines.advance(seqsvr_core::Uid::new(bob.0), MessageId::MAX.get()).await.expect("memory");
-    let draft =
-        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "hi".into(), reply_to: None };
+    let draft = |id| Draft {
+        client_id: name(id),
+        to: Conversation::Group(gid),
+        text: "hi".into(),
+        reply_to: None,
+        mentions: Mentions::default(),
+    };
     process.messages.submit(ann, draft(1)).await.expect("accepted");
     assert_eq!(process.messages.submit(bob, draft(2)).await, Err(SendError::Exhausted));
     process.queues.stop().await;
@@ -291,8 +301,13 @@ async fn stopping_finishes_what_was_accepted_and_refuses_the_rest() {
     let process = world.start(options(4)).await;
     let members = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), members, None).await.expect("made");
-    let draft =
-        |id| Draft { client_id: name(id), to: Conversation::Group(gid), text: "bye".into(), reply_to: None };
+    let draft = |id| Draft {
+        client_id: name(id),
+        to: Conversation::Group(gid),
+        text: "bye".into(),
+        reply_to: None,
+        mentions: Mentions::default(),
+    };
     let sent: Vec<_> = (1..=20).map(|id| process.messages.submit(person(0), draft(id))).collect();
     process.queues.stop().await;
     for answer in sent {
@@ -340,6 +355,7 @@ async fn after_the_row_that_says_you_left_nothing_of_that_epoch_arrives() {
         to: Conversation::Group(gid),
         text: "hello".into(),
         reply_to: None,
+        mentions: Mentions::default(),
     };
     process.insist(ann, say(1)).await;
     // Ann's message is accepted while Bob is in; his queue gets to it only after he has left.

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use tidemark::app::SendError;
 use tidemark::app::messages::Draft;
-use tidemark::domain::Conversation;
+use tidemark::domain::{Conversation, Mentions};
 use tidemark::queue::Options;
 use tidemark::store::faulty::Fault;
 
@@ -86,6 +86,7 @@ async fn a_group_hears_at_once_except_for_those_without_numbers() {
             to: Conversation::Group(gid),
             text: "hi".into(),
             reply_to: None,
+            mentions: Mentions::default(),
         };
         process.refuse_numbers(person(3));
         for id in 1..=5 {

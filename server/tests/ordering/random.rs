@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use tidemark::app::messages::Draft;
-use tidemark::domain::{ClientId, Conversation, GroupId, Kind, Uid};
+use tidemark::domain::{ClientId, Conversation, GroupId, Kind, Mentions, Uid};
 use tidemark::store::MessageStore;
 use tidemark::store::faulty::Fault;
 
@@ -52,6 +52,7 @@ async fn check(run: Run) {
         to: to.map_or(Conversation::Group(gid), |n| Conversation::User(person(n))),
         text: format!("message {id}"),
         reply_to: None,
+        mentions: Mentions::default(),
     };
     let mut unanswered = Vec::new();
     for (at, (from, to)) in run.sends.iter().enumerate() {

@@ -14,7 +14,8 @@ use tidemark::app::messages::{Draft, Messages};
 use tidemark::app::sync::InboxSync;
 use tidemark::app::{Consent, Groups};
 use tidemark::domain::{
-    Bound, ClientId, Clock, Conversation, Direction, Entry, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
+    Bound, ClientId, Clock, Conversation, Direction, Entry, Mentions, MessageId, PageLimit, RangeQuery,
+    Timestamp, Uid,
 };
 use tidemark::notify::Local;
 use tidemark::queue::{Options, Parts, Queues, Watermarks};
@@ -255,7 +256,13 @@ pub(crate) fn options(queues: usize) -> Options {
 }
 
 pub(crate) fn to(uid: Uid, id: u128, text: &str) -> Draft {
-    Draft { client_id: name(id), to: Conversation::User(uid), text: text.into(), reply_to: None }
+    Draft {
+        client_id: name(id),
+        to: Conversation::User(uid),
+        text: text.into(),
+        reply_to: None,
+        mentions: Mentions::default(),
+    }
 }
 
 pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {

@@ -19,6 +19,7 @@ use crate::http::openapi::refusals::writing;
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
 use crate::http::wire::{EntryForm, put, write_entries, write_entry, write_text};
+use crate::store::Summary;
 
 /// Rows of a page when nothing is said.
 const PAGE_ROWS: usize = 50;
@@ -37,6 +38,9 @@ struct ConversationLine {
     /// Messages of others beyond `read_to`, counted up to 1,000.
     #[schema(maximum = 1_000)]
     unread: u32,
+    /// Those among the newest 1,000 of them that name the caller; in a group.
+    #[schema(maximum = 1_000)]
+    mentions: u32,
     /// The read marker; 0: nothing is read.
     read_to: u64,
 }
@@ -87,8 +91,8 @@ pub(in crate::http) async fn list(
         write_text(&mut text, &line.title);
         text.push_str(",\"last\":");
         write_entry(&mut text, &line.summary.last);
-        let (unread, read_to) = (line.summary.unread, line.summary.read_to);
-        put(&mut text, format_args!(",\"unread\":{unread},\"read_to\":{read_to}}}"));
+        let Summary { unread, mentions, read_to, .. } = line.summary;
+        put(&mut text, format_args!(",\"unread\":{unread},\"mentions\":{mentions},\"read_to\":{read_to}}}"));
     }
     text.push(']');
     let mut answer = reading.answer(text)?;

@@ -16,14 +16,14 @@ use super::amendments::row;
 use super::json;
 use crate::app::Messages;
 use crate::app::messages::{Draft, Request, SendAck};
-use crate::domain::ClientId;
+use crate::domain::{ClientId, MOST_MENTIONS, Mentions, Uid};
 use crate::http::error::{Document, Problem};
 use crate::http::extract::{Json, Session};
 use crate::http::limits::Rates;
-use crate::http::object::{from_text, object};
+use crate::http::object::{from_text, object, optional_object};
 use crate::http::openapi::refusals::sending;
 use crate::http::state::Settings;
-use crate::http::wire::{To, ToForm};
+use crate::http::wire::{MentionsForm, To, ToForm};
 use crate::telemetry::Metrics;
 
 /// A message as clients write it.
@@ -49,13 +49,39 @@ struct NewText {
     /// The message that this one replies to: the id of its row in the sender's own inbox, of the same conversation.
     #[schema(nullable = false, example = 40)]
     reply_to: Option<u64>,
+    /// Whom it names, in a group.
+    #[serde(default, deserialize_with = "optional_object")]
+    #[schema(nullable = false, value_type = Option<MentionsForm>)]
+    mentions: Option<NewMentions>,
+}
+
+/// Whom a message names. Who is not in the group is left out when it is accepted.
+#[derive(Deserialize)]
+struct NewMentions {
+    #[serde(default)]
+    users: Vec<u32>,
+    #[serde(default)]
+    all: bool,
+}
+
+impl NewMentions {
+    fn read(self) -> Result<Mentions, Problem> {
+        if self.users.len() > MOST_MENTIONS {
+            let named = self.users.len();
+            let detail = format!("a message mentions at most {MOST_MENTIONS} people; this one has {named}");
+            return Err(Problem::invalid_body(detail));
+        }
+        Ok(Mentions { users: self.users.into_iter().map(Uid).collect(), all: self.all })
+    }
 }
 
 impl NewMessage {
     pub(in crate::http) fn draft(self) -> Result<Draft, Problem> {
-        let NewText { text, reply_to } = self.body;
+        let NewText { text, reply_to, mentions } = self.body;
         let reply_to = reply_to.map(row).transpose()?;
-        Ok(Draft { client_id: ClientId(self.client_id), to: self.to.conversation()?, text, reply_to })
+        let mentions = mentions.map(NewMentions::read).transpose()?.unwrap_or_default();
+        let (client_id, to) = (ClientId(self.client_id), self.to.conversation()?);
+        Ok(Draft { client_id, to, text, reply_to, mentions })
     }
 }
 

@@ -25,7 +25,7 @@ use crate::app::{
     LiveSession, Messages, Moments, PasswordOptions, People, Token,
 };
 use crate::config::Config;
-use crate::domain::{ClientId, Clock, Conversation, MessageId, PageLimit, Timestamp, Uid};
+use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
 use crate::http::budget::Budget;
 use crate::http::concurrency::ConcurrencyLimiter;
 use crate::http::limits::{ClientNetwork, Rates};
@@ -121,6 +121,7 @@ impl World {
             to: Conversation::User(BOB),
             text: text.to_owned(),
             reply_to: None,
+            mentions: Mentions::default(),
         };
         self.messages.submit(ANN, draft).await.expect("stored").message_id.get()
     }

@@ -31,6 +31,7 @@ fn say(id: u128, to: Conversation, text: &str) -> Request {
         to,
         text: text.into(),
         reply_to: None,
+        mentions: Mentions::default(),
     })
 }
 
@@ -67,6 +68,26 @@ fn the_first_answer_outlives_membership_and_limits() {
     };
     assert_eq!((ack.message_id, ack.repeated), (MessageId::MAX, true));
     assert_eq!(refusal(planner.decide(1, CAT, &say(2, to, "hi"))), Some(SendError::UnknownGroup));
+}
+
+#[test]
+fn who_is_mentioned_and_not_in_the_group_is_left_out() {
+    let mut planner = planner(facts());
+    let naming = |id, to, users: &[Uid]| {
+        let Request::Message(draft) = say(id, to, "hi") else { panic!("a message") };
+        Request::Message(Draft { mentions: Mentions { users: users.to_vec(), all: true }, ..draft })
+    };
+    let walkers = Conversation::Group(WALKERS);
+    let request = naming(1, walkers, &[BOB, CAT, BOB]);
+    let Decision::Write(plan) = planner.decide(0, ANN, &request) else { panic!("a write") };
+    assert_eq!(plan.content.body.mentions(), Mentions { users: vec![BOB], all: true });
+    assert!(plan.content.counts_as_mention(BOB) && !plan.content.counts_as_mention(ANN));
+    let other = planner.decide(1, ANN, &naming(1, walkers, &[BOB]));
+    assert_eq!(refusal(other), Some(SendError::ClientIdReused), "who is mentioned is part of what is said");
+    let Decision::Write(plan) = planner.decide(2, ANN, &naming(2, Conversation::User(BOB), &[BOB])) else {
+        panic!("a write")
+    };
+    assert_eq!(plan.content.body.as_json(), r#"{"text":"hi"}"#, "of two people nobody need be named");
 }
 
 fn post(n: u128, target: Conversation) -> Request {
@@ -193,6 +214,7 @@ fn amendments_of_one_batch_build_on_each_other() {
         to: Conversation::User(BOB),
         text: "what?".into(),
         reply_to: Some(row),
+        mentions: Mentions::default(),
     });
     assert_eq!(refusal(planner.decide(4, ANN, &reply)), Some(SendError::Recalled));
 }

@@ -1,7 +1,7 @@
 //! Ranges, tails, conversations and read markers.
 
 use super::*;
-use crate::domain::{Bound, Direction};
+use crate::domain::{Amendment, Bound, Direction, Mentions};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -109,6 +109,43 @@ pub async fn unread_counts_others_messages_beyond_the_read_marker(store: &dyn Me
     assert_eq!((summary.unread, summary.read_to), (3, id(70)));
     assert_eq!(summary.last.message_id, id(101));
     assert_eq!(store.conversations(ANN, None, 10).await.expect("read")[0].unread, 1);
+}
+
+/// Only those that are unread and not taken back; an edit keeps whom its message names.
+pub async fn mentions_are_counted_among_what_is_unread(store: &dyn MessageStore) {
+    let group = Conversation::Group(GroupId(7));
+    let say = |name: u128, users: &[Uid], all| {
+        let said = text_message(ANN, group, name, "hi \"mentions\":");
+        let body = said.body.clone().with_mentions(&Mentions { users: users.to_vec(), all });
+        Arc::new(Content { body, ..Content::clone(&said) })
+    };
+    let counted = async |uid| {
+        let listed = store.conversations(uid, None, 10).await.expect("read");
+        (listed[0].unread, listed[0].mentions)
+    };
+    let messages = [say(1, &[BOB], false), say(2, &[], true), say(3, &[CAT, BOB], false), say(4, &[], false)];
+    for (n, message) in (1..).zip(&messages) {
+        let rows = vec![row(ANN, n), row(BOB, n), row(CAT, n)];
+        accepted(store, accept(message.clone(), rows, vec![])).await;
+    }
+    assert_eq!(counted(BOB).await, (4, 3));
+    assert_eq!(counted(CAT).await, (4, 2));
+    assert_eq!(counted(ANN).await, (0, 0), "nobody is told of what he says himself");
+    let amend = |name: u128, message: &Content, amendment: &Amendment| {
+        let of = message.key().expect("named");
+        let body = Body::amendment(amendment, of, message, 100).expect("short");
+        let said = text_message(ANN, group, name, "replaced");
+        Arc::new(Content { kind: amendment.kind(), body, ..Content::clone(&said) })
+    };
+    let edit = amend(5, &messages[0], &Amendment::Edit("nobody".to_owned()));
+    accepted(store, accept(edit, vec![row(ANN, 5), row(BOB, 5)], vec![])).await;
+    let recall = amend(6, &messages[2], &Amendment::Recall);
+    accepted(store, accept(recall, vec![row(ANN, 6), row(BOB, 6)], vec![])).await;
+    assert_eq!(counted(BOB).await, (3, 2));
+    accepted(store, accept(read_marker(BOB, group, 1), vec![row(BOB, 7)], vec![])).await;
+    assert_eq!(counted(BOB).await, (2, 1));
+    accepted(store, accept(read_marker(BOB, group, 4), vec![row(BOB, 8)], vec![])).await;
+    assert_eq!(counted(BOB).await, (0, 0));
 }
 
 /// The list's order and limit.

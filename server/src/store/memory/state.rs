@@ -302,6 +302,12 @@ impl State {
             .filter(|entry| entry.content.counts_as_unread(uid) && entry.conversation() == conversation)
             .take(Summary::MOST_UNREAD as usize)
             .count();
-        Summary { conversation, last, unread: unread as u32, read_to }
+        let newest_first = self.rows(uid, (read_to.get() + 1, MessageId::MAX.get()), Direction::Backward);
+        let mentions = newest_first
+            .filter(|entry| entry.content.counts_as_unread(uid) && entry.conversation() == conversation)
+            .take(Summary::MOST_UNREAD as usize)
+            .filter(|entry| entry.content.counts_as_mention(uid))
+            .count();
+        Summary { conversation, last, unread: unread as u32, mentions: mentions as u32, read_to }
     }
 }

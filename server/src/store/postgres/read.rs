@@ -156,14 +156,21 @@ pub(super) async fn conversations(
         let last: Entry = lookup::entry(uid, row)?;
         let unread = u32::try_from(row.try_get::<i64, _>(8)?).map_err(StoreError::corrupt)?;
         let read_to = lookup::message_id(row.try_get(7)?)?;
-        Ok(Summary { conversation: last.conversation(), last, unread, read_to })
+        let mentions = u32::try_from(row.try_get::<i64, _>(9)?).map_err(StoreError::corrupt)?;
+        Ok(Summary { conversation: last.conversation(), last, unread, mentions, read_to })
     };
     rows.iter().map(summary).collect()
 }
 
+/// Whether a body names the user $2. Only what has mentions is read as JSON, and no NUL, which `jsonb` does not take.
+const MENTIONS: &str = r#"CASE WHEN position('"mentions":' IN body) > 0 AND position('\u0000' IN body) = 0
+    THEN body::jsonb @> '{"mentions":{"all":true}}'
+        OR body::jsonb @> jsonb_build_object('mentions', jsonb_build_object('users', jsonb_build_array($2)))
+    ELSE false END"#;
+
 pub(super) fn conversations_sql() -> String {
     format!(
-        "SELECT entry.*, known.read_to, unread.count
+        "SELECT entry.*, known.read_to, unread.count, mentions.count
          FROM (SELECT conversation, last_id, read_to FROM conversations
              WHERE partition_key = $1 AND owner = $2 AND last_id > 0 AND last_id < $6 ORDER BY last_id DESC LIMIT $3) AS known
          CROSS JOIN LATERAL (SELECT {ENTRY} FROM entries
@@ -171,6 +178,10 @@ pub(super) fn conversations_sql() -> String {
          CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT FROM entries WHERE partition_key = $1 AND receiver = $2
              AND conversation = known.conversation AND message_id > known.read_to AND kind = $4 AND sender <> $2
              LIMIT $5) AS few) AS unread
+         CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT body FROM entries WHERE partition_key = $1 AND receiver = $2
+             AND conversation = known.conversation AND message_id > known.read_to AND kind = $4 AND sender <> $2
+             AND known.conversation LIKE 'g:%' AND unread.count > 0 ORDER BY message_id DESC LIMIT $5) AS few
+             WHERE {MENTIONS}) AS mentions
          ORDER BY known.last_id DESC"
     )
 }

@@ -122,9 +122,33 @@ impl Reader<'_> {
             let stored = stored.saturating_sub(recalled.iter().filter(is_counted).count() as u32);
             let unread =
                 (stored + self.recent_unread(*conversation, position.read_to)).min(Summary::MOST_UNREAD);
-            summaries.push(Summary { conversation: *conversation, last, unread, read_to: position.read_to });
+            let (conversation, read_to) = (*conversation, position.read_to);
+            summaries.push(Summary { conversation, last, unread, mentions: 0, read_to });
         }
+        self.count_mentions(&mut summaries, &recalled).await?;
         Ok(summaries)
+    }
+
+    /// Counts those among the newest unread messages of groups that name the user. `recalled`: what the tables have and is taken back.
+    async fn count_mentions(&self, summaries: &mut [Summary], recalled: &[Entry]) -> Result<(), StoreError> {
+        let (mut counted, mut markers) = (Vec::new(), Vec::new());
+        for summary in summaries {
+            if summary.unread > 0 && matches!(summary.conversation, Conversation::Group(_)) {
+                markers.push((summary.conversation, summary.read_to));
+                counted.push(summary);
+            }
+        }
+        let stored = self.mentions(&markers, Summary::MOST_UNREAD).await?;
+        for (summary, stored) in counted.into_iter().zip(stored) {
+            let is_counted =
+                |row: &&Entry| row.conversation() == summary.conversation && row.message_id > summary.read_to;
+            let gone = recalled.iter().filter(is_counted);
+            let gone = gone.filter(|row| row.content.counts_as_mention(self.uid)).count() as u32;
+            let recent = self.recent(summary.conversation, summary.read_to);
+            let recent = recent.iter().filter(|row| row.content.counts_as_mention(self.uid)).count() as u32;
+            summary.mentions = (stored.saturating_sub(gone) + recent).min(summary.unread);
+        }
+        Ok(())
     }
 
     /// Unread messages of the tables that are taken back by rows in memory.
@@ -139,11 +163,15 @@ impl Reader<'_> {
     }
 
     fn recent_unread(&self, conversation: Conversation, read_to: MessageId) -> u32 {
+        self.recent(conversation, read_to).len() as u32
+    }
+
+    /// Unread messages in memory, the newest first.
+    fn recent(&self, conversation: Conversation, read_to: MessageId) -> Vec<Entry> {
         let low = read_to.get() + 1;
         let most = Summary::MOST_UNREAD as usize;
-        let unread = self.view.filtered(self.uid, low, MessageId::MAX.get(), most, |content| {
+        self.view.filtered(self.uid, low, MessageId::MAX.get(), most, |content| {
             content.counts_as_unread(self.uid) && content.conversation(self.uid) == conversation
-        });
-        unread.len() as u32
+        })
     }
 }

@@ -181,6 +181,38 @@ impl<'a> Reader<'a> {
         rows.iter().map(|row| lookup::entry(self.uid, row)).collect()
     }
 
+    /// How many of the newest `most` unread rows that the tables hold beyond each read marker name the user.
+    pub(super) async fn mentions(
+        &self,
+        markers: &[(Conversation, MessageId)],
+        most: u32,
+    ) -> Result<Vec<u32>, StoreError> {
+        if markers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let markers: Vec<_> =
+            markers.iter().map(|(name, marker)| json!([name.to_string(), marker.get()])).collect();
+        let rows = sqlx::query(
+            r#"SELECT (SELECT count(*) FROM
+                (SELECT body FROM entries INDEXED BY entries_by_conversation
+                 WHERE partition_key = ?1 AND receiver = ?2 AND conversation = marker.value ->> 0
+                   AND message_id > marker.value ->> 1 AND message_id <= ?3 AND kind = ?4 AND sender <> ?2
+                 ORDER BY message_id DESC LIMIT ?5)
+                WHERE CASE WHEN instr(body, '"mentions":') > 0 THEN body ->> '$.mentions.all' = 1
+                    OR EXISTS (SELECT 1 FROM json_each(body, '$.mentions.users') WHERE value = ?2) ELSE 0 END)
+             FROM json_each(?6) AS marker ORDER BY marker.key"#,
+        )
+        .bind(self.uid.partition_key().as_str())
+        .bind(self.uid.0)
+        .bind(self.base.cast_signed())
+        .bind(Kind::Message.code())
+        .bind(most)
+        .bind(json!(markers).to_string())
+        .fetch_all(&mut *self.db.reader().await?)
+        .await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
     /// How many unread rows the tables hold beyond each read marker, counted up to `most`.
     pub(super) async fn unread(
         &self,
