@@ -24,6 +24,7 @@ mod messages;
 mod moments;
 mod operation;
 mod people;
+mod presence;
 mod range;
 mod rates;
 mod restored;
