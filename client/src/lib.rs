@@ -74,5 +74,5 @@ pub use store::{FileStore, MemoryStore, Store};
 pub use wire::{
     Account, BatchOutcome, ClientFrame, Consumed, Conversation, ConversationPage, ConversationSummary,
     Direction, Draft, Entries, Entry, Group, Kind, Me, Member, Mentions, MessageKey, Person, RangeEnd,
-    RangePage, RangeQuery, Recipient, Role, Sent, Seq, ServerFrame,
+    RangePage, RangeQuery, ReadCount, Recipient, Role, Sent, Seq, ServerFrame,
 };

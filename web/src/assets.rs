@@ -68,7 +68,6 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "notify.js",
     "pane.js",
     "picker.js",
-    "presence.js",
     "reveal.js",
     "rows.js",
     "settings.js",

@@ -1,7 +1,9 @@
 // What this browser keeps for one person: rows, cursor, outbox and drafts, in IndexedDB.
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
-import { MOMENTS, amend, amends, counts, keepState, mentions, nameOf, saidAbout, seen, shown, isState, withEarly } from "./state.js";
+import {
+  MOMENTS, amend, amends, arrived as hasArrived, counts, isState, keepState, mentions, nameOf, saidAbout, seen, shown, withEarly,
+} from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 20_000;
@@ -86,11 +88,12 @@ class Db {
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends) => {
       for (const store of [rows, early, conversations, settings, friends]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
-      for (const { id, title, last, unread, mentions = 0, read_to } of list) {
+      for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [] } of list) {
         // May be newer than `seq`: its row is still to come.
         const counted = last?.message_id ?? seq;
         const conversation = { id, title, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
         if (last?.kind === "membership") learn(conversation, last.body, people, this.uid);
+        for (const row of told) await seen(rows, conversation, row);
         conversations.put(conversation);
       }
       for (const item of await done(outbox.getAll())) {
@@ -130,6 +133,7 @@ class Db {
           await keepState(row, { settings, friends, drafts }, this.uid, isOwn);
         }
         if (shown(row)) conversation.last = row;
+        if (row.sender === this.uid) hasArrived(conversation, row);
         if (amends(row)) {
           const { last } = conversation;
           // The newest message may be known from the list alone.
@@ -255,6 +259,7 @@ class Db {
         // What is here may have been amended since the page was made.
         if ((await done(rows.getKey(row.message_id))) === undefined) {
           rows.put(row.client_id ? await withEarly(early, row) : row);
+          if (row.sender === this.uid) hasArrived(conversation, row);
         }
         if (row.kind === "membership") learn({}, row.body, people, this.uid);
       }

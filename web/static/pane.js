@@ -65,7 +65,7 @@ export class Pane {
     const title = this.store.title(this.id);
     $("pane-title").textContent = title;
     $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    const { left } = this.store.conversations.get(this.id) ?? {};
+    const { left, members, topic } = this.store.conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
     $("open-mute").hidden = this.store.nobody.has(this.id) || Boolean(left);
@@ -73,20 +73,7 @@ export class Pane {
     $("pin").hidden = $("open-mute").hidden;
     $("pin").ariaPressed = String(isPinned);
     showMute(this.store, this.id, $("open-mute"));
-    this.about();
-  }
-
-  /** The line under the title: who is typing; else who is in the group, or that the person is online. */
-  about() {
-    if (!this.id) return;
-    const { presence, conversations, nobody } = this.store;
-    const { left, members, topic } = conversations.get(this.id) ?? {};
-    const isIn = this.id.startsWith("g:") && !left && !nobody.has(this.id);
-    const isOnline = this.id.startsWith("u:") && presence.isOnline(Number(this.id.slice(2)));
-    const typing = presence.typingIn(this.id);
-    const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
-    $("pane-about").textContent = typing || (isOnline ? t("presence.online") : group);
-    $("pane-about").classList.toggle("online", isOnline && !typing);
+    $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }

@@ -21,6 +21,9 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
   let before = null;
   let day = null;
   let fresh = freshAfter === null;
+  const readers = store.readers(rows);
+  // Beside the newest that somebody has read it stands in words.
+  const newest = rows.findLast(({ client_id }) => readers.get(client_id))?.client_id;
   for (const row of [...rows, ...waiting]) {
     const today = new Date(row.sent_at).toDateString();
     const newDay = today !== day;
@@ -31,7 +34,8 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
       items.push({ key: "fresh", sig: t("pane.new"), line: "fresh-line" });
       fresh = true;
     }
-    items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted) : {
+    items.push(row.kind === "message" || row.kind === "recalled" ? messageOf(store, row, newDay || firstFresh || apart(before, row), quoted,
+      { readers: readers.get(row.client_id) ?? 0, inWords: row.client_id === newest }) : {
       key: `e${row.message_id}`, sig: store.event(row), line: "event",
     });
     before = row;
@@ -42,9 +46,12 @@ export function itemsOf(store, rows, outbox, freshAfter, start, quoted = new Map
 const apart = (a, b) =>
   a.kind === "membership" || a.sender !== b.sender || new Date(b.sent_at) - new Date(a.sent_at) > TOGETHER_MS;
 
-function messageOf(store, row, first, quotes) {
+function messageOf(store, row, first, quotes, { readers, inWords }) {
   const own = row.sender === store.self.uid;
-  const state = !own ? "" : row.state ?? store.progress(row);
+  const state = !own ? "" : row.state ?? (readers ? "read" : store.progress(row));
+  const all = Math.max(readers, (store.conversations.get(row.conversation)?.members ?? 1) - 1);
+  const readBy = readers ? t("state.read_by", { count: readers, all }) : "";
+  const brief = readers && inWords ? t("row.read_by", { count: readers }) : "";
   const name = own ? t("you") : store.name(row.sender);
   // An own message keeps its element when the outbox item turns into the stored row.
   const key = own && row.client_id ? `m${row.client_id}` : `r${row.message_id}`;
@@ -53,8 +60,8 @@ function messageOf(store, row, first, quotes) {
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
   const names = named(store, row);
-  const sig = JSON.stringify([names, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
-  return { key, sig, row, own, first, state, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  const sig = JSON.stringify([names, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
+  return { key, sig, row, own, first, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
@@ -135,8 +142,9 @@ export function fill(item, element, acts) {
     parts.push(h("button.more", { type: "button", "data-act": "menu", "aria-haspopup": "menu", "aria-label": t("row.actions", { text: brief(row) }),
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
-  const label = own && t(`state.${state}`);
+  const label = own && (item.readBy || t(`state.${state}`));
   if (own) parts.push(h("span.state", { title: label, role: "img", "aria-label": label }, icon(ICON[state])));
+  if (item.brief) parts.push(h("small.read-by", { title: item.readBy, "aria-hidden": "true" }, item.brief));
   if (item.smileys.length) parts.push(smileys(item, acts));
   const failed = state === "failed" ? row : row.change?.state === "failed" && row.change;
   if (failed) {

@@ -105,10 +105,30 @@ async function withoutComment(rows, early, { sender, client_id, body: { of } }) 
   (moment ? rows : early).put(known);
 }
 
-/** How far one's own messages have come, from a `seen` row. */
-export async function seen(rows, conversation, { body: { of, state } }) {
+// Messages of which it is kept how many have read them.
+const MOST_COUNTED = 60;
+
+/** How far one's own messages have come, from a `seen` row. What is told never goes back; the message may come later (`arrived`). */
+export async function seen(rows, conversation, { body: { of, state, counts } }) {
+  if (counts) return void (conversation.readBy = grown(conversation.readBy, counts));
+  conversation.told = { ...conversation.told, [state]: nameOf(of) };
   const message = await done(rows.index("message").get([of.sender, of.client_id]));
-  if (!message) return;
+  if (message) reached(conversation, state, message);
+}
+
+/** An own message is here now; it may be the one up to which others have told. */
+export function arrived(conversation, row) {
+  for (const [state, name] of Object.entries(conversation.told ?? {})) if (name === nameOf(row)) reached(conversation, state, row);
+}
+
+function reached(conversation, state, { message_id }) {
   const known = conversation.seen ?? {};
-  conversation.seen = { ...known, [state]: Math.max(known[state] ?? 0, message.message_id) };
+  conversation.seen = { ...known, [state]: Math.max(known[state] ?? 0, message_id) };
+}
+
+/** Counts by client_id, the newest message first. */
+function grown(known = {}, counts) {
+  const now = counts.map(({ client_id, count }) => [client_id, Math.max(count, known[client_id] ?? 0)]);
+  const older = Object.entries(known).filter(([id]) => !counts.some(({ client_id }) => client_id === id));
+  return Object.fromEntries([...now, ...older].slice(0, MOST_COUNTED));
 }

@@ -200,6 +200,20 @@ export class Store {
     return read >= message_id ? "read" : delivered >= message_id ? "delivered" : "sent";
   }
 
+  /**
+   * How many members have read these messages of the person in a group, by client_id. Whoever has read one has read those before it.
+   */
+  readers(rows) {
+    const by = new Map();
+    let most = 0;
+    for (const { conversation, sender, client_id } of rows.toReversed()) {
+      if (sender !== this.self.uid || conversation?.[0] !== "g") continue;
+      most = Math.max(most, this.conversations.get(conversation)?.readBy?.[client_id] ?? 0);
+      by.set(client_id, most);
+    }
+    return by;
+  }
+
   /** A setting of a conversation as it is here; of one for all, that with oneself. What is still to go out is newer. */
   setting(name, id = `u:${this.self.uid}`) {
     const waiting = this.outbox.findLast(({ conversation, frame, call, state }) =>

@@ -121,6 +121,27 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// How many members of a group have read each of the user's newest messages there, the newest first; of rows of kind `seen`.
+    pub fn read_counts(&self) -> Vec<ReadCount> {
+        #[derive(Deserialize)]
+        struct Counted {
+            counts: Vec<ReadCount>,
+        }
+        let read = (self.kind == Kind::Seen).then(|| self.body_as::<Counted>().ok()).flatten();
+        read.map(|body| body.counts).unwrap_or_default()
+    }
+}
+
+/// How many members of a group have read a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReadCount {
+    /// What its author calls it.
+    pub client_id: Uuid,
+    /// How many.
+    pub count: u32,
+}
+
 /// Whom a message in a group names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mentions {

@@ -154,6 +154,9 @@ pub struct ConversationSummary {
     pub mentions: u64,
     /// The read marker.
     pub read_to: u64,
+    /// How far the caller's messages have come there: the newest `seen` row of each state.
+    #[serde(default)]
+    pub seen: Vec<Entry>,
 }
 
 /// A page of one conversation, newest first.

@@ -7,7 +7,7 @@ mod entry;
 mod frame;
 mod http;
 
-pub use entry::{Conversation, Draft, Entry, Kind, Mentions, MessageKey, Recipient, Sent};
+pub use entry::{Conversation, Draft, Entry, Kind, Mentions, MessageKey, ReadCount, Recipient, Sent};
 pub use frame::{ClientFrame, Entries, ServerFrame};
 pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Member,

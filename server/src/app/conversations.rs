@@ -1,8 +1,9 @@
 //! The conversation list and the history of one conversation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::domain::{Conversation, MessageId, Uid};
+use crate::domain::{Conversation, Entry, MessageId, Progress, Uid, read_counts_key, seen_key};
 use crate::store::{Directory, MessageStore, Page, StoreError, Summary};
 
 /// A conversation of the list, with the name that people know it by.
@@ -12,6 +13,8 @@ pub struct NamedConversation {
     pub summary: Summary,
     /// The other person's or the group's name.
     pub title: String,
+    /// How far the caller's messages have come there: the newest row of each state.
+    pub seen: Vec<Entry>,
 }
 
 /// Reading by conversation.
@@ -40,6 +43,7 @@ impl Conversations {
         let summaries = self.store.conversations(who, before, limit).await?;
         let people: Vec<Uid> = summaries.iter().filter_map(|summary| person(summary.conversation)).collect();
         let mut names = self.directory.names(&people).await?.into_iter();
+        let mut seen = self.seen(who, &summaries).await?;
         let mut named = Vec::with_capacity(summaries.len());
         for summary in summaries {
             let title = match summary.conversation {
@@ -47,9 +51,30 @@ impl Conversations {
                 Conversation::Group(gid) => self.store.group(gid).await?.map(|group| group.name.clone()),
             };
             let title = title.unwrap_or_else(|| summary.conversation.to_string());
-            named.push(NamedConversation { summary, title });
+            let seen = seen.remove(&summary.conversation).unwrap_or_default();
+            named.push(NamedConversation { summary, title, seen });
         }
         Ok(named)
+    }
+
+    /// How far the messages of `who` have come in these conversations.
+    async fn seen(
+        &self,
+        who: Uid,
+        summaries: &[Summary],
+    ) -> Result<HashMap<Conversation, Vec<Entry>>, StoreError> {
+        let keys = summaries.iter().flat_map(|summary| match summary.conversation {
+            Conversation::User(other) => {
+                vec![seen_key(Progress::Delivered, other), seen_key(Progress::Read, other)]
+            }
+            Conversation::Group(gid) => vec![read_counts_key(gid)],
+        });
+        let keys: Vec<_> = keys.map(|key| (who, key)).collect();
+        let mut seen: HashMap<_, Vec<Entry>> = HashMap::new();
+        for row in self.store.newest(&keys).await?.into_iter().flatten() {
+            seen.entry(row.conversation()).or_default().push(row);
+        }
+        Ok(seen)
     }
 
     /// Rows of one conversation, newest first, with ids below `before`.

@@ -146,8 +146,8 @@ impl Moments {
     async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
         // Before the rows: what is delivered in between is among them.
         let owed = self.owed(of).await.map_err(unavailable)?;
-        let holds = self.store.holders(of, &uids).await.map_err(unavailable)?;
-        let holds = uids.into_iter().zip(holds).filter(|(uid, holds)| *holds || owed.contains(uid));
+        let copies = self.store.copies(of, &uids).await.map_err(unavailable)?;
+        let holds = uids.into_iter().zip(copies).filter(|(uid, copy)| copy.is_some() || owed.contains(uid));
         Ok(holds.map(|(uid, _)| uid).collect())
     }
 

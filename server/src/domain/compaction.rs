@@ -23,8 +23,8 @@ impl Content {
             Kind::Like => self.of().map(|key| format!("like {} {}", self.sender, of(key))),
             Kind::Delete => self.of().map(|key| format!("delete {}", of(key))),
             Kind::Seen => {
-                let progress = self.body.progress()?;
-                Some(format!("seen {} {}", progress.as_str(), self.conversation(receiver)))
+                let word = self.body.seen_word()?;
+                Some(format!("seen {word} {}", self.conversation(receiver)))
             }
             Kind::Friend => Some(friend_key(self.conversation(receiver), self.sender)),
             Kind::Setting => self.body.setting().map(|name| setting_key(name, self.conversation(receiver))),
@@ -75,6 +75,7 @@ mod tests {
             (Kind::Reaction, ann, of, bob, format!("react 1 {message}")),
             (Kind::Delete, ann, of, ann, format!("delete {message}")),
             (Kind::Seen, ann, r#"{"state":"read"}"#, bob, "seen read u:1".to_owned()),
+            (Kind::Seen, ann, r#"{"state":"read_by"}"#, bob, "seen read_by u:1".to_owned()),
             (Kind::Friend, ann, r#"{"wanted":true}"#, ann, "friend u:2 1".to_owned()),
             (Kind::Friend, ann, r#"{"wanted":true}"#, bob, "friend u:1 1".to_owned()),
             (Kind::Setting, ann, r#"{"name":"mute","value":{}}"#, ann, "set mute u:2".to_owned()),

@@ -37,7 +37,7 @@ pub enum Kind {
     Delete,
     /// A message, a moment or a comment that was deleted: without what it said.
     Deleted,
-    /// How far the other person has got and read the user's messages.
+    /// How far the other person has got and read the user's messages, or how many members of a group have read them.
     Seen,
 }
 

@@ -128,6 +128,9 @@ enum BodyForm {
         of: OfForm,
         /// How far.
         state: ProgressForm,
+        /// Of `read_by`: how many members of the group have read each of the receiver's newest messages, the newest first.
+        #[schema(nullable = false, max_items = 20)]
+        counts: Option<Vec<ReadCountForm>>,
     },
     /// Of a message that was taken back (`recalled`).
     Recalled {
@@ -215,11 +218,23 @@ struct OfForm {
 
 /// How far messages have come.
 #[derive(ToSchema)]
-#[schema(as = Progress, rename_all = "lowercase")]
+#[schema(as = Progress, rename_all = "snake_case")]
 #[expect(dead_code, reason = "describes what is stored as JSON")]
 enum ProgressForm {
     Delivered,
     Read,
+    ReadBy,
+}
+
+/// How many members of a group have read a message of the receiver.
+#[derive(ToSchema)]
+#[schema(as = ReadCount)]
+#[expect(dead_code, reason = "describes what is stored as JSON")]
+struct ReadCountForm {
+    /// The message's idempotency key.
+    client_id: Uuid,
+    /// How many.
+    count: u32,
 }
 
 /// A message that is replied to.

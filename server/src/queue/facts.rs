@@ -12,7 +12,10 @@ use super::plan::Facts;
 use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
-use crate::domain::{Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Uid, friend_key};
+use crate::domain::{
+    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
+    read_counts_key, seen_key,
+};
 use crate::store::StoreError;
 
 /// One fact.
@@ -26,6 +29,10 @@ enum Fact {
     MayWrite(Pair),
     /// What somebody wants last of being another one's friend.
     Wish(Pair),
+    /// What the second has told the first of how far the first one's messages have come.
+    Told(Uid, Uid, Progress),
+    /// What an author knows of how many have read in a group.
+    Counted(Uid, GroupId),
 }
 
 /// Facts that could not be read, and what that means for a request which needs one.
@@ -71,9 +78,11 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
                 facts.push(Fact::Wish((who, other)));
             }
         }
-        Request::Seen { of, message_id, .. } => {
+        Request::Seen { of, message_id, progress } => {
             facts.extend([Fact::Row(who, *message_id), Fact::MayWrite((*of, who))]);
+            facts.push(Fact::Told(*of, who, *progress));
         }
+        Request::ReadCounts { gid, .. } => facts.extend([Fact::Group(*gid), Fact::Counted(who, *gid)]),
         Request::Post(post) => {
             facts.extend(post.client_id.map(|client_id| Fact::Key((who, client_id))));
             facts.push(Fact::Person(post.receiver));
@@ -121,7 +130,7 @@ impl Writer<'_> {
     pub(super) async fn facts(&self, requests: &[Queued]) -> (Facts, Unread) {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
-        let (mut permissions, mut wishes) = (Vec::new(), Vec::new());
+        let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -131,6 +140,8 @@ impl Writer<'_> {
                 Fact::ReadMarker(who, conversation) => markers.push((who, conversation)),
                 Fact::MayWrite(pair) => permissions.push(pair),
                 Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
+                Fact::Told(of, by, progress) => told.push((fact, (of, seen_key(progress, by)))),
+                Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
             }
         }
         permissions.sort_unstable();
@@ -189,6 +200,22 @@ impl Writer<'_> {
                 Err(error) => self.unread(&mut unread, Fact::Wish(pair), &error),
             }
         }
+        let keys: Vec<_> = told.iter().map(|(_, key)| key.clone()).collect();
+        let read = all_or_each(&keys, |keys| store.newest(keys)).await;
+        for (&(fact, _), row) in told.iter().zip(read) {
+            match (fact, row) {
+                (_, Err(error)) => self.unread(&mut unread, fact, &error),
+                (Fact::Told(of, by, progress), Ok(row)) => {
+                    let key = row.and_then(|row| row.content.of());
+                    facts.told.extend(key.map(|key| ((of, by, progress), key)));
+                }
+                (Fact::Counted(who, gid), Ok(row)) => {
+                    facts.counted.extend(row.map(|row| ((who, gid), row.content.body.counts())));
+                }
+                _ => {}
+            }
+        }
+        self.own_copies(requests, &mut facts, &mut unread).await;
         let read = all_or_each(&markers, |markers| store.read_markers(markers)).await;
         for (&(who, conversation), marker) in markers.iter().zip(read) {
             match marker {
@@ -197,6 +224,27 @@ impl Writer<'_> {
             }
         }
         (facts, unread)
+    }
+
+    /// By which it is known whether what somebody tells of is later than what was told before: the senders' own copies of both.
+    async fn own_copies(&self, requests: &[Queued], facts: &mut Facts, unread: &mut Unread) {
+        let (mut keys, mut of) = (Vec::new(), Vec::new());
+        for queued in requests {
+            let Request::Seen { of: sender, message_id, progress } = queued.request else { continue };
+            let said = facts.rows.get(&(queued.who, message_id)).and_then(|row| row.key());
+            let known = facts.told.get(&(sender, queued.who, progress)).copied();
+            for key in said.into_iter().chain(known) {
+                keys.push(key);
+                of.push(Fact::Told(sender, queued.who, progress));
+            }
+        }
+        let read = all_or_each(&keys, |keys| self.parts.store.keys(keys)).await;
+        for ((key, fact), state) in keys.iter().zip(of).zip(read) {
+            match state {
+                Ok(state) => facts.own.extend(state.record().map(|record| (*key, record.message_id))),
+                Err(error) => self.unread(unread, fact, &error),
+            }
+        }
     }
 
     fn unread(&self, unread: &mut Unread, fact: Fact, error: &StoreError) {

@@ -42,7 +42,11 @@ impl FanOut {
             Request::Message(draft) => matches!(draft.to, Conversation::Group(_)),
             Request::Amend(amend) => matches!(amend.conversation, Conversation::Group(_)),
             Request::Publish(publish) => publish.target == Conversation::MOMENTS,
-            Request::Group { .. } | Request::Post(_) | Request::Read { .. } | Request::Seen { .. } => false,
+            Request::Group { .. }
+            | Request::Post(_)
+            | Request::Read { .. }
+            | Request::Seen { .. }
+            | Request::ReadCounts { .. } => false,
         };
         if self.bytes == 0 || !is_for_many {
             return Ok(());

@@ -4,7 +4,7 @@
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
 //! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
-//! the numbers; `fan_out` bounds what one account has stored with others; `outage` knows where there are none; `overtaken` numbers again; `pipeline` keeps the order of what is
+//! the numbers; `fan_out` bounds what one account has stored with others; `outage` knows where there are none; `overtaken` numbers again; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
 //! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
 use std::sync::Arc;
@@ -31,6 +31,7 @@ mod overtaken;
 mod permissions;
 mod pipeline;
 mod plan;
+mod read_counts;
 mod recovery;
 mod request;
 mod shard;
@@ -40,6 +41,7 @@ mod writer;
 use fan_out::FanOut;
 use outage::Outages;
 use pipeline::Place;
+use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
 
 pub use error::SendError;
@@ -81,6 +83,8 @@ pub struct Options {
     pub first_pause: Duration,
     /// The longest pause between two tries. Default 5 s.
     pub longest_pause: Duration,
+    /// For how long it is waited, before authors in a group are told how many have read: at most one row in that time. Default 1 s.
+    pub read_count_pause: Duration,
     /// How often copies are looked for that a commit left owed, where the store may leave some. Default 2 s.
     pub look_for_owed: Duration,
 }
@@ -103,6 +107,7 @@ impl Default for Options {
             recall: Duration::from_secs(86_400),
             first_pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(5),
+            read_count_pause: Duration::from_secs(1),
             look_for_owed: Duration::from_secs(2),
         }
     }
@@ -144,11 +149,16 @@ impl Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
-        let lanes = shard::start_all(&parts, &outages, &fan_out, &options, &closing, &tasks);
+        let (marks, moved) = Marks::new();
+        let lanes = shard::start_all(&parts, &outages, &fan_out, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
-        tasks.close();
-        Queues { lanes: lanes.into(), outages, fan_out, resend_wait: options.resend_wait, closing, tasks }
+        let resend_wait = options.resend_wait;
+        let queues = Queues { lanes: lanes.into(), outages, fan_out, resend_wait, closing, tasks };
+        let counter = Counter::new(Arc::clone(&parts.store), queues.clone());
+        queues.tasks.spawn(counter.run(moved, options, queues.closing.clone()));
+        queues.tasks.close();
+        queues
     }
 
     /// Puts a request into its sender's queue (a post: its receiver's), at once: requests of one sender that go through one queue are

@@ -10,7 +10,8 @@ use std::time::Duration;
 use crate::domain::message::Person;
 use crate::domain::{
     Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, Mentions, MessageId, Progress, Timestamp, Uid, check_emoji,
+    IdempotencyKey, Kind, MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid,
+    check_emoji,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
@@ -48,6 +49,12 @@ pub(super) struct Facts {
     pub(super) wishes: HashMap<Pair, bool>,
     /// Read markers as they stand.
     pub(super) read_to: HashMap<(Uid, Conversation), MessageId>,
+    /// The last message of the first that the second has told about, as far as any.
+    pub(super) told: HashMap<(Uid, Uid, Progress), IdempotencyKey>,
+    /// The own copies of those messages and of such as are told about now: by them it is known which is the later one.
+    pub(super) own: HashMap<IdempotencyKey, MessageId>,
+    /// What authors know of how many have read in groups.
+    pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
 }
 
 /// A write that only lacks its numbers.
@@ -108,6 +115,7 @@ impl Planner {
             Request::Publish(publish) => self.publish(at, who, publish),
             Request::Read { conversation, message_id } => self.read(at, who, *conversation, *message_id),
             Request::Seen { of, message_id, progress } => self.seen(at, who, *of, *message_id, *progress),
+            Request::ReadCounts { gid, counts } => self.read_counts(at, who, *gid, counts),
             Request::Group { client_id, gid, action } => self.group(at, who, *client_id, *gid, action),
         };
         decided.unwrap_or_else(|refusal| Decision::Answer(Err(refusal)))
@@ -309,54 +317,6 @@ impl Planner {
         }
     }
 
-    fn read(
-        &mut self,
-        at: usize,
-        who: Uid,
-        conversation: Conversation,
-        message_id: MessageId,
-    ) -> Result<Decision, SendError> {
-        let row = self.facts.rows.get(&(who, message_id));
-        if row.is_none_or(|row| row.conversation(who) != conversation) {
-            return Err(SendError::NotInConversation);
-        }
-        let marker = self.facts.read_to.entry((who, conversation)).or_default();
-        if message_id <= *marker {
-            let known = SendAck { message_id: *marker, sent_at: self.now, repeated: true };
-            return Ok(Decision::Answer(Ok(known)));
-        }
-        *marker = message_id;
-        let content = self.content(Kind::ReadMarker, who, conversation, None, Body::read_marker(message_id));
-        let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
-        let digest = Digest::of(conversation, content.body.as_json());
-        let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
-    }
-
-    /// Tells `of` how far the messages up to that row have come; who takes nothing from `who` is not told.
-    fn seen(
-        &mut self,
-        at: usize,
-        who: Uid,
-        of: Uid,
-        message_id: MessageId,
-        progress: Progress,
-    ) -> Result<Decision, SendError> {
-        let message = self.row_in(who, Conversation::User(of), message_id)?;
-        let key = message.key().filter(|(sender, _)| *sender == of && of != who);
-        let key = key.ok_or(SendError::NoMessage)?;
-        if self.pass(who, Conversation::User(of)).is_err() {
-            let unsaid = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
-            return Ok(Decision::Answer(Ok(unsaid)));
-        }
-        let target = Conversation::User(of);
-        let content = self.content(Kind::Seen, who, target, None, Body::seen(progress, key));
-        let recipients = vec![Recipient { uid: of, epoch: MembershipEpoch(0) }];
-        let digest = Digest::of(target, content.body.as_json());
-        let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
-    }
-
     fn group(
         &mut self,
         at: usize,
@@ -434,5 +394,6 @@ fn members(group: &Group, who: Uid) -> Result<Vec<Recipient>, SendError> {
 }
 
 mod groups;
+mod marks;
 #[cfg(test)]
 mod tests;

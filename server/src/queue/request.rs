@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::Place;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, Mentions, MessageId, Progress, Role,
-    Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, Mentions, MessageId, Progress, ReadCount,
+    Role, Timestamp, Uid,
 };
 
 /// What somebody wants written.
@@ -41,6 +41,13 @@ pub enum Request {
         /// How far.
         progress: Progress,
     },
+    /// Tell an author how many have read the own messages in a group; made by the server.
+    ReadCounts {
+        /// Which group.
+        gid: GroupId,
+        /// How many have read each of them, the newest first.
+        counts: Vec<ReadCount>,
+    },
     /// Make or change a group.
     Group {
         /// By which a repetition is known, and the row that it makes (I5).
@@ -61,7 +68,7 @@ impl Request {
             Request::Publish(publish) => Some(publish.client_id),
             Request::Post(post) => post.client_id,
             Request::Group { client_id, .. } => Some(*client_id),
-            Request::Read { .. } | Request::Seen { .. } => None,
+            Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => None,
         }
     }
 }

@@ -17,6 +17,7 @@ use tracing::error;
 use super::fan_out::FanOut;
 use super::outage::Outages;
 use super::permissions::WritePermissions;
+use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
 use super::writer::Writer;
@@ -67,6 +68,7 @@ struct Around {
     outages: Arc<Outages>,
     permissions: Arc<WritePermissions>,
     fan_out: Arc<FanOut>,
+    marks: Marks,
     options: Options,
     closing: CancellationToken,
 }
@@ -76,6 +78,7 @@ pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
     fan_out: &Arc<FanOut>,
+    marks: &Marks,
     options: &Options,
     closing: &CancellationToken,
     tasks: &TaskTracker,
@@ -106,6 +109,7 @@ pub(super) fn start_all(
             outages: Arc::clone(outages),
             permissions: Arc::clone(&permissions),
             fan_out: Arc::clone(fan_out),
+            marks: marks.clone(),
             options: *options,
             closing: closing.clone(),
         };
@@ -130,9 +134,10 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, permissions, fan_out, options, closing } = &around;
+            let Around { parts, outages, permissions, fan_out, marks, options, closing } = &around;
             let options = *options;
-            let writer = Writer { parts, outages, permissions, fan_out, options, closing, shard: &mut shard };
+            let writer =
+                Writer { parts, outages, permissions, fan_out, marks, options, closing, shard: &mut shard };
             writer.run(replaced > 0).await;
         });
         match life.await {

@@ -17,6 +17,7 @@ use super::numbering::{LeftBehind, Numbered};
 use super::outage::Outages;
 use super::permissions::{Changes, WritePermissions};
 use super::plan::{Decision, Limits, Plan, Planner};
+use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::{Answer, Queued, SendAck, refuse};
 use super::shard::{Delivery, Shard};
@@ -35,6 +36,7 @@ pub(super) struct Writer<'a> {
     pub(super) closing: &'a CancellationToken,
     pub(super) permissions: &'a WritePermissions,
     pub(super) fan_out: &'a FanOut,
+    pub(super) marks: &'a Marks,
     pub(super) shard: &'a mut Shard,
 }
 
@@ -279,6 +281,7 @@ impl Writer<'_> {
             Outcome::Accepted(acceptance, copies) => {
                 let rows = copies.len() + elsewhere.values().map(Vec::len).sum::<usize>();
                 self.fan_out.charge(&content, rows, Instant::now());
+                self.marks.moved(&content);
                 for (queue, to) in elsewhere {
                     let delivery = Delivery { acceptance: *acceptance, content: Arc::clone(&content), to };
                     self.shard.outbox.push_back((queue, delivery));

@@ -205,8 +205,8 @@ impl MessageStore for FaultyStore {
         self.inner().newest_under(uid, prefix, after, limit).await
     }
 
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
-        self.inner().holders(key, uids).await
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
+        self.inner().copies(key, uids).await
     }
 
     async fn conversations(

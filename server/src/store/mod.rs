@@ -405,8 +405,8 @@ pub trait MessageStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(String, Entry)>, StoreError>;
 
-    /// Which of these users have a copy of what was accepted under `key`, in order.
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError>;
+    /// The ids of these users' copies of what was accepted under `key`, in order; `None`: that user has none.
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError>;
 
     /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;

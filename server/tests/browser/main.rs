@@ -20,7 +20,6 @@ mod offline;
 #[path = "../support/packages.rs"]
 mod packages;
 mod pictures;
-mod presence;
 mod social;
 mod tables;
 mod text;

@@ -1,9 +1,10 @@
-//! Mentions: chosen while writing, seen in the pane, and told apart in the list until they are read.
+//! Mentions: chosen while writing, seen in the pane, and told apart in the list until they are read. And who has read what
+//! was written to a group.
 
-use tidemark_client::{Draft, Mentions, Recipient};
+use tidemark_client::{Conversation, Draft, Mentions, Recipient};
 
 use super::window::{DOWN, ENTER, ESCAPE, Window};
-use super::world::{World, connected};
+use super::world::{Person, World, connected, find, say};
 
 const AT: &str = "document.querySelector('#list .at')";
 
@@ -94,4 +95,45 @@ async fn a_new_device_learns_of_mentions_and_a_mute_does_not_hide_them() {
           .then(({ status }) => done(status));";
     assert_eq!(of_ben.run_async(&call.replace("PATH", &recall)).await, 201);
     window.until(&format!("!{AT} && document.title === 'Tidemark'")).await;
+}
+
+#[tokio::test]
+async fn an_author_sees_how_many_have_read_in_a_group_on_every_device() {
+    let world = World::start().await;
+    let (ben, cleo, ada) = (world.person("Ben").await, world.person("Cleo").await, world.person("Ada").await);
+    let gid = ada.http.create_group("Harbour walk", &[ben.uid, cleo.uid]).await.expect("a group");
+    let desk = world.visitor("Ada").await;
+    desk.pick("Harbour walk").await;
+    say(&desk, "Low tide is at nine").await;
+    let reads = async |person: &Person| {
+        let last = person.http.conversations().await.expect("the list")[0].last.clone().expect("a row");
+        person.http.mark_read(Conversation::Group(gid), last.message_id).await.expect("read");
+    };
+    let words = "document.querySelector('.own .read-by')?.textContent";
+    let label = "[...document.querySelectorAll('.own .state')].at(-1).ariaLabel";
+    reads(&ben).await;
+    desk.until(&format!("{words} === 'Read by 1' && {label} === 'Read by 1 of 2'")).await;
+    reads(&cleo).await;
+    desk.until(&format!("{words} === 'Read by 2' && {label} === 'Read by 2 of 2'")).await;
+    say(&desk, "At the pier").await;
+    desk.until(&format!("{label} === 'Sent'")).await;
+    // A browser that was not there when they read.
+    let phone = world.visitor("Ada").await;
+    phone.pick("Harbour walk").await;
+    phone.until(&format!("{words} === 'Read by 2' && {label} === 'Sent'")).await;
+    desk.reload().await;
+    desk.until(&format!("{words} === 'Read by 2'")).await;
+}
+
+#[tokio::test]
+async fn a_new_device_shows_the_ticks_of_earlier_messages() {
+    let world = World::start().await;
+    let (ben, ada) = (world.newcomer("Ben").await, world.newcomer("Ada").await);
+    find(&ada, "Ben").await;
+    say(&ada, "Low tide is at nine").await;
+    ben.pick("Ada").await;
+    ada.until("document.querySelector('.own .state').ariaLabel === 'Read'").await;
+    let phone = world.visitor("Ada").await;
+    phone.pick("Ben").await;
+    phone.until("document.querySelector('.own .state')?.ariaLabel === 'Read'").await;
 }

@@ -46,7 +46,6 @@ mod moving;
 mod newer;
 mod others;
 mod pooler;
-mod presence;
 mod refusals;
 mod rights;
 mod servers;

@@ -43,6 +43,9 @@ struct ConversationLine {
     mentions: u32,
     /// The read marker; 0: nothing is read.
     read_to: u64,
+    /// How far the caller's messages have come: the newest `seen` row of each state.
+    #[schema(max_items = 2)]
+    seen: Vec<EntryForm>,
 }
 
 /// Which part of the list.
@@ -92,7 +95,10 @@ pub(in crate::http) async fn list(
         text.push_str(",\"last\":");
         write_entry(&mut text, &line.summary.last);
         let Summary { unread, mentions, read_to, .. } = line.summary;
-        put(&mut text, format_args!(",\"unread\":{unread},\"mentions\":{mentions},\"read_to\":{read_to}}}"));
+        put(&mut text, format_args!(",\"unread\":{unread},\"mentions\":{mentions},\"read_to\":{read_to}"));
+        text.push_str(",\"seen\":");
+        write_entries(&mut text, &line.seen);
+        text.push('}');
     }
     text.push(']');
     let mut answer = reading.answer(text)?;

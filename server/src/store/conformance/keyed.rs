@@ -73,11 +73,11 @@ pub async fn keys_are_walked_in_their_order(store: &dyn MessageStore) {
 /// Whatever became of it there.
 pub async fn who_has_a_copy_is_known(store: &dyn MessageStore) {
     let moment = made(Kind::Moment, ANN, Conversation::MOMENTS, 1, Body::text("sun", 9).expect("short"));
-    accepted(store, accept(moment.clone(), vec![row(ANN, 1), row(CAT, 1)], vec![])).await;
+    accepted(store, accept(moment.clone(), vec![row(ANN, 1), row(CAT, 5)], vec![])).await;
     let key = moment.key().expect("named");
-    assert_eq!(store.holders(key, &[BOB, CAT, ANN]).await.expect("read"), [false, true, true]);
+    assert_eq!(store.copies(key, &[BOB, CAT, ANN]).await.expect("read"), [None, Some(id(5)), Some(id(1))]);
     let other = (BOB, key.1);
-    assert_eq!(store.holders(other, &[ANN]).await.expect("read"), [false]);
+    assert_eq!(store.copies(other, &[ANN]).await.expect("read"), [None]);
 }
 
 /// A message for one person alone; a moment for all who have it.

@@ -81,13 +81,14 @@ impl MessageStore for MemoryStore {
         Ok(keyed.filter(|(name, _)| name.starts_with(prefix) && **name > *after).take(limit).collect())
     }
 
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         let state = self.state();
         let all = (0, MessageId::MAX.get());
-        let holds = |uid: &Uid| {
-            state.rows(*uid, all, Direction::Forward).any(|entry| entry.content.key() == Some(key))
+        let copy = |uid: &Uid| {
+            let mut rows = state.rows(*uid, all, Direction::Forward);
+            rows.find(|entry| entry.content.key() == Some(key)).map(|entry| entry.message_id)
         };
-        Ok(uids.iter().map(holds).collect())
+        Ok(uids.iter().map(copy).collect())
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {

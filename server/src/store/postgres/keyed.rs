@@ -4,8 +4,8 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::layout::Layout;
-use super::lookup::{ENTRY, at, entry, keys, of_layout, rows_at_most};
-use crate::domain::{Entry, IdempotencyKey, Uid};
+use super::lookup::{ENTRY, at, entry, keys, message_id, of_layout, rows_at_most};
+use crate::domain::{Entry, IdempotencyKey, MessageId, Uid};
 use crate::store::{StoreError, beyond};
 
 /// The newest rows under these compaction keys, in order.
@@ -62,29 +62,29 @@ pub(super) fn newest_under_sql() -> String {
     )
 }
 
-/// Which of these users have a copy of what was accepted under `key`, in order.
-pub(super) async fn holders(
+/// The ids of these users' copies of what was accepted under `key`, in order.
+pub(super) async fn copies(
     connection: &mut PgConnection,
     (sender, client_id): IdempotencyKey,
     uids: &[Uid],
     layout: Layout,
-) -> Result<Vec<bool>, StoreError> {
+) -> Result<Vec<Option<MessageId>>, StoreError> {
     let (partitions, receivers) = keys(uids.iter().copied());
-    let rows: Vec<PgRow> = sqlx::query(of_layout(HOLDERS, layout))
+    let rows: Vec<PgRow> = sqlx::query(of_layout(COPIES, layout))
         .bind(partitions)
         .bind(receivers)
         .bind(i64::from(sender.0))
         .bind(client_id.0.as_bytes().as_slice())
         .fetch_all(connection)
         .await?;
-    let mut holds = vec![false; uids.len()];
+    let mut copies = vec![None; uids.len()];
     for row in rows {
-        holds[at(row.try_get(0)?, uids.len())?] = true;
+        copies[at(row.try_get(0)?, uids.len())?] = Some(message_id(row.try_get(1)?)?);
     }
-    Ok(holds)
+    Ok(copies)
 }
 
-pub(super) const HOLDERS: &str = "SELECT wanted.place
+pub(super) const COPIES: &str = "SELECT wanted.place, copy.message_id
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(key, receiver, place)
      CROSS JOIN LATERAL (SELECT message_id FROM entries
          WHERE partition_key = wanted.key AND receiver = wanted.receiver AND sender = $3 AND client_id = $4 LIMIT 1) AS copy";

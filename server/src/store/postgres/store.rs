@@ -205,10 +205,9 @@ impl MessageStore for PostgresStore {
         self.db.limited(newest).await
     }
 
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
-        let holders =
-            async { keyed::holders(&mut *self.db.reader().await?, key, uids, self.db.layout).await };
-        self.db.limited(holders).await
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
+        let copies = async { keyed::copies(&mut *self.db.reader().await?, key, uids, self.db.layout).await };
+        self.db.limited(copies).await
     }
 
     async fn conversations(

@@ -61,19 +61,22 @@ impl Shared {
         Ok(found)
     }
 
-    /// Which of these users have a copy of what was accepted under `key`, in order.
-    pub(super) async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
+    /// The ids of these users' copies of what was accepted under `key`, in order.
+    pub(super) async fn copies(
+        &self,
+        key: IdempotencyKey,
+        uids: &[Uid],
+    ) -> Result<Vec<Option<MessageId>>, StoreError> {
         let view = self.memory.view();
-        let mut holds: Vec<bool> = uids.iter().map(|uid| view.holds(*uid, key)).collect();
-        let missing: Vec<Uid> =
-            uids.iter().zip(&holds).filter(|(_, holds)| !**holds).map(|(uid, _)| *uid).collect();
+        let mut copies: Vec<_> = uids.iter().map(|uid| view.copy(*uid, key)).collect();
+        let missing = missing(uids, &copies);
         if !missing.is_empty() {
-            let stored = lookup::holders(&mut *self.db.reader().await?, key, &missing).await?;
-            for (uid, holds) in uids.iter().zip(&mut holds) {
-                *holds |= stored.contains(uid);
+            let stored = lookup::copies(&mut *self.db.reader().await?, key, &missing).await?;
+            for (uid, copy) in uids.iter().zip(&mut copies) {
+                *copy = copy.or_else(|| stored.get(uid).copied());
             }
         }
-        Ok(holds)
+        Ok(copies)
     }
 
     /// How far these users have read, in order.

@@ -3,7 +3,7 @@
 //! Keys go in as one JSON array (`json_each`), so that one prepared statement serves any number of them.
 //! `partition_key` stands in every statement on a table whose rows belong to users.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -129,15 +129,15 @@ pub(super) async fn newest(
     Ok(found)
 }
 
-/// Those of these users who have a row under this key.
-pub(super) async fn holders(
+/// The ids of these users' rows under this key; those who have none are absent.
+pub(super) async fn copies(
     executor: impl SqliteExecutor<'_>,
     (sender, client_id): IdempotencyKey,
     uids: &[Uid],
-) -> Result<HashSet<Uid>, StoreError> {
+) -> Result<HashMap<Uid, MessageId>, StoreError> {
     let keys: Vec<_> = uids.iter().map(|uid| json!([uid.partition_key().as_str(), uid.0])).collect();
     let rows = sqlx::query(
-        "SELECT receiver FROM json_each(?) CROSS JOIN entries
+        "SELECT receiver, message_id FROM json_each(?) CROSS JOIN entries
          WHERE partition_key = value ->> 0 AND receiver = value ->> 1 AND sender = ? AND client_id = ?",
     )
     .bind(json!(keys).to_string())
@@ -145,7 +145,7 @@ pub(super) async fn holders(
     .bind(client_id.0.as_bytes().as_slice())
     .fetch_all(executor)
     .await?;
-    rows.iter().map(|row| uid(row, 0)).collect()
+    rows.iter().map(|row| Ok((uid(row, 0)?, message_id(row.try_get(1)?)?))).collect()
 }
 
 /// The idempotency records under these keys; keys that are not used are absent.

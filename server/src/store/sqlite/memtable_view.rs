@@ -84,10 +84,13 @@ impl MemtableView {
         found
     }
 
-    /// Whether memory has a row of `uid` under this key.
-    pub(super) fn holds(&self, uid: Uid, key: IdempotencyKey) -> bool {
-        let of = |inbox: &Inbox| inbox.rows.iter().any(|(_, content)| content.key() == Some(key));
-        self.memtables.iter().any(|memtable| memtable.inbox(uid, of).unwrap_or(false))
+    /// The id of the row of `uid` under this key, if it is in memory.
+    pub(super) fn copy(&self, uid: Uid, key: IdempotencyKey) -> Option<MessageId> {
+        // What is asked for is mostly new.
+        let of = |inbox: &Inbox| {
+            inbox.rows.iter().rev().find(|(_, content)| content.key() == Some(key)).map(|(id, _)| *id)
+        };
+        self.memtables.iter().rev().find_map(|memtable| memtable.inbox(uid, of).flatten())
     }
 
     /// Rows of `uid` with ids in `low ..= high` that pass `filter` as they are now, newest first, at most `limit`.

@@ -246,8 +246,8 @@ impl MessageStore for SqliteStore {
         self.reader(uid).newest_under(prefix, after, limit).await
     }
 
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
-        self.shared.holders(key, uids).await
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
+        self.shared.copies(key, uids).await
     }
 
     async fn conversations(

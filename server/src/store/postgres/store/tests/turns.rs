@@ -69,8 +69,8 @@ impl MessageStore for Turns {
         self.next().newest_under(uid, prefix, after, limit).await
     }
 
-    async fn holders(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<bool>, StoreError> {
-        self.next().holders(key, uids).await
+    async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
+        self.next().copies(key, uids).await
     }
 
     async fn conversations(

@@ -1,0 +1,238 @@
+//! Tells authors how many members of a group have read what they wrote last.
+//!
+//! A writer says when a read marker moved in a group ([`Marks::moved`]). One task waits for a moment, so that what many read at once is
+//! told at once, then counts anew from the read markers as they stand and puts one row into the inbox of each author. Nothing rests on what it
+//! remembers: what it misses is counted with the next read. Who is quiet is neither counted nor told.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::{Options, Queues, Request};
+use crate::domain::{
+    Content, Conversation, Entry, Group, GroupId, Kind, MOST_COUNTED, MessageId, Privacy, ReadCount, Setting,
+    Uid, setting_key,
+};
+use crate::log_limit::LogLimit;
+use crate::store::{MessageStore, StoreError};
+
+/// Markers that may wait for the task.
+const MOST_MARKS: usize = 4_096;
+
+/// Groups that may wait for their turn, and readers of one of them; what is more is counted with the next read.
+const MOST_GROUPS: usize = 10_000;
+const MOST_READERS: usize = 16;
+
+/// Markers that are remembered, to know which messages are newly read.
+const REMEMBERED: usize = 100_000;
+
+/// Newly read messages whose authors are looked for, and rows of the group among which an author's messages are.
+const LOOKED_AT: usize = 100;
+
+/// Authors who are told at a time.
+const MOST_AUTHORS: usize = 16;
+
+/// Copies that are looked up for one author: in a large group only the newest messages are counted.
+const MOST_COPIES: usize = 1_000;
+
+/// A read marker that moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    gid: GroupId,
+    reader: Uid,
+    read_to: MessageId,
+}
+
+/// Where writers say that markers moved. A cheap clone.
+#[derive(Clone, Debug)]
+pub(super) struct Marks(mpsc::Sender<Mark>);
+
+impl Marks {
+    /// The way in, and what comes through it.
+    pub(super) fn new() -> (Marks, mpsc::Receiver<Mark>) {
+        let (marks, moved) = mpsc::channel(MOST_MARKS);
+        (Marks(marks), moved)
+    }
+
+    /// Takes in what was stored, if it is a read marker of a group.
+    pub(super) fn moved(&self, content: &Content) {
+        if let (Kind::ReadMarker, Conversation::Group(gid), Some(read_to)) =
+            (content.kind, content.target, content.body.read_to())
+        {
+            // One that finds no room is counted with the next one.
+            let _ = self.0.try_send(Mark { gid, reader: content.sender, read_to });
+        }
+    }
+}
+
+/// Groups with markers that moved, each until it is due.
+#[derive(Debug, Default)]
+struct Waiting {
+    due: VecDeque<(Instant, GroupId)>,
+    readers: HashMap<GroupId, HashMap<Uid, MessageId>>,
+}
+
+impl Waiting {
+    fn add(&mut self, mark: Mark, due: Instant) {
+        let Mark { gid, reader, read_to } = mark;
+        if !self.readers.contains_key(&gid) {
+            if self.readers.len() >= MOST_GROUPS {
+                return;
+            }
+            self.due.push_back((due, gid));
+        }
+        let readers = self.readers.entry(gid).or_default();
+        if readers.len() < MOST_READERS || readers.contains_key(&reader) {
+            let known = readers.entry(reader).or_default();
+            *known = read_to.max(*known);
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.due.front().map(|(due, _)| *due)
+    }
+
+    fn take(&mut self) -> Option<(GroupId, HashMap<Uid, MessageId>)> {
+        let (_, gid) = self.due.pop_front()?;
+        Some((gid, self.readers.remove(&gid).unwrap_or_default()))
+    }
+}
+
+/// The task.
+pub(super) struct Counter {
+    store: Arc<dyn MessageStore>,
+    queues: Queues,
+    /// How far people had read when they were looked at last.
+    seen: Cache<(Uid, GroupId), MessageId>,
+    log: LogLimit,
+}
+
+impl Counter {
+    pub(super) fn new(store: Arc<dyn MessageStore>, queues: Queues) -> Counter {
+        Counter { store, queues, seen: Cache::new(REMEMBERED), log: LogLimit::default() }
+    }
+
+    /// Works until the queues close.
+    pub(super) async fn run(
+        self,
+        mut moved: mpsc::Receiver<Mark>,
+        options: Options,
+        closing: CancellationToken,
+    ) {
+        let pause = options.read_count_pause;
+        let mut waiting = Waiting::default();
+        loop {
+            let next = waiting.next();
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => return,
+                Some(mark) = moved.recv() => waiting.add(mark, Instant::now() + pause),
+                () = async { sleep_until(next.expect("guarded")).await }, if next.is_some() => {
+                    let Some((gid, readers)) = waiting.take() else { continue };
+                    let told = tokio::select! {
+                        () = closing.cancelled() => return,
+                        told = self.tell(gid, &readers) => told,
+                    };
+                    if let Err(error) = told {
+                        if let Some(left_out) = self.log.pass() {
+                            warn!(%error, left_out, "how many have read is told later: storage does not answer");
+                        }
+                        for (reader, read_to) in readers {
+                            waiting.add(Mark { gid, reader, read_to }, Instant::now() + pause);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells the authors of what these have read.
+    async fn tell(&self, gid: GroupId, readers: &HashMap<Uid, MessageId>) -> Result<(), StoreError> {
+        let Some(group) = self.store.group(gid).await? else { return Ok(()) };
+        let authors = self.authors(&group, readers).await?;
+        if authors.is_empty() {
+            return Ok(());
+        }
+        let members: Vec<Uid> = group.active().map(|member| member.uid).collect();
+        let open = self.open(&members).await?;
+        let conversation = Conversation::Group(gid);
+        let markers: Vec<_> = open.iter().map(|uid| (*uid, conversation)).collect();
+        let markers = self.store.read_markers(&markers).await?;
+        let read: Vec<(Uid, MessageId)> = open.iter().copied().zip(markers).collect();
+        for author in authors.into_iter().filter(|author| open.contains(author)) {
+            let counts = self.counts(author, conversation, &read).await?;
+            // Refused for the moment, it is told with the next read.
+            let _ = self.queues.submit(author, Request::ReadCounts { gid, counts }).await;
+        }
+        for (reader, read_to) in readers {
+            self.seen.insert((*reader, gid), *read_to);
+        }
+        Ok(())
+    }
+
+    /// Who wrote what these have newly read, and is still in the group.
+    async fn authors(
+        &self,
+        group: &Group,
+        readers: &HashMap<Uid, MessageId>,
+    ) -> Result<Vec<Uid>, StoreError> {
+        let mut authors = Vec::new();
+        for (reader, read_to) in readers {
+            let from = self.seen.get(&(*reader, group.gid)).unwrap_or_default();
+            let before = MessageId::new(read_to.get() + 1);
+            let conversation = Conversation::Group(group.gid);
+            let page = self.store.conversation(*reader, conversation, before, LOOKED_AT).await?;
+            let new = page.rows.iter().take_while(|row| row.message_id > from);
+            for row in new.filter(|row| row.content.kind == Kind::Message) {
+                let author = row.content.sender;
+                let is_known = author == *reader || authors.contains(&author);
+                if !is_known && group.epoch_of(author).is_some() && authors.len() < MOST_AUTHORS {
+                    authors.push(author);
+                }
+            }
+        }
+        Ok(authors)
+    }
+
+    /// Those of these people who are not quiet.
+    async fn open(&self, members: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        let key = |uid: &Uid| (*uid, setting_key(Setting::Privacy, Conversation::User(*uid)));
+        let keys: Vec<_> = members.iter().map(key).collect();
+        let rows = self.store.newest(&keys).await?;
+        let is_open = |row: &Option<Entry>| {
+            let value = row.as_ref().and_then(|row| row.content.body.setting_value());
+            !value.and_then(|value| serde_json::from_str::<Privacy>(value).ok()).unwrap_or_default().quiet
+        };
+        Ok(members.iter().zip(&rows).filter(|(_, row)| is_open(row)).map(|(uid, _)| *uid).collect())
+    }
+
+    /// How many of these have read each of the newest messages of an author, the newest first.
+    async fn counts(
+        &self,
+        author: Uid,
+        conversation: Conversation,
+        read: &[(Uid, MessageId)],
+    ) -> Result<Vec<ReadCount>, StoreError> {
+        let read: Vec<_> = read.iter().filter(|(uid, marker)| *uid != author && marker.get() > 0).collect();
+        let people: Vec<Uid> = read.iter().map(|(uid, _)| *uid).collect();
+        let most = (MOST_COPIES / people.len().max(1)).clamp(1, MOST_COUNTED);
+        let page = self.store.conversation(author, conversation, None, LOOKED_AT).await?;
+        let own =
+            page.rows.iter().filter(|row| row.content.sender == author && row.content.kind == Kind::Message);
+        let mut counts = Vec::new();
+        for key in own.filter_map(|row| row.content.key()).take(most) {
+            let copies = self.store.copies(key, &people).await?;
+            let has_read = |(copy, (_, marker)): &(Option<MessageId>, &&(Uid, MessageId))| {
+                copy.is_some_and(|copy| copy <= *marker)
+            };
+            let count = copies.into_iter().zip(&read).filter(has_read).count();
+            counts.push(ReadCount { client_id: key.1, count: u32::try_from(count).unwrap_or(u32::MAX) });
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,104 @@
+//! How many members of a group have read, told to the author alone; and ticks that never go back.
+
+use serde_json::{Value, json};
+use tidemark_test_support::until::until;
+
+use crate::support::{Person, TestApp, client_id, message};
+
+/// Moves the read marker of `who` to the last message there.
+async fn reads(app: &TestApp, who: &Person, conversation: &str) {
+    let rows = app.rows(who).await;
+    let last = rows.iter().rfind(|row| row["kind"] == "message" && row["conversation"] == conversation);
+    let read = json!({"message_id": last.expect("a message")["message_id"]});
+    app.put(who, &format!("/api/v1/conversations/{conversation}/read"), read).await.ok(204);
+}
+
+/// What the author knows of how many have read, the newest message first.
+async fn counts(app: &TestApp, who: &Person) -> Vec<(Value, u64)> {
+    let list = app.get(who, "/api/v1/conversations").await.ok(200);
+    let row = &list[0]["seen"][0];
+    let counts = row["body"]["counts"].as_array().cloned().unwrap_or_default();
+    counts.iter().map(|one| (one["client_id"].clone(), one["count"].as_u64().expect("a number"))).collect()
+}
+
+fn seen(rows: &[Value]) -> usize {
+    rows.iter().filter(|row| row["kind"] == "seen").count()
+}
+
+#[tokio::test]
+async fn the_author_alone_is_told_how_many_have_read_and_keeps_one_row_of_it() {
+    let mut app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let mut others = Vec::new();
+    for name in ["bob", "cat", "dan", "eve"] {
+        others.push(app.sign_up(name).await);
+    }
+    let [bob, cat, dan, eve] = &others[..] else { panic!("four") };
+    let quiet = json!({"client_id": client_id(1), "value": {"quiet": true}});
+    app.put(dan, "/api/v1/settings/privacy", quiet).await.ok(201);
+    let members: Vec<u64> = others.iter().map(|person| person.uid).collect();
+    let made = json!({"name": "walkers", "members": members});
+    let gid = app.post(&ann, "/api/v1/groups", made).await.ok(201)["gid"].clone();
+    let walkers = format!("g:{gid}");
+    let say = async |app: &TestApp, who: &Person, n: u128| {
+        let said = message(n, json!({"group": gid}), "hi");
+        app.post(who, "/api/v1/messages", said).await.ok(201);
+    };
+    say(&app, &ann, 11).await;
+    say(&app, dan, 12).await;
+    let (first, second) = (json!(client_id(11)), json!(client_id(13)));
+
+    reads(&app, bob, &walkers).await;
+    until("one has read", async || counts(&app, &ann).await == [(first.clone(), 1)]).await;
+    say(&app, &ann, 13).await;
+    // Half of it lies in the tables.
+    app.restart().await;
+    for who in [cat, dan, bob] {
+        reads(&app, who, &walkers).await;
+    }
+    // Who is quiet is not counted.
+    let both = [(second.clone(), 2), (first, 2)];
+    until("two have read", async || counts(&app, &ann).await == both).await;
+    let told = app.rows(&ann).await.into_iter().rfind(|row| row["kind"] == "seen").expect("a row");
+    assert_eq!((&told["conversation"], &told["body"]["state"]), (&json!(walkers), &json!("read_by")));
+    let rows = app.rows(&ann).await;
+    assert_eq!(seen(&rows), 1, "later counts take the place of earlier ones");
+    for who in [bob, cat, dan, eve] {
+        assert_eq!(seen(&app.rows(who).await), 0, "nobody else is told, and who is quiet is not");
+    }
+}
+
+#[tokio::test]
+async fn ticks_never_go_back() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
+    for n in 1..=3 {
+        app.say(&ann, &bob, n, "hi").await;
+    }
+    let rows = app.rows(&bob).await;
+    let mut socket = app.socket(&bob).await;
+    socket.begin().await;
+    let word = |row: &Value, state: &str| {
+        let (conversation, id) = (&row["conversation"], &row["message_id"]);
+        json!({"type": "seen", "conversation": conversation, "message_id": id, "state": state})
+    };
+    let tell = |row: &Value| word(row, "read");
+    for at in [1, 2, 0, 1] {
+        socket.send(&tell(&rows[at])).await;
+    }
+    let known = async || {
+        let list = app.get(&ann, "/api/v1/conversations").await.ok(200);
+        list[0]["seen"][0]["body"]["of"]["client_id"].clone()
+    };
+    until("all are read", async || known().await == json!(client_id(3))).await;
+    // A device that was slow reports an earlier message, and goes on.
+    let mut late = app.socket(&bob).await;
+    late.begin().await;
+    late.send(&tell(&rows[0])).await;
+    late.send(&word(&rows[2], "delivered")).await;
+    until("the second word has come", async || seen(&app.rows(&ann).await) == 2).await;
+    let list = app.get(&ann, "/api/v1/conversations").await.ok(200);
+    let states: Vec<_> = list[0]["seen"].as_array().expect("rows").iter().map(|row| &row["body"]).collect();
+    let of = json!({"sender": ann.uid, "client_id": client_id(3)});
+    assert_eq!(states, [&json!({"of": of, "state": "delivered"}), &json!({"of": of, "state": "read"})]);
+}
