@@ -73,6 +73,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "settings.js",
     "sign_in.js",
     "socket.js",
+    "starred.js",
     "state.js",
     "store.js",
     "sync.js",

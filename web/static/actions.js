@@ -4,6 +4,7 @@ import { ask } from "./ask.js";
 import { h } from "./dom.js";
 import { item, openMenu } from "./menu.js";
 import { chosen } from "./rows.js";
+import { isStarred, toggleStar } from "./starred.js";
 import { t } from "./texts.js";
 
 // Shown in the menu; any others that a person chose stand under the message.
@@ -23,6 +24,7 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(t("actions.reply"), () => composer.reply(row)),
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       item(t("actions.forward"), () => forward(row)),
+      item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => toggleStar(store, row)),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       item(t("actions.delete"), () => remove(store, row)),

@@ -16,6 +16,7 @@ import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
+import { starredDialog } from "./starred.js";
 import { Store, many } from "./store.js";
 import { Sync } from "./sync.js";
 import { Tabs } from "./tabs.js";
@@ -65,6 +66,10 @@ const mute = muteMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
+const starred = starredDialog(store, call, async (row) => {
+  go(row.conversation);
+  if (!await pane.reveal(row)) $("announce").textContent = t("pane.too_far_back");
+});
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything) {
@@ -204,6 +209,7 @@ document.addEventListener("keydown", (event) => {
 });
 const buttons = {
   "open-find": () => find(), "start-find": () => find(), "open-group": newGroup, "start-group": newGroup, "open-settings": settings.show,
+  "open-starred": () => starred(),
   "open-members": () => members(store.open),
   "open-emoji": () => emoji($("open-emoji"), (chosen) => composer.insert(chosen)),
   "open-mute": () => mute($("open-mute")),

@@ -234,6 +234,9 @@ class Db {
     return (await this.read(["rows"], (rows) => done(rows.index("conversation").getAll(range)))).filter(shown);
   }
 
+  /** A row of the person's inbox, if it is here. */
+  row(message_id) { return this.read(["rows"], (rows) => done(rows.get(message_id))); }
+
   /** The message that a quote or an amendment names, if it is here. */
   message({ sender, client_id }) {
     return this.read(["rows"], (rows) => done(rows.index("message").get([sender, client_id])));

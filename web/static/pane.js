@@ -156,10 +156,17 @@ export class Pane {
     return fromTheStart ? t("pane.begins", { group: title }) : t("pane.joined");
   }
 
-  /** Shows the message that a quote names; false when it is not in this browser. */
+  /** A message of this conversation, when everything down to it has been fetched. */
+  async fetched(row) {
+    const floor = () => this.store.conversations.get(this.id)?.floor ?? 0;
+    for (let page = 0; page < MOST_UNREAD_PAGES && floor() > row.message_id; page++) if (!await this.more()) break;
+    return this.store.db.row(row.message_id);
+  }
+
+  /** Shows the message that a quote names, or a row; false when it is not in this browser. */
   reveal(of) {
     return this.inOrder(async () => {
-      const message = await this.store.db.message(of);
+      const message = of.conversation ? await this.fetched(of) : await this.store.db.message(of);
       if (message?.conversation !== this.id) return false;
       const { message_id } = message;
       if (!this.rows.some((row) => row.message_id === message_id)) {

@@ -4,6 +4,7 @@ import { disc, h, icon } from "./dom.js";
 import { elements, parse, plain } from "./markdown.js";
 import { named, withMentions } from "./mentions.js";
 import { counts, mentions, nameOf, shown } from "./state.js";
+import { isStarred } from "./starred.js";
 import { dayOf, listOf, momentOf, refused, t, timeOf } from "./texts.js";
 
 const TOGETHER_MS = 5 * 60_000;
@@ -59,9 +60,10 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
+  const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
-  return { key, sig, row, own, first, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
+  const sig = JSON.stringify([names, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
+  return { key, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
@@ -135,6 +137,7 @@ export function fill(item, element, acts) {
   const words = h("div.words", { dir: "auto", "data-by": first ? null : `${name}:` }, 
     ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
   if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
+  if (item.starred) words.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
   words.title = time.title;
   parts.push(words);
   const isStored = row.message_id && row.client_id;

@@ -94,7 +94,7 @@ enum BodyForm {
     },
     /// Of a `setting`.
     Setting {
-        /// `draft`, `mute`, `pin`, `hide`, `block`, `privacy` or `profile`.
+        /// `draft`, `mute`, `pin`, `hide`, `star`, `block`, `privacy` or `profile`.
         name: String,
         /// What it is set to; `null`: nothing.
         #[schema(nullable = true)]

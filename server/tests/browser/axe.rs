@@ -115,6 +115,7 @@ async fn axe_finds_nothing_in_the_chat() {
             ("find", "open-find"),
             ("new-group", "open-group"),
             ("members", "open-members"),
+            ("starred", "open-starred"),
             ("settings", "open-settings"),
         ] {
             window.run(&format!("document.getElementById('{button}').click()")).await;

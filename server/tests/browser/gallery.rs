@@ -67,6 +67,7 @@ async fn every_page_can_be_pictured() {
             ("find", "open-find"),
             ("new-group", "open-group"),
             ("members", "open-members"),
+            ("starred", "open-starred"),
             ("settings", "open-settings"),
         ] {
             window.run(&format!("document.getElementById('{button}').click()")).await;

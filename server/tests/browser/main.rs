@@ -21,6 +21,7 @@ mod offline;
 mod packages;
 mod pictures;
 mod social;
+mod starred;
 mod tables;
 mod text;
 mod told;
