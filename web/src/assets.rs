@@ -68,6 +68,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "notify.js",
     "pane.js",
     "picker.js",
+    "pins.js",
     "reveal.js",
     "rows.js",
     "settings.js",

@@ -3,6 +3,7 @@
 import { ask } from "./ask.js";
 import { h } from "./dom.js";
 import { item, openMenu } from "./menu.js";
+import { isPinned } from "./pins.js";
 import { chosen } from "./rows.js";
 import { isStarred, toggleStar } from "./starred.js";
 import { t } from "./texts.js";
@@ -25,6 +26,8 @@ export function actionsMenu(store, composer, emoji, forward) {
       item(t("actions.copy"), () => navigator.clipboard?.writeText(row.body.text)),
       item(t("actions.forward"), () => forward(row)),
       item(isStarred(store, row) ? t("star.remove") : t("star.add"), () => toggleStar(store, row)),
+      store.mayPin(row.conversation) && item(isPinned(store, row) ? t("actions.unpin") : t("actions.pin"),
+        () => store.pin(row, !isPinned(store, row))),
       own && item(t("actions.edit"), () => composer.edit(row)),
       own && item(t("actions.recall"), () => recall(store, row)),
       item(t("actions.delete"), () => remove(store, row)),

@@ -14,6 +14,7 @@ import { membersDialog } from "./members.js";
 import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
+import { pinsBar } from "./pins.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
 import { starredDialog } from "./starred.js";
@@ -44,9 +45,7 @@ const emoji = emojiPicker();
 const pane = new Pane(store, {
   menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
   toggle: (row, emoji) => toggle(store, row, emoji),
-  reveal: async (of) => {
-    if (!await pane.reveal(of)) $("announce").textContent = t("pane.too_far_back");
-  },
+  reveal: (of) => reveal(of),
   retry: store.retry,
   discard: store.discard,
 });
@@ -66,10 +65,14 @@ const mute = muteMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
 const members = membersDialog(store, call);
-const starred = starredDialog(store, call, async (row) => {
-  go(row.conversation);
+const reveal = async (row) => {
   if (!await pane.reveal(row)) $("announce").textContent = t("pane.too_far_back");
+};
+const starred = starredDialog(store, call, (row) => {
+  go(row.conversation);
+  return reveal(row);
 });
+pinsBar(store, reveal);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
 async function over(everything) {

@@ -2,7 +2,7 @@
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import {
-  MOMENTS, amend, amends, arrived as hasArrived, counts, isState, keepState, mentions, nameOf, saidAbout, seen, shown, withEarly,
+  MOMENTS, amend, amends, arrived as hasArrived, counts, isState, keepState, mentions, nameOf, pinned, saidAbout, seen, shown, withEarly,
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
@@ -127,6 +127,7 @@ class Db {
         }
         const conversation = touched.get(id);
         if (row.kind === "seen") await seen(rows, conversation, row);
+        else if (row.kind === "pin") await pinned(rows, conversation, row);
         // What is still to go out from here is newer.
         else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
@@ -139,6 +140,7 @@ class Db {
           // The newest message may be known from the list alone.
           const isLast = last && nameOf(last) === nameOf(row.body.of);
           const before = await amend(rows, early, row, isLast ? last : null);
+          conversation.pins = conversation.pins?.some((pin) => nameOf(pin) === nameOf(row.body.of)) ? null : conversation.pins;
           if ((row.kind === "recall" || row.kind === "delete") && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);

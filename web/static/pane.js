@@ -3,6 +3,7 @@
 import { $, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
 import { showMute } from "./mute.js";
+import { showPins } from "./pins.js";
 import { fill, itemsOf, make, withAmendments } from "./rows.js";
 import { counts } from "./state.js";
 import { many } from "./store.js";
@@ -57,6 +58,7 @@ export class Pane {
       if (id !== this.wanted) return;
       Object.assign(this, { id, gone, rows: [], atTail: true, pinned: true, freshAfter: null });
       if (id?.startsWith("g:")) this.store.meet(id);
+      if (id) this.learnPins();
       if (id) return this.start();
     });
   }
@@ -73,6 +75,7 @@ export class Pane {
     $("pin").hidden = $("open-mute").hidden;
     $("pin").ariaPressed = String(isPinned);
     showMute(this.store, this.id, $("open-mute"));
+    showPins(this.store, this.id);
     $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
   }
 
@@ -102,6 +105,9 @@ export class Pane {
   /** One more page from the server; false when there is none, or it cannot be had now. */
   more() { return Promise.race([this.gone, this.store.fetchOlder(this.id).catch(() => false)]); }
 
+  /** What is pinned is shown when it is known. */
+  learnPins() { this.store.learnPins(this.id).catch(() => {}); }
+
   /** Something changed in the database: takes new rows in at the end, if the end is in the window. */
   async refresh() {
     const { rows, store } = this;
@@ -113,7 +119,8 @@ export class Pane {
     rows.push(...fresh);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= fresh.length < MOST;
-    const { unread, read_to } = store.conversations.get(this.id) ?? {};
+    const { unread, read_to, pins } = store.conversations.get(this.id) ?? {};
+    if (pins === null) this.learnPins();
     // What was marked as new and has been read since is not new any more.
     if (unread && !this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, read_to);
     if (fresh.some(({ kind }) => kind === "membership")) store.meet(this.id);

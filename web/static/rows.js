@@ -104,6 +104,7 @@ const amended = (uid) => (row, change) => {
     case "edit": return { ...row, body: { ...row.body, ...body, edited: true }, change };
     case "delete": return { ...row, kind: "deleted", body: {} };
     case "recall": return { ...row, kind: "recalled", body: {} };
+    case "pin": return { ...row, change };
     default: return { ...row, reactions: { ...row.reactions, [uid]: { emoji } } };
   }
 };

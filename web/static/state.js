@@ -26,7 +26,7 @@ const AMENDING = ["edit", "recall", "reaction", "like", "comment", "delete"];
 /** Whether a row is about an earlier one, which it names in `body.of`. */
 export const amends = ({ kind }) => AMENDING.includes(kind);
 
-const STATE = ["setting", "friend", "seen"];
+const STATE = ["setting", "friend", "seen", "pin"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
@@ -131,4 +131,12 @@ function grown(known = {}, counts) {
   const now = counts.map(({ client_id, count }) => [client_id, Math.max(count, known[client_id] ?? 0)]);
   const older = Object.entries(known).filter(([id]) => !counts.some(({ client_id }) => client_id === id));
   return Object.fromEntries([...now, ...older].slice(0, MOST_COUNTED));
+}
+
+/** Takes in that a message is pinned or no longer. `pins` has the messages as they are; null: they have to be asked for again. */
+export async function pinned(rows, conversation, { body: { of, pinned } }) {
+  if (!conversation.pins) return;
+  const message = pinned && await done(rows.index("message").get([of.sender, of.client_id]));
+  const others = conversation.pins.filter((row) => nameOf(row) !== nameOf(of));
+  conversation.pins = pinned && !message ? null : [...others, ...(message ? [message] : [])].sort((a, b) => a.message_id - b.message_id);
 }

@@ -159,10 +159,10 @@ export class Store {
   /** Learns who is in a group, and whether we still are. */
   async meet(id) {
     try {
-      const { name, topic, members, member_count } = await this.call("GET", `/groups/${id.slice(2)}`);
+      const { name, topic, role, members, member_count } = await this.call("GET", `/groups/${id.slice(2)}`);
       await this.write(id, async (db) => {
         await db.learn(members);
-        await db.patch(id, { title: name, topic, left: false, members: member_count, people: members.map(({ uid }) => uid) });
+        await db.patch(id, { title: name, topic, role, left: false, members: member_count, people: members.map(({ uid }) => uid) });
       });
     } catch (refusal) {
       if (refusal.status !== 404) return;
@@ -253,6 +253,20 @@ export class Store {
     return this.write(conversation, (db) => db.queue({ client_id: uuid(), conversation, call: { method, path, body } }));
   }
 
+  /** The messages that are pinned in a conversation, the oldest first, as far as that is known. */
+  pins(id) { return this.conversations.get(id)?.pins ?? []; }
+
+  /** Learns what is pinned, where that is not known. */
+  async learnPins(id) {
+    if (this.conversations.get(id)?.pins) return;
+    const { rows } = await this.call("GET", `/conversations/${id}/pins`);
+    if (this.conversations.has(id)) await this.write(id, (db) => db.patch(id, { pins: rows }));
+  }
+
+  /** Whether the person may pin messages there. */
+  mayPin(id) { return id.startsWith("u:") || ["owner", "administrator"].includes(this.conversations.get(id)?.role); }
+
+  pin(row, pinned) { return this.amend(row, { type: "pin", pinned }); }
   edit(row, text) { return this.amend(row, { type: "edit", body: { text } }); }
   recall(row) { return this.amend(row, { type: "recall" }); }
   /** Deletes a message for the person alone. */

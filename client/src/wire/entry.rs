@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::Mentions;
+
 /// One row of one user's inbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -79,6 +81,7 @@ impl Entry {
                 | Kind::Like
                 | Kind::Comment
                 | Kind::Seen
+                | Kind::Pin
         );
         names_one.then(|| self.body_as::<About>().ok().map(|body| body.of)).flatten()
     }
@@ -106,51 +109,6 @@ impl Entry {
             .then(|| self.body_as::<Reaction>().ok().map(|body| body.emoji))
             .flatten()
     }
-}
-
-impl Entry {
-    /// Whom a message in a group names.
-    pub fn mentions(&self) -> Mentions {
-        #[derive(Deserialize)]
-        struct Mentioning {
-            #[serde(default)]
-            mentions: Mentions,
-        }
-        let read = (self.kind == Kind::Message).then(|| self.body_as::<Mentioning>().ok()).flatten();
-        read.map(|body| body.mentions).unwrap_or_default()
-    }
-}
-
-impl Entry {
-    /// How many members of a group have read each of the user's newest messages there, the newest first; of rows of kind `seen`.
-    pub fn read_counts(&self) -> Vec<ReadCount> {
-        #[derive(Deserialize)]
-        struct Counted {
-            counts: Vec<ReadCount>,
-        }
-        let read = (self.kind == Kind::Seen).then(|| self.body_as::<Counted>().ok()).flatten();
-        read.map(|body| body.counts).unwrap_or_default()
-    }
-}
-
-/// How many members of a group have read a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct ReadCount {
-    /// What its author calls it.
-    pub client_id: Uuid,
-    /// How many.
-    pub count: u32,
-}
-
-/// Whom a message in a group names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mentions {
-    /// Members, at most 50. The server leaves out who is not in the group.
-    #[serde(default)]
-    pub users: Vec<u32>,
-    /// Everybody in the group.
-    #[serde(default)]
-    pub all: bool,
 }
 
 /// A message, by what is the same in all its copies.
@@ -196,6 +154,8 @@ pub enum Kind {
     Deleted,
     /// How far the user's messages have come: [`Entry::about`].
     Seen,
+    /// A message is pinned for everybody in the conversation, or no longer: [`Entry::about`].
+    Pin,
     /// What the user has set.
     Setting,
     /// Whether somebody wants to be a friend.
@@ -224,6 +184,7 @@ impl Kind {
             Kind::Delete => "delete",
             Kind::Deleted => "deleted",
             Kind::Seen => "seen",
+            Kind::Pin => "pin",
             Kind::Setting => "setting",
             Kind::Friend => "friend",
             Kind::Moment => "moment",
@@ -254,6 +215,7 @@ impl<'de> Deserialize<'de> for Kind {
             "delete" => Kind::Delete,
             "deleted" => Kind::Deleted,
             "seen" => Kind::Seen,
+            "pin" => Kind::Pin,
             "setting" => Kind::Setting,
             "friend" => Kind::Friend,
             "moment" => Kind::Moment,

@@ -5,10 +5,12 @@
 
 mod entry;
 mod frame;
+mod group_message;
 mod http;
 
-pub use entry::{Conversation, Draft, Entry, Kind, Mentions, MessageKey, ReadCount, Recipient, Sent};
+pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
 pub use frame::{ClientFrame, Entries, ServerFrame};
+pub use group_message::{Mentions, ReadCount};
 pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Member,
     Person, RangeEnd, RangePage, RangeQuery, Role, Seq,

@@ -3,8 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::domain::{Conversation, Entry, MessageId, Progress, Uid, read_counts_key, seen_key};
+use crate::domain::{
+    Conversation, Entry, Kind, MOST_PINS, MessageId, Progress, Uid, pins, read_counts_key, seen_key,
+};
+
 use crate::store::{Directory, MessageStore, Page, StoreError, Summary};
+
+/// Rows of a conversation's pins that are looked at, also of such as were taken away.
+const MOST_PIN_ROWS: usize = 1_000;
 
 /// A conversation of the list, with the name that people know it by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +81,24 @@ impl Conversations {
             seen.entry(row.conversation()).or_default().push(row);
         }
         Ok(seen)
+    }
+
+    /// The caller's copies of the messages that are pinned in a conversation, the oldest first.
+    pub async fn pinned(&self, who: Uid, conversation: Conversation) -> Result<Vec<Entry>, StoreError> {
+        let prefix = pins(conversation);
+        let rows = self.store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await?;
+        let mut copies = Vec::new();
+        for key in
+            rows.iter().filter(|(_, row)| row.content.body.pinned()).filter_map(|(_, row)| row.content.of())
+        {
+            if copies.len() < MOST_PINS {
+                copies
+                    .extend(self.store.copies(key, &[who]).await?.into_iter().flatten().map(|id| (who, id)));
+            }
+        }
+        copies.sort_unstable();
+        let messages = self.store.entries(&copies).await?.into_iter().flatten();
+        Ok(messages.filter(|row| row.content.kind == Kind::Message).collect())
     }
 
     /// Rows of one conversation, newest first, with ids below `before`.

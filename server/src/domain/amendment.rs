@@ -11,6 +11,9 @@ use unicode_properties::UnicodeEmoji;
 
 use super::{Body, ClientId, Content, IdempotencyKey, Kind, TextError, Uid};
 
+/// Pinned messages of one conversation, at most.
+pub const MOST_PINS: usize = 50;
+
 /// Emoji of one reaction, at most.
 pub const MOST_EMOJI: usize = 6;
 
@@ -24,8 +27,16 @@ pub const RECALLED: &str = r#"{"recalled":true}"#;
 pub const DELETED: &str = r#"{"deleted":true}"#;
 
 /// Rows that are about another one, and name it.
-const NAMING: [Kind; 7] =
-    [Kind::Edit, Kind::Recall, Kind::Reaction, Kind::Delete, Kind::Like, Kind::Comment, Kind::Seen];
+const NAMING: [Kind; 8] = [
+    Kind::Edit,
+    Kind::Recall,
+    Kind::Reaction,
+    Kind::Delete,
+    Kind::Like,
+    Kind::Comment,
+    Kind::Seen,
+    Kind::Pin,
+];
 
 /// What can be deleted. PostgreSQL's `compact_entry` has the same.
 pub const DELETED_FROM: [Kind; 4] = [Kind::Message, Kind::Recalled, Kind::Moment, Kind::Comment];
@@ -44,6 +55,8 @@ pub enum Amendment {
     Delete,
     /// What a person reacts with from now on, in that person's order; empty: nothing any more.
     React(Vec<String>),
+    /// The message is pinned for everybody in the conversation, or no longer.
+    Pin(bool),
 }
 
 impl Amendment {
@@ -54,6 +67,7 @@ impl Amendment {
             Amendment::Recall => Kind::Recall,
             Amendment::Delete => Kind::Delete,
             Amendment::React(_) => Kind::Reaction,
+            Amendment::Pin(_) => Kind::Pin,
         }
     }
 }
@@ -119,8 +133,18 @@ impl Body {
             }
             Amendment::Recall | Amendment::Delete => json!({ "of": of }),
             Amendment::React(emoji) => json!({ "of": of, "emoji": emoji }),
+            Amendment::Pin(pinned) => json!({ "of": of, "pinned": pinned }),
         };
         Ok(Body::from_stored(body.to_string()))
+    }
+
+    /// Whether the row pins its message.
+    pub fn pinned(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Pinned {
+            pinned: bool,
+        }
+        serde_json::from_str(self.as_json()).is_ok_and(|Pinned { pinned }| pinned)
     }
 
     /// The text of a message.
@@ -242,6 +266,9 @@ mod tests {
             reaction.compaction_key(Uid(2)).as_deref(),
             Some("react 2 1 00000000-0000-0000-0000-000000000007")
         );
+        let pin = amendment(&message, 2, &Amendment::Pin(true));
+        assert_eq!(pin.body.as_json(), format!(r#"{{"of":{of},"pinned":true}}"#));
+        assert!(pin.body.pinned());
         let reply = Body::reply("ho", 9, &message).expect("short");
         assert_eq!(reply.as_json(), format!(r#"{{"reply_to":{{"of":{of}}},"text":"ho"}}"#));
         let marker = Content { client_id: None, kind: Kind::ReadMarker, ..message.clone() };

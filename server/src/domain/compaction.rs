@@ -26,6 +26,7 @@ impl Content {
                 let word = self.body.seen_word()?;
                 Some(format!("seen {word} {}", self.conversation(receiver)))
             }
+            Kind::Pin => self.of().map(|key| format!("{}{}", pins(self.conversation(receiver)), of(key))),
             Kind::Friend => Some(friend_key(self.conversation(receiver), self.sender)),
             Kind::Setting => self.body.setting().map(|name| setting_key(name, self.conversation(receiver))),
             Kind::Message
@@ -42,6 +43,11 @@ impl Content {
 /// The key of what `by` says about being friends, in the inbox of one of the two; `with`: the other one, from there.
 pub fn friend_key(with: Conversation, by: Uid) -> String {
     format!("friend {with} {by}")
+}
+
+/// What comes before the message in the keys of the pins of a conversation.
+pub fn pins(of: Conversation) -> String {
+    format!("pin {of} ")
 }
 
 /// The key of a setting; of one for all conversations, `of` is the conversation with oneself.
@@ -76,6 +82,7 @@ mod tests {
             (Kind::Delete, ann, of, ann, format!("delete {message}")),
             (Kind::Seen, ann, r#"{"state":"read"}"#, bob, "seen read u:1".to_owned()),
             (Kind::Seen, ann, r#"{"state":"read_by"}"#, bob, "seen read_by u:1".to_owned()),
+            (Kind::Pin, ann, of, bob, format!("pin u:1 {message}")),
             (Kind::Friend, ann, r#"{"wanted":true}"#, ann, "friend u:2 1".to_owned()),
             (Kind::Friend, ann, r#"{"wanted":true}"#, bob, "friend u:1 1".to_owned()),
             (Kind::Setting, ann, r#"{"name":"mute","value":{}}"#, ann, "set mute u:2".to_owned()),

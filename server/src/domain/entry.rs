@@ -39,11 +39,13 @@ pub enum Kind {
     Deleted,
     /// How far the other person has got and read the user's messages, or how many members of a group have read them.
     Seen,
+    /// A message is pinned for everybody in the conversation, or no longer.
+    Pin,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 16] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Message,
         Kind::ReadMarker,
         Kind::Membership,
@@ -60,10 +62,11 @@ impl Kind {
         Kind::Delete,
         Kind::Deleted,
         Kind::Seen,
+        Kind::Pin,
     ];
 
     /// State rows: those that only say what holds now.
-    pub const STATE: [Kind; 4] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen];
+    pub const STATE: [Kind; 5] = [Kind::ReadMarker, Kind::Setting, Kind::Friend, Kind::Seen, Kind::Pin];
 
     /// The word in exports; on the wire it is that of [`Content::kind_name`].
     pub fn as_str(self) -> &'static str {
@@ -84,6 +87,7 @@ impl Kind {
             Kind::Delete => "delete",
             Kind::Deleted => "deleted",
             Kind::Seen => "seen",
+            Kind::Pin => "pin",
         }
     }
 
@@ -106,6 +110,7 @@ impl Kind {
             Kind::Delete => 14,
             Kind::Deleted => 15,
             Kind::Seen => 16,
+            Kind::Pin => 17,
         }
     }
 

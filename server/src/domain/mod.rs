@@ -18,8 +18,8 @@ pub mod setting;
 pub mod social;
 pub mod time;
 
-pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, RECALLED, check_emoji};
-pub use compaction::{FRIENDS, SETTINGS, friend_key, setting_key};
+pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, MOST_PINS, RECALLED, check_emoji};
+pub use compaction::{FRIENDS, SETTINGS, friend_key, pins, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
 pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch, Role, Standing};

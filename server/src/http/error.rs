@@ -273,6 +273,7 @@ impl From<SendError> for Problem {
             | SendError::TooManyFriends(_)
             | SendError::GroupName
             | SendError::GroupTopic
+            | SendError::TooManyPins(_)
             | SendError::TooManyBans(_)
             | SendError::GroupFull(_) => StatusCode::UNPROCESSABLE_ENTITY,
             SendError::Exhausted | SendError::Rejected => StatusCode::INTERNAL_SERVER_ERROR,

@@ -120,6 +120,8 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "conversations/{id}/messages/{message_id}/reaction", post(amendments::react)),
         route("post",   "conversations/{id}/messages/{message_id}/delete",   post(amendments::delete)),
         route("put",    "conversations/{id}/settings/{name}",                put(settings::set)),
+        route("post",   "conversations/{id}/messages/{message_id}/pin",      post(amendments::pin)),
+        route("get",    "conversations/{id}/pins",      get(conversations::pins)),
         route("put",    "conversations/{id}/read",      put(conversations::read)),
         route("post",   "groups",                       post(groups::create)),
         route("get",    "groups/{gid}",                 get(groups::show)),

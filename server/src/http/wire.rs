@@ -28,7 +28,7 @@ pub(super) struct EntryForm {
     /// The id of the row in this inbox.
     #[schema(minimum = 1, example = 41)]
     message_id: u64,
-    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, `delete`, `deleted`, `seen`, `setting`, `friend`,
+    /// `message`, `receipt`, `membership`, `edit`, `recall`, `reaction`, `recalled`, `delete`, `deleted`, `seen`, `pin`, `setting`, `friend`,
     /// `moment`, `like`, `comment`, or what a program put there, `app.*`; skip kinds that you do not know.
     #[schema(example = "message")]
     kind: String,
@@ -86,6 +86,13 @@ enum BodyForm {
     Recall {
         /// Which message, moment or comment.
         of: OfForm,
+    },
+    /// Of a `pin` row.
+    Pin {
+        /// Which message.
+        of: OfForm,
+        /// Whether it is pinned for everybody in the conversation from now on.
+        pinned: bool,
     },
     /// Of what was deleted (`deleted`).
     Deleted {

@@ -113,6 +113,9 @@ pub enum SendError {
     /// The group's list of bans is full.
     #[error("at most {0} people can be banned from a group; lift another ban first")]
     TooManyBans(usize),
+    /// Too many messages are pinned there.
+    #[error("at most {0} messages can be pinned in a conversation; unpin another one first")]
+    TooManyPins(usize),
     /// The group would be too large.
     #[error("a group has at most {0} members")]
     GroupFull(usize),
@@ -170,6 +173,7 @@ impl SendError {
             SendError::TooMuchStored(_) => "rate_limited",
             SendError::FriendsAddOnly => "friends_add_only",
             SendError::TooManyStrangers { .. } => "too_many_strangers",
+            SendError::TooManyPins(_) => "too_many_pins",
             SendError::TooManyBans(_) => "too_many_bans",
             SendError::GroupFull(_) => "group_full",
             SendError::AlreadyMember => "already_member",

@@ -13,10 +13,13 @@ use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{
-    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key,
+    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key, pins,
     read_counts_key, seen_key,
 };
 use crate::store::StoreError;
+
+/// Rows of a conversation's pins that are looked at, also of such as were taken away, before another one is pinned.
+const MOST_PIN_ROWS: usize = 1_000;
 
 /// One fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +36,8 @@ enum Fact {
     Told(Uid, Uid, Progress),
     /// What an author knows of how many have read in a group.
     Counted(Uid, GroupId),
+    /// What is pinned in a conversation, as somebody has it.
+    Pins(Uid, Conversation),
 }
 
 /// Facts that could not be read, and what that means for a request which needs one.
@@ -65,7 +70,10 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
                 receivers(*conversation),
                 Fact::Row(who, *message_id),
             ]);
-            if matches!(amendment, Amendment::Edit(_) | Amendment::React(_)) {
+            if let Amendment::Pin(_) = amendment {
+                facts.push(Fact::Pins(who, *conversation));
+            }
+            if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
                 facts.extend(permission(who, *conversation));
             }
         }
@@ -131,6 +139,7 @@ impl Writer<'_> {
         let (mut keys, mut people, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rows, mut markers) = (Vec::new(), Vec::new());
         let (mut permissions, mut wishes, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pinned = Vec::new();
         for fact in requests.iter().flat_map(needs) {
             match fact {
                 Fact::Key(key) => keys.push(key),
@@ -142,6 +151,7 @@ impl Writer<'_> {
                 Fact::Wish(pair) => wishes.push((pair, wish_key(pair))),
                 Fact::Told(of, by, progress) => told.push((fact, (of, seen_key(progress, by)))),
                 Fact::Counted(who, gid) => told.push((fact, (who, read_counts_key(gid)))),
+                Fact::Pins(who, conversation) => pinned.push((who, conversation)),
             }
         }
         permissions.sort_unstable();
@@ -213,6 +223,17 @@ impl Writer<'_> {
                     facts.counted.extend(row.map(|row| ((who, gid), row.content.body.counts())));
                 }
                 _ => {}
+            }
+        }
+        for (who, conversation) in pinned {
+            let prefix = pins(conversation);
+            match store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await {
+                Ok(rows) => {
+                    let rows = rows.into_iter().filter(|(_, row)| row.content.body.pinned());
+                    let rows = rows.filter_map(|(_, row)| row.content.of());
+                    facts.pins.insert((who, conversation), rows.collect());
+                }
+                Err(error) => self.unread(&mut unread, Fact::Pins(who, conversation), &error),
             }
         }
         self.own_copies(requests, &mut facts, &mut unread).await;

@@ -53,6 +53,8 @@ pub(super) struct Facts {
     pub(super) told: HashMap<(Uid, Uid, Progress), IdempotencyKey>,
     /// The own copies of those messages and of such as are told about now: by them it is known which is the later one.
     pub(super) own: HashMap<IdempotencyKey, MessageId>,
+    /// The messages that are pinned in a conversation, as its members have it.
+    pub(super) pins: HashMap<(Uid, Conversation), Vec<IdempotencyKey>>,
     /// What authors know of how many have read in groups.
     pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
 }
@@ -242,11 +244,11 @@ impl Planner {
             Amendment::Delete => (vec![Recipient { uid: who, epoch: MembershipEpoch(0) }], None),
             _ => self.recipients(who, conversation)?,
         };
-        if matches!(amendment, Amendment::Edit(_) | Amendment::React(_)) {
+        if matches!(amendment, Amendment::Edit(_) | Amendment::React(_) | Amendment::Pin(_)) {
             self.pass(who, conversation)?;
         }
         let message = match self.message_in(who, conversation, message_id) {
-            Err(SendError::Recalled) if *amendment == Amendment::Delete => {
+            Err(SendError::Recalled) if matches!(amendment, Amendment::Delete | Amendment::Pin(false)) => {
                 self.row_in(who, conversation, message_id)?
             }
             message => message?,
@@ -263,9 +265,13 @@ impl Planner {
                 return Err(SendError::TooLate(self.limits.recall));
             }
             Amendment::React(emoji) => check_emoji(emoji)?,
-            Amendment::Edit(_) | Amendment::Recall | Amendment::Delete => {}
+            Amendment::Edit(_) | Amendment::Recall | Amendment::Delete | Amendment::Pin(_) => {}
         }
         let of = message.key().ok_or(SendError::NoMessage)?;
+        if let Amendment::Pin(pinned) = *amendment {
+            self.may_pin(who, conversation, of, pinned)?;
+        }
+        let message = self.row_in(who, conversation, message_id)?;
         let body = Body::amendment(amendment, of, message, self.limits.text)?;
         let content = self.content(amendment.kind(), who, conversation, Some(client_id), body);
         // What follows in the batch finds the message as it is then.

@@ -125,6 +125,7 @@ impl Amend {
             Amendment::Recall => "recall".to_owned(),
             Amendment::Delete => "delete".to_owned(),
             Amendment::React(emoji) => format!("react\0{}", emoji.join(" ")),
+            Amendment::Pin(pinned) => format!("pin\0{pinned}"),
         };
         Digest::of(self.conversation, &format!("\0amend\0{}\0{what}", self.message_id))
     }

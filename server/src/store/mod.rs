@@ -34,6 +34,7 @@ pub mod page;
 pub mod postgres;
 mod sql;
 pub mod sqlite;
+mod summary;
 pub mod tables;
 
 pub use access_keys::{AccessKey, AccessKeys};
@@ -41,6 +42,7 @@ pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Ticket
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
 pub use page::{Filling, Page};
+pub use summary::Summary;
 pub use tables::TableStore;
 
 /// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
@@ -291,26 +293,6 @@ pub struct Health {
     pub set_aside: u64,
     /// What is left on the disk of the database; `None` where that is not known.
     pub free_bytes: Option<u64>,
-}
-
-/// A row of the conversation list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// Which conversation, from the owner's side.
-    pub conversation: Conversation,
-    /// Its newest row that is not a read marker.
-    pub last: Entry,
-    /// Others' `message` rows beyond `read_to`, counted up to [`Summary::MOST_UNREAD`].
-    pub unread: u32,
-    /// Those among the newest [`Summary::MOST_UNREAD`] of them that name the owner (`Content::counts_as_mention`).
-    pub mentions: u32,
-    /// How far the owner has read; [`MessageId::ZERO`] before the first read marker.
-    pub read_to: MessageId,
-}
-
-impl Summary {
-    /// Where counting stops (I9): people see "999+" long before.
-    pub const MOST_UNREAD: u32 = 1_000;
 }
 
 /// Rows, acceptances, idempotency records, groups and read markers of every user.

@@ -190,7 +190,7 @@ impl<'a> Mover<'a> {
             Kind::Setting if matches!(content.body.setting(), Some(Setting::Hide | Setting::Star)) => {
                 return Ok(true);
             }
-            Kind::Friend | Kind::Setting | Kind::Seen => {}
+            Kind::Friend | Kind::Setting | Kind::Seen | Kind::Pin => {}
             _ => return Ok(false),
         }
         let Some(key) = content.compaction_key(self.into) else { return Ok(false) };
@@ -227,7 +227,8 @@ impl<'a> Mover<'a> {
             | Kind::Like
             | Kind::Comment
             | Kind::Delete
-            | Kind::Seen => {
+            | Kind::Seen
+            | Kind::Pin => {
                 const SENDERS: [&str; 3] = ["/of/sender", "/reply_to/of/sender", "/body/reply_to/of/sender"];
                 const MENTIONS: [&str; 2] = ["/mentions/users", "/body/mentions/users"];
                 self.renamed_among(&self.renamed(&entry.content.body, &SENDERS), &MENTIONS)

@@ -65,6 +65,7 @@ impl World {
             "setRole" => json!({"role": "administrator"}),
             "edit" => json!({"client_id": client_id(sent), "body": {"text": "hello again"}}),
             "react" => json!({"client_id": client_id(sent), "emoji": ["👍"]}),
+            "pin" => json!({"client_id": client_id(sent), "pinned": true}),
             "recall" | "delete" | "deleteMoment" => json!({"client_id": client_id(sent)}),
             "set" | "setForAll" => json!({"client_id": client_id(sent), "value": {}}),
             "befriend" => json!({"client_id": client_id(sent), "wanted": true}),

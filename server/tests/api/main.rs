@@ -24,6 +24,7 @@ mod messages;
 mod moments;
 mod operation;
 mod people;
+mod pins;
 mod range;
 mod rates;
 mod read_counts;

@@ -20,6 +20,7 @@ mod offline;
 #[path = "../support/packages.rs"]
 mod packages;
 mod pictures;
+mod pins;
 mod social;
 mod starred;
 mod tables;

@@ -4,11 +4,15 @@ use super::window::Window;
 use super::world::{World, connected};
 
 /// Chooses an item of the menu of the message with this text.
-async fn choose(window: &Window, text: &str, item: &str) {
-    let message = format!("[...document.querySelectorAll('.msg')].find((it) => it.querySelector('.words').textContent.startsWith('{text}'))");
+pub(crate) async fn choose(window: &Window, text: &str, item: &str) {
+    let message = format!(
+        "[...document.querySelectorAll('.msg')].find((it) => it.querySelector('.words').textContent.startsWith('{text}'))"
+    );
     window.until(&format!("{message}?.querySelector('.more')")).await;
     window.run(&format!("{message}.querySelector('.more').click()")).await;
-    let found = format!("[...document.querySelectorAll('#actions button')].find((it) => it.textContent === '{item}')");
+    let found = format!(
+        "[...document.querySelectorAll('#actions button')].find((it) => it.textContent === '{item}')"
+    );
     window.until(&found).await;
     window.run(&format!("{found}.click()")).await;
 }
@@ -35,7 +39,9 @@ async fn a_starred_message_is_found_again_on_every_device_and_leads_there() {
         window.click("#open-starred").await;
         window.until("document.querySelector('#starred-list .action')?.textContent.includes('Low tide is at nine')").await;
         window.click("#starred-list .action").await;
-        window.until("!document.getElementById('starred').open && location.pathname.startsWith('/c/u:')").await;
+        window
+            .until("!document.getElementById('starred').open && location.pathname.startsWith('/c/u:')")
+            .await;
         window.until("[...document.querySelectorAll('.msg .words')].some((it) => it.textContent.startsWith('Low tide'))").await;
     }
     phone.click("#open-starred").await;

@@ -61,6 +61,15 @@ pub(in crate::http) struct Reaction {
     emoji: Vec<String>,
 }
 
+/// A message is pinned for everybody in the conversation, or no longer.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Pin {
+    /// The idempotency key, a new one for each time: the same again gets the first answer.
+    client_id: Uuid,
+    /// Whether it is pinned from now on.
+    pinned: bool,
+}
+
 /// A request to amend a message, before it is known which one.
 pub(in crate::http) trait Amending {
     /// What is to be done to that message.
@@ -91,6 +100,13 @@ impl Amending for Delete {
 impl Amending for Reaction {
     fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
         let amendment = Amendment::React(self.emoji);
+        Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
+    }
+}
+
+impl Amending for Pin {
+    fn amend(self, conversation: Conversation, message_id: MessageId) -> Amend {
+        let amendment = Amendment::Pin(self.pinned);
         Amend { client_id: ClientId(self.client_id), conversation, message_id, amendment }
     }
 }
@@ -189,6 +205,32 @@ pub(in crate::http) async fn react(
     Json(reaction): Json<Reaction>,
 ) -> Result<Response, Problem> {
     amend(&messages, &rates, session.uid, address, reaction).await
+}
+
+/// Pin a message for everybody in the conversation, or unpin it.
+///
+/// Either of two people may, and the owner and administrators of a group.
+#[utoipa::path(
+    post, path = "/api/v1/conversations/{id}/messages/{message_id}/pin", operation_id = "pin", tag = "Messages",
+    params(
+        ("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`"),
+        ("message_id" = u64, Path, description = "The caller's own copy"),
+    ),
+    request_body = Pin,
+    responses(
+        (status = 201, body = Sent, description = "Accepted: it survives a power cut"),
+        (status = 200, body = Sent, description = "It was accepted before under this `client_id`: the first answer"),
+    ),
+    extensions(("x-codes" = json!(sending(["rate_limited", "not_in_conversation", "no_message", "recalled", "administrators_only", "too_many_pins"])))),
+)]
+pub(in crate::http) async fn pin(
+    State(messages): State<Messages>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Segments(address): Segments<(String, u64)>,
+    Json(pin): Json<Pin>,
+) -> Result<Response, Problem> {
+    amend(&messages, &rates, session.uid, address, pin).await
 }
 
 /// The id of a row, from an address or a frame.

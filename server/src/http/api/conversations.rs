@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::range::limit;
 use super::reading::Reads;
 use crate::app::{Conversations, Messages};
-use crate::domain::{Conversation, MessageId};
+use crate::domain::{Conversation, MOST_PINS, MessageId};
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Params, Segment, Session};
 use crate::http::limits::Rates;
@@ -171,6 +171,37 @@ pub(in crate::http) async fn messages(
         Some(oldest) => put(&mut text, format_args!(",\"next_before\":{}}}", oldest.message_id)),
         None => text.push_str(",\"next_before\":null}"),
     }
+    reading.answer(text)
+}
+
+/// Messages that are pinned in a conversation.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct Pinned {
+    /// The caller's copies of them, the oldest first.
+    #[schema(max_items = 50)]
+    rows: Vec<EntryForm>,
+}
+
+/// Get the messages that are pinned in a conversation.
+#[utoipa::path(
+    get, path = "/api/v1/conversations/{id}/pins", operation_id = "pins", tag = "Conversations",
+    params(("id" = String, Path, pattern = "^[ug]:[0-9]+$", description = "`u:UID` or `g:GID`")),
+    responses((status = 200, body = Pinned, description = "At most 50 of them; those of which the caller has no copy are left out")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
+pub(in crate::http) async fn pins(
+    State(conversations): State<Conversations>,
+    State(reads): State<Reads>,
+    caller: Caller,
+    Session(session): Session,
+    Segment(conversation): Segment<Conversation>,
+) -> Result<Response, Problem> {
+    let reading = reads.begin(session.uid, caller, MOST_PINS).await?;
+    let rows = conversations.pinned(session.uid, conversation).await?;
+    let mut text = String::from("{\"rows\":");
+    write_entries(&mut text, &rows);
+    text.push('}');
     reading.answer(text)
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Decision, Plan, Planner};
 use crate::domain::{
-    Body, Conversation, Digest, GroupId, IdempotencyKey, Kind, MembershipEpoch, MessageId, Progress,
-    ReadCount, Uid, grown,
+    Body, Conversation, Digest, GroupId, IdempotencyKey, Kind, MOST_PINS, MembershipEpoch, MessageId,
+    Progress, ReadCount, Role, Uid, grown,
 };
 use crate::queue::{SendAck, SendError};
 use crate::store::Recipient;
@@ -83,6 +83,31 @@ impl Planner {
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let (change, group_version, unused) = (None, None, None);
         Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+    }
+
+    /// Whether `who` may pin the message, or take its pin away: either of two people, the owner and administrators of a group.
+    pub(super) fn may_pin(
+        &mut self,
+        who: Uid,
+        conversation: Conversation,
+        of: IdempotencyKey,
+        pinned: bool,
+    ) -> Result<(), SendError> {
+        if let Conversation::Group(gid) = conversation {
+            let role = self.facts.groups.get(&gid).and_then(|group| group.role_of(who));
+            if role.ok_or(SendError::UnknownGroup)? == Role::Member {
+                return Err(SendError::AdministratorsOnly);
+            }
+        }
+        let pins = self.facts.pins.entry((who, conversation)).or_default();
+        if pinned && pins.len() >= MOST_PINS && !pins.contains(&of) {
+            return Err(SendError::TooManyPins(MOST_PINS));
+        }
+        pins.retain(|pin| *pin != of);
+        if pinned {
+            pins.push(of);
+        }
+        Ok(())
     }
 
     /// The answer where nothing is to be written.

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::domain::{DELETED, FRIENDS, Setting, friend_key, setting_key};
+use crate::domain::{DELETED, FRIENDS, Setting, friend_key, pins, setting_key};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -68,6 +68,27 @@ pub async fn keys_are_walked_in_their_order(store: &dyn MessageStore) {
     assert_eq!(keys(&rest), all[2..]);
     let other = store.newest_under(CAT, FRIENDS, "", 10).await.expect("read");
     assert_eq!(keys(&other), [(key(ANN, CAT), true)]);
+}
+
+/// Of the rows that pin one message, or unpin it, the newest stays; each conversation for itself.
+pub async fn pins_of_one_message_make_way_for_the_newest(store: &dyn MessageStore) {
+    let said = text_message(ANN, TO_BOB, 1, "nine");
+    accepted(store, accept(said.clone(), vec![row(ANN, 1), row(BOB, 1)], vec![])).await;
+    let of = said.key().expect("named");
+    for (n, pinned) in [(2, true), (3, false), (4, true)] {
+        let body = Body::amendment(&Amendment::Pin(pinned), of, &said, 100).expect("short");
+        let pin = made(Kind::Pin, ANN, TO_BOB, n.into(), body);
+        accepted(store, accept(pin, vec![row(ANN, n), row(BOB, n)], vec![])).await;
+    }
+    for (uid, with) in [(ANN, TO_BOB), (BOB, Conversation::User(ANN))] {
+        assert_eq!(ids(store, uid).await, [1, 4]);
+        let under = async |prefix: &str| store.newest_under(uid, prefix, prefix, 10).await.expect("read");
+        let found = under(&pins(with)).await;
+        assert_eq!(found.iter().map(|(_, row)| row.content.body.pinned()).collect::<Vec<_>>(), [true]);
+        assert!(under(&pins(Conversation::User(CAT))).await.is_empty());
+        let listed = store.conversations(uid, None, 10).await.expect("read");
+        assert_eq!(listed[0].last.message_id, id(1));
+    }
 }
 
 /// Whatever became of it there.

@@ -1,0 +1,51 @@
+//! What rows of groups say besides: whom a message names, and how many have read one's own.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Entry, Kind};
+
+impl Entry {
+    /// Whom a message in a group names.
+    pub fn mentions(&self) -> Mentions {
+        #[derive(Deserialize)]
+        struct Mentioning {
+            #[serde(default)]
+            mentions: Mentions,
+        }
+        let read = (self.kind == Kind::Message).then(|| self.body_as::<Mentioning>().ok()).flatten();
+        read.map(|body| body.mentions).unwrap_or_default()
+    }
+}
+
+/// Whom a message in a group names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mentions {
+    /// Members, at most 50. The server leaves out who is not in the group.
+    #[serde(default)]
+    pub users: Vec<u32>,
+    /// Everybody in the group.
+    #[serde(default)]
+    pub all: bool,
+}
+
+impl Entry {
+    /// How many members of a group have read each of the user's newest messages there, the newest first; of rows of kind `seen`.
+    pub fn read_counts(&self) -> Vec<ReadCount> {
+        #[derive(Deserialize)]
+        struct Counted {
+            counts: Vec<ReadCount>,
+        }
+        let read = (self.kind == Kind::Seen).then(|| self.body_as::<Counted>().ok()).flatten();
+        read.map(|body| body.counts).unwrap_or_default()
+    }
+}
+
+/// How many members of a group have read a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReadCount {
+    /// What its author calls it.
+    pub client_id: Uuid,
+    /// How many.
+    pub count: u32,
+}
