@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    AccountOptions, Accounts, Consent, Conversations, Follow, Groups, InboxSync, InviteLimits, Invites,
-    Messages, Moments, PasswordOptions, People, RememberedKeys,
+    AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Follow, Groups,
+    InboxSync, InviteLimits, Invites, Messages, Moments, PasswordOptions, People, Presence, RememberedKeys,
 };
 use crate::config::{Config, Listen, SignUp};
 use crate::domain::{Clock, HistoryId, PageLimit};
@@ -172,6 +172,9 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let accounts = storage.accounts_beside(config, clock.clone(), others.clone());
         let stopping = CancellationToken::new();
         let tasks = TaskTracker::new();
+        let presence = Presence::new(others.as_ref().map(|others| Arc::clone(&others.hints)));
+        let ephemerals = Ephemerals::new(Arc::clone(&messages), presence, ephemeral_options(config));
+        tasks.spawn(ephemerals.clone().run(stopping.clone()));
         if let Some(others) = others {
             let follow = Follow {
                 watermarks: watermarks.clone(),
@@ -206,6 +209,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
                 InviteLimits { longest_seconds: limits.invite_seconds, most_uses: limits.invite_uses },
                 clock.clone(),
             ),
+            ephemerals,
             ids: ids.clone(),
         };
 
@@ -383,6 +387,14 @@ fn account_options(config: &Config) -> AccountOptions {
             threads: section.password_threads,
             waiting: section.password_waiting,
         },
+    }
+}
+
+fn ephemeral_options(config: &Config) -> EphemeralOptions {
+    EphemeralOptions {
+        typing: config.messages.typing,
+        presence: config.messages.presence,
+        group_members: config.limits.typing_group_members,
     }
 }
 

@@ -69,6 +69,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "pane.js",
     "picker.js",
     "pins.js",
+    "presence.js",
     "reveal.js",
     "rows.js",
     "settings.js",

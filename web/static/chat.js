@@ -15,6 +15,7 @@ import { muteMenu } from "./mute.js";
 import { Notifier } from "./notify.js";
 import { Pane } from "./pane.js";
 import { pinsBar } from "./pins.js";
+import { Presence } from "./presence.js";
 import { settingsDialog } from "./settings.js";
 import { MOMENTS } from "./state.js";
 import { starredDialog } from "./starred.js";
@@ -40,7 +41,13 @@ const store = new Store({ db, call, self, nudge: (ids) => {
   tabs?.tell("changed", ids);
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
-const composer = new Composer(store, Number(textLimit), () => pane.toNewest(true));
+const composer = new Composer(store, Number(textLimit), {
+  sent: (id) => {
+    presence.sent(id);
+    pane.toNewest(true);
+  },
+  typing: (id) => presence.typed(id),
+});
 const emoji = emojiPicker();
 const pane = new Pane(store, {
   menu: actionsMenu(store, composer, emoji, (row) => find((id) => store.post(id, row.body.text).then(() => go(id)))),
@@ -49,6 +56,22 @@ const pane = new Pane(store, {
   retry: store.retry,
   discard: store.discard,
 });
+// The conversation of which the tab that leads was told.
+let openedHere = null;
+const presence = new Presence(store, {
+  say: (frame) => (sync ? sync.say(frame) : tabs?.tell("say", frame)),
+  watch: (people) => {
+    if (sync) return sync.watch(people);
+    if (store.open === openedHere || !store.open?.startsWith("u:")) return;
+    openedHere = store.open;
+    tabs?.tell("opened", Number(openedHere.slice(2)));
+  },
+  changed: () => {
+    store.show([]);
+    pane.about();
+  },
+});
+store.presence = presence;
 new List(store);
 new Badge(store);
 const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
@@ -96,6 +119,7 @@ function notified(next) {
   state = next;
   document.body.dataset.phase = state.phase;
   banner.tell(state);
+  if (state.phase === "waiting" || state.phase === "offline") presence.lost();
   settings.facts();
   if (state.phase !== "ended" || leaving) return;
   // Once: the way to the log-in page says why, and says it to the first who asks.
@@ -108,11 +132,27 @@ const hear = {
   state: notified,
   nudge: () => sync?.nudge(),
   now: () => sync?.now(),
-  hello: () => sync && tabs.tell("state", sync.state),
+  hello: () => {
+    if (!sync) return;
+    tabs.tell("state", sync.state);
+    tabs.tell("passed", { type: "presence", online: [...presence.online] });
+  },
+  passed: (frame) => presence.hear(frame),
+  say: (frame) => sync?.say(frame),
+  opened: (uid) => {
+    presence.opened.add(uid);
+    sync?.watch(presence.people());
+  },
   over: () => location.replace("/login"),
   "looked at?": () => Notifier.isLookedAt() && tabs.tell("looked at"),
   "looked at": () => notifier.heard(),
 };
+
+/** What nobody stores, in all tabs. */
+function passOn(frame) {
+  presence.hear(frame);
+  tabs?.tell("passed", frame);
+}
 
 const PAGES = { moments: () => import("./moments.js"), contacts: () => import("./contacts.js") };
 // The page beside the conversations that is open: {name, render}.
@@ -229,14 +269,17 @@ tabs = new Tabs(`tidemark-${uid}`, {
     sync = new Sync({ db, call,
       changed: (ids, arrived = []) => {
         store.load(ids).then(() => notifier.arrived(arrived));
+        if (arrived.length) passOn({ type: "arrived", rows: arrived.map(({ conversation, sender }) => ({ conversation, sender })) });
         tabs?.tell("changed", ids);
       },
       notified: (next) => {
         notified(next);
         tabs?.tell("state", next);
       },
+      passed: passOn,
     });
     sync.start();
+    sync.watch(presence.people());
     return () => {
       sync.stop();
       sync = null;

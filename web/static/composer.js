@@ -10,10 +10,10 @@ const SAVE_MS = 250;
 const WARN_AT = 200;
 
 export class Composer {
-  /** `sent()` runs when a message went into the outbox. */
-  constructor(store, limit, sent) {
+  /** `sent(id)` runs when a message went into the outbox, `typing(id)` when somebody types one. */
+  constructor(store, limit, { sent, typing }) {
     // `quoted`: the row that is replied to; `edited`: the one that is changed, with the draft that waits meanwhile.
-    Object.assign(this, { store, limit, sent, id: null, quoted: null, edited: null, known: "", saving: null });
+    Object.assign(this, { store, limit, sent, typing, id: null, quoted: null, edited: null, known: "", saving: null });
     this.text = $("text");
     this.text.addEventListener("input", () => this.typed());
     this.mentions = new MentionList(this.text, () => this.people(), () => this.typed());
@@ -74,6 +74,7 @@ export class Composer {
 
   typed() {
     this.measure();
+    if (this.text.value && !this.edited) this.typing(this.id);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.save(), SAVE_MS);
   }
@@ -160,7 +161,7 @@ export class Composer {
     const text = this.text.value.replace(/^(?:\s*\n)+/, "").trimEnd();
     if (!text || [...text].length > this.limit || this.text.disabled) return;
     clearTimeout(this.timer);
-    const { quoted, edited } = this;
+    const { id, quoted, edited } = this;
     if (edited) {
       if (text !== edited.body.text) {
         try {
@@ -175,9 +176,9 @@ export class Composer {
     this.cancel();
     this.measure();
     try {
-      const mentions = this.id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
-      await this.during(this.store.post(this.id, text, quoted, mentions));
-      this.sent();
+      const mentions = id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
+      await this.during(this.store.post(id, text, quoted, mentions));
+      this.sent(id);
     } catch (problem) {
       this.text.value = text;
       $("counter").textContent = t("composer.not_kept", { problem: problem.message });

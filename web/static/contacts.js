@@ -71,7 +71,8 @@ function sections(store) {
     if (yes) await store.befriend(uid, false);
   });
   const line = (uid, text, ...buttons) => h("li", {}, disc(`u:${uid}`, store.name(uid)),
-    h("div.heading", {}, h("a.title", { href: `/c/u:${uid}`, dir: "auto" }, store.name(uid)), text ? h("p.quiet", { dir: "auto" }, text) : null),
+    h("div.heading", {}, h("a.title", { href: `/c/u:${uid}`, dir: "auto" }, store.name(uid)), text ? h("p.quiet", { dir: "auto" }, text) : null,
+      store.presence.isOnline(uid) ? h("p.quiet.online", {}, t("presence.online")) : null),
     ...buttons);
   const section = (heading, lines) => lines.length ? h("section", {}, h("h3", {}, heading), h("ul.contacts", { role: "list" }, ...lines)) : null;
   const byName = (a, b) => store.name(a.uid).localeCompare(store.name(b.uid));
@@ -101,15 +102,23 @@ function failed(store) {
 function privacyForm(store) {
   const option = (value, label) => h("option", { value }, label);
   const write = h("select", { id: "privacy-write" }, option("everybody", t("privacy.everybody")), option("friends", t("privacy.friends")));
-  const quiet = h("input", { id: "privacy-quiet", type: "checkbox" });
   const now = () => store.setting("privacy") ?? {};
+  const box = (name) => h("input", { id: `privacy-${name}`, type: "checkbox" });
+  const [quiet, typing, presence] = [box("quiet"), box("typing"), box("presence")];
+  const line = (input, label) => h("p", {}, h("label", {}, input, " ", label));
   const element = h("section", { "aria-labelledby": "privacy-title" }, h("h3", { id: "privacy-title" }, t("privacy.title")),
     h("div.field", {}, h("label", { for: "privacy-write" }, t("privacy.write")), write),
-    h("p", {}, h("label", {}, quiet, " ", t("privacy.quiet"))));
-  write.addEventListener("change", () => store.setForAll("privacy", { ...now(), write: write.value }));
-  quiet.addEventListener("change", () => store.setForAll("privacy", { ...now(), quiet: quiet.checked }));
+    line(typing, t("privacy.typing")), line(presence, t("privacy.presence")), line(quiet, t("privacy.quiet")));
+  const set = (part) => store.setForAll("privacy", { ...now(), ...part });
+  write.addEventListener("change", () => set({ write: write.value }));
+  quiet.addEventListener("change", () => set({ quiet: quiet.checked }));
+  // What is shown by default is not said, so that a server of an earlier version takes the rest.
+  typing.addEventListener("change", () => set({ typing: typing.checked ? undefined : false }));
+  presence.addEventListener("change", () => set({ presence: presence.checked ? undefined : false }));
   return { element, render: () => {
     write.value = now().write ?? "everybody";
     quiet.checked = Boolean(now().quiet);
+    typing.checked = now().typing !== false;
+    presence.checked = now().presence !== false;
   } };
 }

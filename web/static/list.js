@@ -27,7 +27,9 @@ export class List {
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
       const draft = id !== store.open && store.drafts.get(id);
-      if (draft) Object.assign(item, { label: `${t("list.draft")} `, line: isolate(draft) });
+      const typing = store.presence.typingIn(id);
+      if (typing) item.line = typing;
+      else if (draft) Object.assign(item, { label: `${t("list.draft")} `, line: isolate(draft) });
       else if (last?.state === "failed") item.label = `${t("list.failed")} `;
       item.sig = JSON.stringify(item);
       return item;

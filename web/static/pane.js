@@ -67,7 +67,7 @@ export class Pane {
     const title = this.store.title(this.id);
     $("pane-title").textContent = title;
     $("pane-disc").replaceWith(Object.assign(disc(this.id, title), { id: "pane-disc" }));
-    const { left, members, topic } = this.store.conversations.get(this.id) ?? {};
+    const { left } = this.store.conversations.get(this.id) ?? {};
     const isIn = this.id.startsWith("g:") && !left && !this.store.nobody.has(this.id);
     $("open-members").hidden = !isIn;
     $("open-mute").hidden = this.store.nobody.has(this.id) || Boolean(left);
@@ -76,7 +76,20 @@ export class Pane {
     $("pin").ariaPressed = String(isPinned);
     showMute(this.store, this.id, $("open-mute"));
     showPins(this.store, this.id);
-    $("pane-about").textContent = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
+    this.about();
+  }
+
+  /** The line under the title: who is typing; else who is in the group, or that the person is online. */
+  about() {
+    if (!this.id) return;
+    const { presence, conversations, nobody } = this.store;
+    const { left, members, topic } = conversations.get(this.id) ?? {};
+    const isIn = this.id.startsWith("g:") && !left && !nobody.has(this.id);
+    const isOnline = this.id.startsWith("u:") && presence.isOnline(Number(this.id.slice(2)));
+    const typing = presence.typingIn(this.id);
+    const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
+    $("pane-about").textContent = typing || (isOnline ? t("presence.online") : group);
+    $("pane-about").classList.toggle("online", isOnline && !typing);
   }
 
   page(where) { return this.store.db.page(this.id, { limit: PAGE, ...where }); }

@@ -30,10 +30,11 @@ const BEATS = 6;
  *
  * `changed(conversations | null, arrived)`: these (null: all) are different in the database now; `arrived`: new messages of others.
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
+ * `passed(frame)`: who is typing, and who is online of those whom one `watch`es; none of it is stored.
  */
 export class Sync {
-  constructor({ db, call, changed, notified }) {
-    Object.assign(this, { db, call, changed, notified });
+  constructor({ db, call, changed, notified, passed = () => {} }) {
+    Object.assign(this, { db, call, changed, notified, passed });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By client_id: since when it is under way.
@@ -44,6 +45,9 @@ export class Sync {
     this.pauses = 0;
     // By conversation: the read marker that was sent on this connection.
     this.reported = new Map();
+    // People of whom one wants to know whether they are online, and those of whom the server was told on this connection.
+    this.people = [];
+    this.watched = "";
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
       onFrame: (frame) => this.inOrder(() => this.frame(frame)),
@@ -71,6 +75,16 @@ export class Sync {
   /** The outbox or a read marker changed, here or in another tab. */
   nudge() { this.inOrder(() => this.flush()); }
 
+  /** Sends what nobody stores, if there is a connection now. */
+  say(frame) { this.socket.send(frame); }
+
+  /** Wants to be told who of these people is online. */
+  watch(people) {
+    this.people = people;
+    const watched = people.join();
+    if (watched !== this.watched && this.socket.send({ type: "presence", of: people })) this.watched = watched;
+  }
+
   tell(part) {
     Object.assign(this.state, part);
     this.notified(this.state);
@@ -90,6 +104,7 @@ export class Sync {
       case "alive": return this.alive(frame);
       case "entries": return this.entries(frame);
       case "sent": return this.sent(frame);
+      case "typing": case "presence": return this.passed(frame);
       case "error": return frame.client_id ? this.refused(frame) : this.unanswered(frame);
     }
   }
@@ -102,6 +117,8 @@ export class Sync {
     this.socket.opened(heartbeat_seconds);
     this.tell({ latest: seq });
     this.socket.heartbeat();
+    this.watched = "";
+    this.watch(this.people);
     await this.flush();
     if (!this.learned) await this.learn();
   }

@@ -22,7 +22,7 @@ use crate::error::{Error, Problem};
 use crate::socket::{CLOSE_RESTART, Socket};
 use crate::store::Store;
 use crate::sync::{Change, SyncState};
-use crate::wire::{ClientFrame, Draft, Sent, ServerFrame};
+use crate::wire::{ClientFrame, Conversation, Draft, Sent, ServerFrame};
 
 type Answer = oneshot::Sender<Result<Sent, Error>>;
 
@@ -31,6 +31,8 @@ type Answer = oneshot::Sender<Result<Sent, Error>>;
 pub(super) enum Command {
     Send { draft: Draft, answer: Answer },
     ReconnectNow,
+    Typing(Conversation),
+    Watch(Vec<u32>),
 }
 
 /// Why a connection is over.
@@ -56,6 +58,11 @@ pub(super) struct Driver<D, S> {
     /// Events for which there was no room yet; while there are any, nothing is read from the server.
     unread: VecDeque<Event>,
     outbox: Outbox<Answer>,
+    /// Where the user is typing; without a connection it is dropped.
+    typing: Option<Conversation>,
+    /// Whom the user watches, and whether this connection has been told.
+    watched: Vec<u32>,
+    is_watching: bool,
     /// Nothing is sent before this: the server asked for a pause.
     paused_until: Option<Instant>,
     reconnects: Backoff,
@@ -96,6 +103,9 @@ impl<D: Dial, S: Store> Driver<D, S> {
             events,
             unread: VecDeque::new(),
             outbox: Outbox::new(options.in_flight, options.outbox),
+            typing: None,
+            watched: Vec::new(),
+            is_watching: true,
             paused_until: None,
             reconnects: Backoff::new(options.first_retry, options.longest_retry, servers, seed),
             resends: Backoff::new(options.first_retry, options.longest_retry, 1, seed.wrapping_add(1)),
@@ -156,6 +166,8 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let period = Duration::from_secs(heartbeat_seconds.max(1));
         let mut session =
             Session { sync: SyncState::new(position), period, next_beat: now, heard: now, in_step_at: None };
+        self.typing = None;
+        self.is_watching = self.watched.is_empty();
         self.unread.push_back(Event::Online { uid, seq, server: self.dial.address() });
         let change = session.sync.on_welcome(&history);
         self.apply(&mut session, change).await?;
@@ -198,6 +210,8 @@ impl<D: Dial, S: Store> Driver<D, S> {
         let (outbox, now) = (&mut self.outbox, Instant::now());
         let patience = session.patience();
         let paused = self.paused_until.is_some_and(|until| until > now);
+        let (typing, watched) = (self.typing.take(), &self.watched);
+        let is_watching = std::mem::replace(&mut self.is_watching, true);
         let writing = async {
             let mut fed = false;
             if session.next_beat <= now {
@@ -207,6 +221,14 @@ impl<D: Dial, S: Store> Driver<D, S> {
             }
             while !paused && let Some(draft) = outbox.take_next() {
                 socket.feed(&ClientFrame::Send(draft)).await?;
+                fed = true;
+            }
+            if let Some(conversation) = typing {
+                socket.feed(&ClientFrame::Typing { conversation }).await?;
+                fed = true;
+            }
+            if !is_watching {
+                socket.feed(&ClientFrame::Presence { of: watched }).await?;
                 fed = true;
             }
             if fed { socket.flush().await } else { Ok(()) }
@@ -257,6 +279,10 @@ impl<D: Dial, S: Store> Driver<D, S> {
             ServerFrame::Welcome { .. } => {
                 return Err(Error::Protocol("a second welcome".to_owned()));
             }
+            ServerFrame::Typing { conversation, sender } => {
+                self.unread.push_back(Event::Typing { conversation, sender });
+            }
+            ServerFrame::Presence { online } => self.unread.push_back(Event::Presence { online }),
             ServerFrame::Unknown(kind) => debug!(kind, "skipped a frame of a newer server"),
         }
         Ok(())
@@ -299,6 +325,8 @@ impl<D: Dial, S: Store> Driver<D, S> {
         match command {
             Some(Command::Send { draft, answer }) => self.outbox.push(draft, answer),
             Some(Command::ReconnectNow) => {}
+            Some(Command::Typing(conversation)) => self.typing = Some(conversation),
+            Some(Command::Watch(people)) => (self.watched, self.is_watching) = (people, false),
             None => return Err(End::Unused),
         }
         Ok(())

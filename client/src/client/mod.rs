@@ -20,7 +20,7 @@ use crate::error::{Error, Problem};
 use crate::http::Http;
 use crate::socket::SocketOptions;
 use crate::store::Store;
-use crate::wire::{Draft, Entry, Recipient, Sent};
+use crate::wire::{Conversation, Draft, Entry, Recipient, Sent};
 use dial::TcpDial;
 use driver::{Command, Driver};
 
@@ -88,6 +88,18 @@ pub enum Event {
         /// Where the device stands; 0 after a new history.
         cursor: u64,
     },
+    /// Somebody is typing; worth showing for some seconds. Never stored.
+    Typing {
+        /// Where.
+        conversation: Conversation,
+        /// Who.
+        sender: u32,
+    },
+    /// Who is online of those whom [`Client::watch`] names. After [`Event::Offline`] it is not known any more.
+    Presence {
+        /// All of them.
+        online: Vec<u32>,
+    },
     /// A frame other than a message was refused; refused messages are told to whoever sent them.
     Refused(Problem),
     /// The connection is gone; it comes back by itself, from another server if there are several.
@@ -154,6 +166,22 @@ impl Client {
     /// Sends a text under a new `client_id`; see [`Client::send`].
     pub async fn send_text(&self, to: Recipient, text: &str) -> Result<Sent, Error> {
         self.send(Draft::text(to, text)).await
+    }
+
+    /// Tells the others of a conversation that the user is typing, if there is a connection now. Once every four seconds is enough.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the client has ended.
+    pub async fn typing(&self, conversation: Conversation) -> Result<(), Error> {
+        self.commands.send(Command::Typing(conversation)).await.map_err(|_| Error::Stopped)
+    }
+
+    /// Wants to be told who of these people is online ([`Event::Presence`]), on this connection and on later ones.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the client has ended.
+    pub async fn watch(&self, people: Vec<u32>) -> Result<(), Error> {
+        self.commands.send(Command::Watch(people)).await.map_err(|_| Error::Stopped)
     }
 
     /// Ends the wait for the next attempt to connect: the network is back, or somebody is impatient.

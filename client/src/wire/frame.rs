@@ -26,6 +26,16 @@ pub enum ClientFrame<'a> {
         /// Up to which row of one's own inbox.
         message_id: u64,
     },
+    /// The user is typing there; never stored and never answered. At most every few seconds.
+    Typing {
+        /// Where.
+        conversation: Conversation,
+    },
+    /// Watches these people from now on, and nobody else; the answer is [`ServerFrame::Presence`].
+    Presence {
+        /// Their uids.
+        of: &'a [u32],
+    },
 }
 
 impl Serialize for ClientFrame<'_> {
@@ -46,6 +56,14 @@ impl Serialize for ClientFrame<'_> {
                 map.serialize_entry("type", "read")?;
                 map.serialize_entry("conversation", conversation)?;
                 map.serialize_entry("message_id", message_id)?;
+            }
+            ClientFrame::Typing { conversation } => {
+                map.serialize_entry("type", "typing")?;
+                map.serialize_entry("conversation", conversation)?;
+            }
+            ClientFrame::Presence { of } => {
+                map.serialize_entry("type", "presence")?;
+                map.serialize_entry("of", of)?;
             }
         }
         map.end()
@@ -110,6 +128,18 @@ pub enum ServerFrame {
         /// What is wrong.
         problem: Problem,
     },
+    /// Somebody is typing; worth showing for some seconds. Never stored.
+    Typing {
+        /// Where, as the user names it.
+        conversation: Conversation,
+        /// Who.
+        sender: u32,
+    },
+    /// Who is online of those whom the connection watches. Never stored.
+    Presence {
+        /// All of them.
+        online: Vec<u32>,
+    },
     /// A type that this version does not know.
     Unknown(String),
 }
@@ -135,6 +165,9 @@ struct Fields<'a> {
     detail: Option<String>,
     #[serde(default)]
     retryable: bool,
+    conversation: Option<Conversation>,
+    sender: Option<u32>,
+    online: Option<Vec<u32>>,
 }
 
 impl ServerFrame {
@@ -178,6 +211,8 @@ impl Fields<'_> {
                     retryable: self.retryable,
                 },
             },
+            "typing" => ServerFrame::Typing { conversation: self.conversation?, sender: self.sender? },
+            "presence" => ServerFrame::Presence { online: self.online? },
             _ => ServerFrame::Unknown(self.kind.into_owned()),
         })
     }
@@ -201,6 +236,11 @@ mod tests {
                 ClientFrame::Read { conversation: Conversation::Group(7), message_id: 9 },
                 r#"{"type":"read","conversation":"g:7","message_id":9}"#,
             ),
+            (
+                ClientFrame::Typing { conversation: Conversation::User(10002) },
+                r#"{"type":"typing","conversation":"u:10002"}"#,
+            ),
+            (ClientFrame::Presence { of: &[10002] }, r#"{"type":"presence","of":[10002]}"#),
         ];
         for (frame, text) in frames {
             assert_eq!(frame.to_json(), text);
@@ -220,13 +260,21 @@ mod tests {
         };
         assert!(problem.retryable && problem.code == "busy");
         assert_eq!(
-            ServerFrame::parse(r#"{"type":"typing","seq":"odd"}"#).ok(),
+            ServerFrame::parse(r#"{"type":"humming","seq":"odd"}"#).ok(),
             None,
             "a field of a known name keeps its type"
         );
         assert_eq!(
-            ServerFrame::parse(r#"{"type":"typing"}"#).expect("read"),
-            ServerFrame::Unknown("typing".to_owned())
+            ServerFrame::parse(r#"{"type":"humming"}"#).expect("read"),
+            ServerFrame::Unknown("humming".to_owned())
+        );
+        assert_eq!(
+            ServerFrame::parse(r#"{"type":"typing","conversation":"g:7","sender":10002}"#).expect("read"),
+            ServerFrame::Typing { conversation: Conversation::Group(7), sender: 10002 }
+        );
+        assert_eq!(
+            ServerFrame::parse(r#"{"type":"presence","online":[10002]}"#).expect("read"),
+            ServerFrame::Presence { online: vec![10002] }
         );
     }
 

@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::domain::{
-    Clock, Conversation, Friendship, Kind, Privacy, PrivacyLevel, Setting, Uid, friend_key, setting_key,
-};
+use crate::domain::{Clock, Conversation, Friendship, Kind, PrivacyLevel, Relation, Uid};
 use crate::queue::SendError;
 use crate::store::{MessageStore, StoreError};
 
@@ -18,9 +16,6 @@ const LOOKED_AT: usize = 200;
 
 /// Milliseconds.
 const DAY: i64 = 86_400_000;
-
-/// Rows on which it rests what one person allows another.
-const KEYS: usize = 4;
 
 /// Asks those who are to be put into groups.
 #[derive(Clone)]
@@ -57,15 +52,12 @@ impl Consent {
         people.dedup();
         let unavailable = |_: StoreError| SendError::Unavailable;
         let mut strangers = 0;
-        let keys: Vec<_> = people.iter().flat_map(|uid| keys(*uid, by)).collect();
+        let keys: Vec<_> = people.iter().flat_map(|uid| Relation::keys(*uid, by)).collect();
         let rows = self.store.newest(&keys).await.map_err(unavailable)?;
-        for (uid, rows) in people.into_iter().zip(rows.chunks(KEYS)) {
-            let value = |at: usize| rows[at].as_ref().and_then(|row| row.content.body.setting_value());
-            let privacy: Privacy =
-                value(1).and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
-            let mut friendship = Friendship::default();
-            rows[2..].iter().flatten().for_each(|row| friendship.take(uid, &row.content));
-            if value(0).is_some() {
+        for (uid, rows) in people.into_iter().zip(rows.chunks(Relation::ROWS)) {
+            let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
+            let Relation { is_blocked, privacy, friendship } = Relation::read(uid, rows);
+            if is_blocked {
                 return Err(SendError::Blocked);
             }
             if privacy.groups == PrivacyLevel::Friends && !friendship.is_mutual() {
@@ -125,14 +117,4 @@ impl Consent {
         }
         counted
     }
-}
-
-fn keys(owner: Uid, other: Uid) -> [(Uid, String); KEYS] {
-    let (with, own) = (Conversation::User(other), Conversation::User(owner));
-    [
-        (owner, setting_key(Setting::Block, with)),
-        (owner, setting_key(Setting::Privacy, own)),
-        (owner, friend_key(with, owner)),
-        (owner, friend_key(with, other)),
-    ]
 }

@@ -7,6 +7,7 @@ pub mod access_keys;
 pub mod accounts;
 pub mod consent;
 mod conversations;
+pub mod ephemeral;
 pub mod follow;
 pub mod groups;
 pub mod invites;
@@ -26,6 +27,7 @@ pub use accounts::{
 };
 pub use consent::Consent;
 pub use conversations::Conversations;
+pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;
 pub use groups::Groups;
 pub use invites::{InviteError, InviteLimits, Invites};
@@ -37,6 +39,6 @@ pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::InboxSync;
 pub use tokens::Token;
 
-pub use crate::notify::Wake;
+pub use crate::notify::{Connected, Ear, Presence, Wake};
 pub use crate::queue::{Pipeline, SendError, Watermark};
 pub use crate::seq::{Ids, NumberError};

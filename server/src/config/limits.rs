@@ -64,6 +64,14 @@ pub struct LimitsSection {
     pub refusals_per_address_per_second: u32,
     /// Messages and read markers of one account; beyond it requests are refused, and nothing is read from its sockets for a while.
     pub sends_per_account_per_second: u32,
+    /// Notices of one account that it is typing; beyond it they are dropped.
+    pub typing_per_account_per_second: u32,
+    /// Members of the largest group in which it is shown who is typing; 0: in none.
+    pub typing_group_members: usize,
+    /// Lists of one account of whom it watches; beyond it nothing is read from its sockets for a while.
+    pub watch_lists_per_account_per_minute: u32,
+    /// People whom one connection watches, to be told who is online.
+    pub watched_people: usize,
     /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is refused.
     pub fan_out_kib_per_account_per_second: u32,
     /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are refused.
@@ -109,6 +117,10 @@ impl Default for LimitsSection {
             log_ins_per_name_in_all_per_minute: 30,
             refusals_per_address_per_second: 100,
             sends_per_account_per_second: 100,
+            typing_per_account_per_second: 2,
+            typing_group_members: 100,
+            watch_lists_per_account_per_minute: 30,
+            watched_people: 200,
             fan_out_kib_per_account_per_second: 1_024,
             strangers_per_account_per_day: 50,
             read_kib_per_account_per_second: 16_384,
@@ -140,6 +152,8 @@ impl LimitsSection {
         check("buffered_bytes", self.buffered_bytes, 1_048_576..=1 << 40)?;
         check("buffered_bytes_per_address", self.buffered_bytes_per_address, 1_048_576..=1 << 40)?;
         check("sends_in_flight", self.sends_in_flight, 1..=10_000)?;
+        check("typing_group_members", self.typing_group_members, 0..=800)?;
+        check("watched_people", self.watched_people, 0..=1_000)?;
         check("remembered_callers", self.remembered_callers, 2..=100_000_000)?;
         check("friends", self.friends, 1..=100_000)?;
         within("limits", "invite_seconds", self.invite_seconds, 60..=31_536_000)?;
@@ -154,6 +168,8 @@ impl LimitsSection {
         check("log_ins_per_name_in_all_per_minute", self.log_ins_per_name_in_all_per_minute)?;
         check("refusals_per_address_per_second", self.refusals_per_address_per_second)?;
         check("sends_per_account_per_second", self.sends_per_account_per_second)?;
+        check("typing_per_account_per_second", self.typing_per_account_per_second)?;
+        check("watch_lists_per_account_per_minute", self.watch_lists_per_account_per_minute)?;
         check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;
         check("strangers_per_account_per_day", self.strangers_per_account_per_day)?;
         check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)

@@ -49,11 +49,21 @@ pub struct MessagesSection {
     pub edit_seconds: u64,
     /// Seconds for which a message may be taken back; 0: not at all.
     pub recall_seconds: u64,
+    /// Whether people are shown who is typing.
+    pub typing: bool,
+    /// Whether people are shown who is online.
+    pub presence: bool,
 }
 
 impl Default for MessagesSection {
     fn default() -> MessagesSection {
-        MessagesSection { ids: MessageIdsSetting::default(), edit_seconds: 86_400, recall_seconds: 86_400 }
+        MessagesSection {
+            ids: MessageIdsSetting::default(),
+            edit_seconds: 86_400,
+            recall_seconds: 86_400,
+            typing: true,
+            presence: true,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod mention;
 pub mod message;
 pub mod name;
 pub mod range;
+pub mod relation;
 pub mod setting;
 pub mod social;
 pub mod time;
@@ -29,6 +30,7 @@ pub use mention::{MOST_MENTIONS, Mentions};
 pub use message::{AppBodyError, AppKind, Body, Digest, TextError};
 pub use name::is_visible;
 pub use range::{Bound, Direction, PageLimit, RangeError, RangeQuery};
+pub use relation::Relation;
 pub use setting::{FoundBy, Privacy, PrivacyLevel, Profile, Setting, SettingError};
 pub use social::{
     Friendship, MOST_COUNTED, Progress, ReadCount, SocialError, grown, read_counts_key, seen_key,

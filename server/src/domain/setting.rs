@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Body;
+use super::{Body, Content};
 
 /// Bytes of a setting's value as JSON, at most: a draft of the longest text has room.
 pub const MOST_SETTING_BYTES: usize = 65_536;
@@ -107,7 +107,7 @@ pub enum FoundBy {
 }
 
 /// Who may do what. A field that is absent has its default, which is the most open one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Privacy {
     /// Who may write to the person.
@@ -116,8 +116,41 @@ pub struct Privacy {
     pub groups: PrivacyLevel,
     /// By what others find the person.
     pub found_by: FoundBy,
-    /// Whether devices tell others neither how far messages have come nor that the person is writing. Devices keep it.
+    /// Whether devices do not tell others how far messages have come. Devices keep it.
     pub quiet: bool,
+    /// Whether others are shown that the person is typing. Whoever does not show it is not shown it of others.
+    pub typing: bool,
+    /// Whether those who may write to the person are shown when the person is online. Whoever does not show it is not shown it of others.
+    pub presence: bool,
+}
+
+impl Default for Privacy {
+    fn default() -> Privacy {
+        Privacy {
+            write: PrivacyLevel::default(),
+            groups: PrivacyLevel::default(),
+            found_by: FoundBy::default(),
+            quiet: false,
+            typing: true,
+            presence: true,
+        }
+    }
+}
+
+impl Privacy {
+    /// What the newest row of the setting says; the default without one. What a newer program has added is passed over.
+    pub fn read(row: Option<&Content>) -> Privacy {
+        row.and_then(|row| row.body.setting_value()).map(Privacy::of_stored).unwrap_or_default()
+    }
+
+    fn of_stored(value: &str) -> Privacy {
+        let mut fields: serde_json::Map<_, _> = serde_json::from_str(value).unwrap_or_default();
+        fields.retain(|name, value| {
+            let alone = serde_json::Map::from_iter([(name.clone(), value.clone())]);
+            serde_json::from_value::<Privacy>(alone.into()).is_ok()
+        });
+        serde_json::from_value(fields.into()).unwrap_or_default()
+    }
 }
 
 /// What others see of a person beside the name.
@@ -222,7 +255,7 @@ impl Setting {
             Setting::Block => (reads(value, |block: Block| block.blocked), "{\"blocked\": true}"),
             Setting::Privacy => (
                 reads(value, |_: Privacy| true),
-                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\": true or false}",
+                "{\"write\", \"groups\": \"everybody\" or \"friends\", \"found_by\": \"part\" or \"name\", \"quiet\", \"typing\", \"presence\": true or false}",
             ),
             Setting::Profile => (
                 reads(value, |profile: Profile| {
@@ -280,6 +313,14 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_a_newer_program_added_leaves_the_others_as_they_are() {
+        let stored = r#"{"write":"friends","typing":false,"last_seen":"nobody","groups":"colleagues"}"#;
+        let known = Privacy { write: PrivacyLevel::Friends, typing: false, ..Privacy::default() };
+        assert_eq!(Privacy::of_stored(stored), known);
+        assert_eq!(Privacy::of_stored("7"), Privacy::default());
+    }
+
+    #[test]
     fn each_setting_takes_what_it_says_and_nothing_else() {
         for (setting, good, bad) in [
             (Setting::Draft, r#"{"text":"to be"}"#, r#"{"text":1}"#),
@@ -290,6 +331,7 @@ mod tests {
             (Setting::Star, r#"{"messages":[7,41]}"#, r#"{"messages":[]}"#),
             (Setting::Block, r#"{"blocked":true}"#, "{}"),
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
+            (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),
             (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
         ] {

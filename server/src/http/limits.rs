@@ -175,6 +175,8 @@ pub(super) struct Rates {
     log_ins_by_name: Buckets<String>,
     refusals: Buckets<ClientNetwork>,
     sends: Buckets<Uid>,
+    typing: Buckets<Uid>,
+    watch_lists: Buckets<Uid>,
     /// In KiB.
     reads: Buckets<Uid>,
 }
@@ -193,6 +195,8 @@ impl Rates {
             log_ins_by_name: Buckets::new(limits.log_ins_per_name_in_all_per_minute, MINUTE, most),
             refusals: Buckets::new(limits.refusals_per_address_per_second, SECOND, most),
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
+            typing: Buckets::new(limits.typing_per_account_per_second, SECOND, most),
+            watch_lists: Buckets::new(limits.watch_lists_per_account_per_minute, MINUTE, most),
             reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
         }
     }
@@ -256,6 +260,17 @@ impl Rates {
     /// be read. Refuses when so many connections of the account were ahead of the rate that they wait for too long already.
     pub(super) fn send_and_pause(&self, uid: Uid) -> Result<Duration, Problem> {
         self.sends.spend_within(uid, LONGEST_PAUSE, now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether others may be told that `uid` is typing.
+    pub(super) fn may_tell_typing(&self, uid: Uid) -> bool {
+        self.typing.take(uid, 1, now()).is_ok()
+    }
+
+    /// Takes one list of people whom `uid` watches, and says for how long the connection is then not to be read. Refuses as
+    /// [`send_and_pause`](Self::send_and_pause) does.
+    pub(super) fn watch_and_pause(&self, uid: Uid) -> Result<Duration, Problem> {
+        self.watch_lists.spend_within(uid, LONGEST_PAUSE, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether `n` messages or other changes of `uid` may go on.

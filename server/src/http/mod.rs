@@ -215,8 +215,18 @@ impl Server {
         stopping: CancellationToken,
     ) -> Server {
         let Dependencies { new_request_id, readiness, tables } = dependencies;
-        let UseCases { accounts, messages, sync, conversations, people, moments, groups, invites, ids } =
-            use_cases;
+        let UseCases {
+            accounts,
+            messages,
+            sync,
+            conversations,
+            people,
+            moments,
+            groups,
+            invites,
+            ephemerals,
+            ids,
+        } = use_cases;
         let limiter =
             ConcurrencyLimiter::new(config.limits.connections, config.limits.connections_per_address);
         let open = TaskTracker::new();
@@ -240,6 +250,7 @@ impl Server {
             moments,
             groups,
             invites,
+            ephemerals,
             ids,
             new_request_id,
             settings: Arc::new(Settings::new(config)),

@@ -13,7 +13,9 @@ use super::limits::Rates;
 use super::openapi::Docs;
 use super::table::Tables;
 use super::table_pages::BrowsedTables;
-use crate::app::{Accounts, Conversations, Groups, Ids, InboxSync, Invites, Messages, Moments, People};
+use crate::app::{
+    Accounts, Conversations, Ephemerals, Groups, Ids, InboxSync, Invites, Messages, Moments, People,
+};
 use crate::config::{Config, LimitsSection, ServerSection, SignUp};
 use crate::domain::Clock;
 use crate::telemetry::Metrics;
@@ -37,6 +39,8 @@ pub struct UseCases {
     pub groups: Groups,
     /// Invitations into groups.
     pub invites: Invites,
+    /// Typing and presence.
+    pub ephemerals: Ephemerals,
     /// Numbers for new accounts.
     pub ids: Ids,
 }
@@ -124,6 +128,7 @@ pub(super) struct AppState {
     pub(super) moments: Moments,
     pub(super) groups: Groups,
     pub(super) invites: Invites,
+    pub(super) ephemerals: Ephemerals,
     pub(super) ids: Ids,
     pub(super) new_request_id: NewRequestId,
     pub(super) settings: Arc<Settings>,

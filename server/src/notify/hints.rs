@@ -4,7 +4,10 @@
 use async_trait::async_trait;
 
 use crate::domain::{MessageId, Uid};
+use ephemeral::Ephemeral;
+use text::Server;
 
+pub mod ephemeral;
 pub mod outbox;
 pub mod text;
 
@@ -41,4 +44,10 @@ pub trait Hints: Send + Sync + 'static {
 
     /// What the others say next. One task calls it.
     async fn hear(&self) -> Heard;
+
+    /// Tells all others what is never stored. Never waits; what cannot be told now is dropped, and no hint waits for it.
+    fn tell_ephemeral(&self, said: Ephemeral);
+
+    /// What another server says next of that kind. One task calls it; what it does not take in time is dropped.
+    async fn hear_ephemeral(&self) -> (Server, Ephemeral);
 }

@@ -3,17 +3,20 @@
 //! A lost or doubled notice is harmless, since rows are pulled by cursor. What a notice of this process missed, the
 //! next heartbeat finds; what a hint of another server missed, `app::follow` finds within one heartbeat interval.
 //! Called by the queues after the commit (step 3) and subscribed to by connections. [`Local`] wakes the connections of
-//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`].
+//! this process; [`Shared`] also tells the other servers of the same database, by [`Hints`]. [`Presence`] has what is
+//! told to connections and stored nowhere.
 
 use crate::domain::{MessageId, Uid};
 
 pub mod hints;
 pub mod local;
 pub mod postgres;
+pub mod presence;
 pub mod shared;
 
 pub use hints::{Heard, Hint, Hints};
 pub use local::{Local, Wake};
+pub use presence::{Connected, Ear, Presence};
 pub use shared::Shared;
 
 /// Wakes whoever watches a user's inbox.

@@ -18,10 +18,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+use super::hints::ephemeral::{self, Ephemeral, EphemeralOutbox};
 use super::hints::outbox::Outbox;
 use super::hints::text::{Server, decode, encode, sign_of_life};
 use super::{Heard, Hint, Hints};
 use crate::log_limit::LogLimit;
+
+#[cfg(test)]
+mod tests;
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -98,17 +102,23 @@ pub async fn keep_servers_away(options: &PgConnectOptions) -> Result<Alone, Hint
 pub struct PgHints {
     waiting: Arc<Waiting>,
     heard: tokio::sync::Mutex<mpsc::Receiver<Heard>>,
+    heard_ephemeral: tokio::sync::Mutex<mpsc::Receiver<(Server, Ephemeral)>>,
 }
 
 #[derive(Default)]
 struct Waiting {
     outbox: Mutex<Outbox>,
+    ephemeral: Mutex<EphemeralOutbox>,
     some: Notify,
 }
 
 impl Waiting {
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ephemeral(&self) -> MutexGuard<'_, EphemeralOutbox> {
+        self.ephemeral.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,6 +157,7 @@ impl PgHints {
         }
         let waiting = Arc::new(Waiting::default());
         let (hear, heard) = mpsc::channel(UNHEARD);
+        let (overhear, heard_ephemeral) = mpsc::channel(UNHEARD);
         let (speaking, listening) = (Arc::clone(&line), Arc::clone(&line));
         let (told, closed, closing) = (Arc::clone(&waiting), closing.clone(), closing.clone());
         tasks.spawn(async move {
@@ -154,9 +165,10 @@ impl PgHints {
             speaking.say_the_rest(&told).await;
         });
         tasks.spawn(async move {
-            closing.run_until_cancelled(listening.stay_tuned(listener, hear)).await;
+            closing.run_until_cancelled(listening.stay_tuned(listener, hear, overhear)).await;
         });
-        Ok(PgHints { waiting, heard: tokio::sync::Mutex::new(heard) })
+        let (heard, heard_ephemeral) = (heard.into(), heard_ephemeral.into());
+        Ok(PgHints { waiting, heard, heard_ephemeral })
     }
 }
 
@@ -169,6 +181,19 @@ impl Hints for PgHints {
 
     async fn hear(&self) -> Heard {
         match self.heard.lock().await.recv().await {
+            Some(heard) => heard,
+            // Closing: nothing comes any more.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn tell_ephemeral(&self, said: Ephemeral) {
+        self.waiting.ephemeral().put(said);
+        self.waiting.some.notify_one();
+    }
+
+    async fn hear_ephemeral(&self) -> (Server, Ephemeral) {
+        match self.heard_ephemeral.lock().await.recv().await {
             Some(heard) => heard,
             // Closing: nothing comes any more.
             None => std::future::pending().await,
@@ -222,6 +247,7 @@ impl Line {
             let hints = waiting.outbox().take();
             payloads.extend(hints.iter().flat_map(|hint| encode(self.server, hint)));
             if payloads.is_empty() {
+                self.say_ephemeral(waiting).await;
                 continue;
             }
             let too_late = async {
@@ -230,7 +256,10 @@ impl Line {
             };
             let failure = tokio::select! {
                 told = self.notify(&payloads) => match told {
-                    Ok(()) => continue,
+                    Ok(()) => {
+                        self.say_ephemeral(waiting).await;
+                        continue;
+                    }
                     Err(error) => error.to_string(),
                 },
                 () = too_late => format!("no answer within {} s", PATIENCE.as_secs()),
@@ -240,6 +269,20 @@ impl Line {
             }
             hints.into_iter().for_each(|hint| waiting.outbox().put(hint));
             closed.run_until_cancelled(sleep(PAUSE)).await;
+            waiting.some.notify_one();
+        }
+    }
+
+    /// Tells what is never stored, after the hints. What cannot be told is dropped.
+    async fn say_ephemeral(&self, waiting: &Waiting) {
+        let said = waiting.ephemeral().take();
+        let payloads: Vec<String> =
+            said.iter().flat_map(|said| ephemeral::encode(self.server, said)).collect();
+        if payloads.is_empty() {
+            return;
+        }
+        _ = timeout(LAST_WORD, self.notify(&payloads)).await;
+        if !waiting.ephemeral().is_empty() {
             waiting.some.notify_one();
         }
     }
@@ -254,10 +297,15 @@ impl Line {
     }
 
     /// Hears the others, for as long as the connection lives, and then over another one.
-    async fn stay_tuned(&self, mut listener: PgListener, hear: mpsc::Sender<Heard>) {
+    async fn stay_tuned(
+        &self,
+        mut listener: PgListener,
+        hear: mpsc::Sender<Heard>,
+        overhear: mpsc::Sender<(Server, Ephemeral)>,
+    ) {
         let log = LogLimit::default();
         loop {
-            let failure = self.hear(&mut listener, &hear).await;
+            let failure = self.hear(&mut listener, &hear, &overhear).await;
             if let Some(left_out) = log.pass() {
                 warn!(error = failure, left_out, "other servers are not heard; listening anew");
             }
@@ -276,7 +324,12 @@ impl Line {
     }
 
     /// Why it ended.
-    async fn hear(&self, listener: &mut PgListener, hear: &mpsc::Sender<Heard>) -> String {
+    async fn hear(
+        &self,
+        listener: &mut PgListener,
+        hear: &mpsc::Sender<Heard>,
+        overhear: &mpsc::Sender<(Server, Ephemeral)>,
+    ) -> String {
         let mut alive = tokio::time::Instant::now();
         loop {
             let notification = match tokio::time::timeout_at(alive + SILENCE, listener.try_recv()).await {
@@ -294,132 +347,14 @@ impl Line {
                         Err(_) => _ = hear.send(Heard::Gap).await,
                     }
                 }
-                Some((_, None)) | None => {}
+                Some((_, None)) => {}
+                None => match ephemeral::decode(notification.payload()) {
+                    Some((server, _)) if server == self.server => {}
+                    // Nobody takes what is heard fast enough: it is dropped.
+                    Some(said) => _ = overhear.try_send(said),
+                    None => {}
+                },
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use tidemark_test_support::servers::postgres;
-    use tokio::io::copy_bidirectional;
-    use tokio::net::{TcpListener, UnixStream};
-    use tokio::sync::watch;
-
-    use super::*;
-    use crate::domain::{MessageId, Uid};
-
-    /// The way to a schema that nobody else uses.
-    async fn fresh() -> PgConnectOptions {
-        let schema = postgres::fresh_schema();
-        let mut operator = PgConnection::connect(postgres::url()).await.expect("the server runs");
-        let create = AssertSqlSafe(format!("CREATE SCHEMA {schema}"));
-        sqlx::query(create).execute(&mut operator).await.expect("the name is new");
-        let options: PgConnectOptions = postgres::url().parse().expect("a URL");
-        options.options([("search_path", schema.clone())]).application_name(&schema)
-    }
-
-    async fn open(options: &PgConnectOptions, closing: &CancellationToken) -> PgHints {
-        PgHints::open(options.clone(), closing, &TaskTracker::new()).await.expect("opened")
-    }
-
-    fn rows(uid: u32, id: u64) -> Hint {
-        Hint::Rows(vec![(Uid(uid), MessageId::new(id).expect("small"))])
-    }
-
-    #[tokio::test]
-    async fn a_hint_reaches_every_other_server_and_not_its_own() {
-        let (options, closing) = (fresh().await, CancellationToken::new());
-        let one = open(&options, &closing).await;
-        let (two, three) = (open(&options, &closing).await, open(&options, &closing).await);
-        let elsewhere = open(&fresh().await, &closing).await;
-        elsewhere.tell(rows(1, 1));
-        one.tell(rows(7, 41));
-        assert_eq!(two.hear().await, Heard::Hint(rows(7, 41)));
-        assert_eq!(three.hear().await, Heard::Hint(rows(7, 41)));
-        two.tell(Hint::SessionEnded([9; 32]));
-        // Its own hint would have come before.
-        assert_eq!(one.hear().await, Heard::Hint(Hint::SessionEnded([9; 32])));
-        closing.cancel();
-    }
-
-    #[tokio::test]
-    async fn after_a_connection_that_was_cut_a_gap_is_told() {
-        let (options, closing) = (fresh().await, CancellationToken::new());
-        let (one, two) = (open(&options, &closing).await, open(&options, &closing).await);
-        let mut operator = PgConnection::connect(postgres::url()).await.expect("connected");
-        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
-        let cut = sqlx::query(cut).bind(options.get_application_name().expect("set"));
-        cut.execute(&mut operator).await.expect("cut");
-        assert_eq!((one.hear().await, two.hear().await), (Heard::Gap, Heard::Gap));
-        one.tell(rows(1, 2));
-        assert_eq!(two.hear().await, Heard::Hint(rows(1, 2)));
-        closing.cancel();
-    }
-
-    #[tokio::test]
-    async fn servers_and_an_import_keep_each_other_away() {
-        let (options, elsewhere, closing) = (fresh().await, fresh().await, CancellationToken::new());
-        let tasks = TaskTracker::new();
-        let one = PgHints::open(options.clone(), &closing, &tasks).await.expect("opened");
-        let served = keep_servers_away(&options).await.err().expect("refused").to_string();
-        assert!(served.contains("servers are at work"), "{served}");
-        keep_servers_away(&elsewhere).await.expect("another installation is not served");
-        closing.cancel();
-        tasks.close();
-        tasks.wait().await;
-        drop(one);
-
-        let alone = keep_servers_away(&options).await.expect("the server is ending");
-        let another = keep_servers_away(&options).await.err().expect("refused").to_string();
-        assert!(another.contains("another import"), "{another}");
-        let refused = PgHints::open(options.clone(), &closing, &tasks).await.err().expect("refused");
-        assert!(matches!(refused, HintsError::Filled), "{refused}");
-        alone.end().await;
-        open(&options, &CancellationToken::new()).await;
-    }
-
-    /// A way to the database whose connections fall silent, without being closed, when `age` changes; later ones pass.
-    async fn silenced_by_age(socket: PathBuf, age: watch::Receiver<u32>) -> u16 {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let port = listener.local_addr().expect("bound").port();
-        tokio::spawn(async move {
-            while let Ok((mut near, _)) = listener.accept().await {
-                let (socket, mut age) = (socket.clone(), age.clone());
-                age.mark_unchanged();
-                tokio::spawn(async move {
-                    let mut far = UnixStream::connect(&socket).await.expect("the server's socket");
-                    tokio::select! {
-                        _ = copy_bidirectional(&mut near, &mut far) => {}
-                        Ok(()) = age.changed() => std::future::pending().await,
-                    }
-                });
-            }
-        });
-        port
-    }
-
-    #[tokio::test]
-    async fn a_half_open_connection_is_noticed_by_its_silence() {
-        let (options, closing) = (fresh().await, CancellationToken::new());
-        let socket = format!(".s.PGSQL.{}", options.get_port());
-        let socket = options.get_socket().expect("a socket").join(socket);
-        let (age, aged) = watch::channel(0);
-        let port = silenced_by_age(socket, aged).await;
-        let tcp: PgConnectOptions =
-            format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable").parse().expect("a URL");
-        let schema = options.get_application_name().expect("set").to_owned();
-        let through = open(&tcp.options([("search_path", schema)]), &closing).await;
-        let direct = open(&options, &closing).await;
-
-        age.send_replace(1);
-        direct.tell(rows(1, 2));
-        assert_eq!(through.hear().await, Heard::Gap, "what was told into the silence is not heard");
-        direct.tell(rows(1, 3));
-        assert_eq!(through.hear().await, Heard::Hint(rows(1, 3)));
-        closing.cancel();
     }
 }

@@ -9,9 +9,7 @@ use std::time::Duration;
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
-use crate::domain::{
-    Content, Conversation, Friendship, Kind, Privacy, PrivacyLevel, Setting, Uid, friend_key, setting_key,
-};
+use crate::domain::{Content, Conversation, Kind, Relation, Setting, Uid};
 use crate::store::{MessageStore, StoreError, Write};
 
 /// Pairs that are remembered.
@@ -76,12 +74,13 @@ impl WritePermissions {
             .collect();
         if !missing.is_empty() {
             let before = self.changes.load(Ordering::Acquire);
-            let keys: Vec<_> = missing.iter().flat_map(keys).collect();
+            let keys: Vec<_> =
+                missing.iter().flat_map(|(owner, other)| Relation::keys(*owner, *other)).collect();
             let rows = store.newest(&keys).await?;
             let empty = permissions.iter_mut().filter(|permission| permission.is_none());
-            for ((place, pair), rows) in empty.zip(&missing).zip(rows.chunks(KEYS)) {
-                let rows: Vec<_> = rows.iter().map(|row| row.as_ref().map(|row| &*row.content)).collect();
-                let permission = permission(*pair, &rows);
+            for ((place, pair), rows) in empty.zip(&missing).zip(rows.chunks(Relation::ROWS)) {
+                let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
+                let permission = permission(&Relation::read(pair.0, rows));
                 *place = Some(permission);
                 self.known.insert(*pair, (now, permission));
             }
@@ -135,27 +134,10 @@ impl Changes {
     }
 }
 
-/// How many rows a permission rests on.
-const KEYS: usize = 4;
-
-fn keys(&(owner, other): &Pair) -> [(Uid, String); KEYS] {
-    let (with, own) = (Conversation::User(other), Conversation::User(owner));
-    [
-        (owner, setting_key(Setting::Block, with)),
-        (owner, setting_key(Setting::Privacy, own)),
-        (owner, friend_key(with, owner)),
-        (owner, friend_key(with, other)),
-    ]
-}
-
-fn permission((owner, _): Pair, rows: &[Option<&Content>]) -> WritePermission {
-    let value = |at: usize| rows[at].and_then(|row| row.body.setting_value());
-    let privacy = value(1).and_then(|value| serde_json::from_str::<Privacy>(value).ok()).unwrap_or_default();
-    let mut friendship = Friendship::default();
-    rows[2..].iter().flatten().for_each(|row| friendship.take(owner, row));
-    match (value(0), privacy.write) {
-        (Some(_), _) => WritePermission::Blocked,
-        (None, PrivacyLevel::Friends) if !friendship.is_mutual() => WritePermission::FriendsOnly,
-        (None, PrivacyLevel::Friends | PrivacyLevel::Everybody) => WritePermission::Given,
+fn permission(relation: &Relation) -> WritePermission {
+    match relation.is_blocked {
+        true => WritePermission::Blocked,
+        false if relation.may_write() => WritePermission::Given,
+        false => WritePermission::FriendsOnly,
     }
 }

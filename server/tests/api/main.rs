@@ -25,6 +25,7 @@ mod moments;
 mod operation;
 mod people;
 mod pins;
+mod presence;
 mod range;
 mod rates;
 mod read_counts;

@@ -199,7 +199,7 @@ async fn frames_that_are_not_understood_are_refused_and_the_connection_stays() {
         ("{".to_owned(), "malformed_json"),
         ("[]".to_owned(), "invalid_body"),
         ("7".to_owned(), "invalid_body"),
-        (r#"{"type":"typing","seq":{}}"#.to_owned(), "unknown_type"),
+        (r#"{"type":"humming","seq":{}}"#.to_owned(), "unknown_type"),
         (r#"{"type":7}"#.to_owned(), "invalid_body"),
         (r#"{"type":"heartbeat","seq":"1"}"#.to_owned(), "invalid_body"),
         (r#"{"type":"send"}"#.to_owned(), "invalid_body"),

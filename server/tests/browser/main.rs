@@ -21,6 +21,7 @@ mod offline;
 mod packages;
 mod pictures;
 mod pins;
+mod presence;
 mod social;
 mod starred;
 mod tables;

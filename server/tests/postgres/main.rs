@@ -46,6 +46,7 @@ mod moving;
 mod newer;
 mod others;
 mod pooler;
+mod presence;
 mod refusals;
 mod rights;
 mod servers;

@@ -330,3 +330,33 @@ async fn dropping_every_handle_ends_the_device() {
     assert!(server.0.next().await.is_none_or(|frame| frame.is_err()));
     while fixture.events.next().await.is_some() {}
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_types_and_who_is_online_goes_both_ways_and_a_new_connection_watches_the_same_people() {
+    let mut fixture = Fixture::start();
+    let (mut server, _) = fixture.accept().await;
+    fixture.client.watch(vec![2, 3]).await.expect("taken");
+    assert_eq!(server.hear().await, json!({"type": "presence", "of": [2, 3]}));
+    fixture.client.typing(Conversation::User(2)).await.expect("taken");
+    assert_eq!(server.hear().await, json!({"type": "typing", "conversation": "u:2"}));
+    server.say(json!({"type": "presence", "online": [2]})).await;
+    assert!(matches!(fixture.event().await, Event::Presence { online } if online == [2]));
+    server.say(json!({"type": "typing", "conversation": "u:2", "sender": 2})).await;
+    let typing = fixture.event().await;
+    assert!(matches!(typing, Event::Typing { conversation: Conversation::User(2), sender: 2 }), "{typing:?}");
+    server.say(json!({"type": "humming", "tune": 7})).await;
+    server.alive(0).await;
+    assert!(matches!(fixture.event().await, Event::InStep { cursor: 0 }), "an unknown frame is passed over");
+    drop(server);
+    fixture.client.typing(Conversation::User(2)).await.expect("taken");
+    let mut server = fixture.connections.recv().await.expect("the client connects");
+    server.welcome("h").await;
+    let mut heard = [server.hear().await, server.hear().await];
+    heard.sort_by_key(|frame| frame["type"].to_string());
+    assert_eq!(heard[0]["type"], "heartbeat");
+    assert_eq!(
+        heard[1],
+        json!({"type": "presence", "of": [2, 3]}),
+        "and what was typed meanwhile is no news"
+    );
+}

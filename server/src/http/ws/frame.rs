@@ -3,6 +3,7 @@
 //! A heartbeat is read without allocating. Frames to be sent are written straight into the text that is sent.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,6 +30,10 @@ pub(super) enum ClientFrame {
     Send(Box<Request>),
     /// A read marker to be moved, or word of how far messages have come.
     Mark(Request),
+    /// The person is typing there.
+    Typing(Conversation),
+    /// Whom the device watches, to be told who is online.
+    Watch(HashSet<Uid>),
 }
 
 /// A frame that is not understood, with the message that it may have been meant to send.
@@ -67,6 +72,18 @@ struct Seen {
 struct SettingFrame {
     conversation: String,
     name: String,
+}
+
+/// Where the person is typing.
+#[derive(Deserialize)]
+struct Typing {
+    conversation: String,
+}
+
+/// Of whom the device wants to know whether they are online.
+#[derive(Deserialize)]
+struct Presence {
+    of: HashSet<u32>,
 }
 
 #[derive(Deserialize)]
@@ -111,6 +128,16 @@ pub(super) fn parse(text: &str) -> Result<ClientFrame, BadFrame> {
             };
             let message_id = row(message_id).map_err(refuse)?;
             Ok(ClientFrame::Mark(Request::Seen { of, message_id, progress: state }))
+        }
+        "typing" => {
+            let Typing { conversation } =
+                from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+            let conversation = conversation.parse().map_err(|error| refuse(Problem::invalid_body(error)))?;
+            Ok(ClientFrame::Typing(conversation))
+        }
+        "presence" => {
+            let Presence { of } = from_text(text).map_err(|error| refuse(Problem::from_json(&error)))?;
+            Ok(ClientFrame::Watch(of.into_iter().map(Uid).collect()))
         }
         "setting" => setting(text).map(ClientFrame::from).map_err(|problem| named(text, problem)),
         kind => {
@@ -187,6 +214,22 @@ pub(super) fn sent(client_id: ClientId, ack: &SendAck) -> Utf8Bytes {
     .into()
 }
 
+/// "`sender` is typing", in the conversation as the receiver names it.
+pub(super) fn typing(conversation: Conversation, sender: Uid) -> Utf8Bytes {
+    format!("{{\"type\":\"typing\",\"conversation\":\"{conversation}\",\"sender\":{sender}}}").into()
+}
+
+/// "Of those whom you watch, these are online, and the others are not."
+pub(super) fn presence(online: &[Uid]) -> Utf8Bytes {
+    let mut text = String::from("{\"type\":\"presence\",\"online\":[");
+    for (at, uid) in online.iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        put(&mut text, format_args!("{comma}{uid}"));
+    }
+    text.push_str("]}");
+    text.into()
+}
+
 /// "It was refused", and which message that is about, where it is about one.
 pub(super) fn error(problem: &Problem, client_id: Option<ClientId>) -> Utf8Bytes {
     let mut text = format!("{{\"type\":\"error\",\"code\":\"{}\",\"detail\":", problem.code);
@@ -228,9 +271,9 @@ mod tests {
             ]
         });
         let field =
-            prop::sample::select(vec!["seq", "client_id", "to", "body", "conversation", "message_id"]);
+            prop::sample::select(vec!["seq", "client_id", "to", "body", "conversation", "message_id", "of"]);
         let kind = prop_oneof![
-            3 => prop::sample::select(vec!["heartbeat", "send", "read"]).prop_map(Value::from),
+            3 => prop::sample::select(vec!["heartbeat", "send", "read", "typing", "presence"]).prop_map(Value::from),
             1 => value.clone(),
         ];
         (kind, prop::collection::btree_map(field, value, 0..6)).prop_map(|(kind, fields)| {
@@ -292,7 +335,9 @@ mod tests {
             (r#"[1]"#.to_owned(), "invalid_body", false),
             (r#"["heartbeat",41]"#.to_owned(), "invalid_body", false),
             (r#"{"seq":1}"#.to_owned(), "invalid_body", false),
-            (r#"{"type":"typing","seq":"odd"}"#.to_owned(), "unknown_type", false),
+            (r#"{"type":"humming","seq":"odd"}"#.to_owned(), "unknown_type", false),
+            (r#"{"type":"typing","conversation":"u:x"}"#.to_owned(), "invalid_body", false),
+            (r#"{"type":"presence","of":[-1]}"#.to_owned(), "invalid_body", false),
             (r#"{"type":"send","client_id":"x"}"#.to_owned(), "invalid_body", false),
             (format!(r#"{{"type":"send","client_id":"{ID}","body":{{"text":"hi"}}}}"#), "invalid_body", true),
             (

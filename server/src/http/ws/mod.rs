@@ -54,8 +54,8 @@ pub(super) struct Entrance {
 
 /// Open a WebSocket.
 ///
-/// Each frame is one text message with one JSON object. From the client: `heartbeat`, `send` and `read`. From the server: `welcome`,
-/// `alive`, `entries`, `sent` and `error`. The frames and the codes with which the server closes are described at `/docs/websocket`.
+/// Each frame is one text message with one JSON object. From the client: `heartbeat`, `send`, `read` and others. From the server:
+/// `welcome`, `alive`, `entries`, `sent`, `error`, `typing` and `presence`. The frames and the codes with which the server closes are described at `/docs/websocket`.
 #[utoipa::path(
     get, path = "/ws", operation_id = "socket", tag = "WebSocket",
     params(Entrance),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, Sink, SinkExt as _, Stream, StreamExt as _};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
@@ -19,13 +19,15 @@ use super::frame::{self, BadFrame, ClientFrame};
 use super::meter::Flood;
 use super::pace::Pace;
 use crate::app::messages::Request;
-use crate::app::{LiveSession, Pipeline, Wake, Watermark};
-use crate::domain::{ClientId, HistoryId, Kind, MessageId, Uid};
+use crate::app::{Connected, LiveSession, Pipeline, Wake, Watermark};
+use crate::domain::{ClientId, HistoryId, MessageId, Uid};
 use crate::http::budget::Charge;
 use crate::http::error::Problem;
 use crate::http::limits::ClientNetwork;
 use crate::http::state::HttpState;
-use crate::http::wire::ROW_BYTES;
+
+mod delivery;
+mod ephemeral;
 
 /// Frames taken in one go before answers and notices get their turn.
 const IN_ONE_GO: usize = 64;
@@ -41,6 +43,10 @@ pub(super) struct Session {
     live: Arc<LiveSession>,
     watermark: Watermark,
     wake: Wake,
+    /// What is told and never stored.
+    connected: Connected,
+    /// Who is online now, of those whom the device watches: the answer is on its way.
+    news: Option<Answer>,
     history: HistoryId,
     /// What the device has; nothing is known before its first heartbeat.
     cursor: Option<MessageId>,
@@ -73,6 +79,8 @@ impl Session {
         let history = state.sync.history();
         Session {
             wake: state.sync.watch(live.uid),
+            connected: state.ephemerals.join(live.uid),
+            news: None,
             cursor: None,
             unacknowledged: false,
             pipeline: state.messages.pipeline(),
@@ -175,6 +183,12 @@ impl Session {
                 message = socket.next(), if self.answers.len() < most && !self.pace.is_paused() => {
                     in_time(patience, self.take_all(socket, message, most)).await?;
                 }
+                news = ephemeral::told(&mut self.news), if self.news.is_some() => {
+                    in_time(patience, self.tell_news(socket, news)).await?;
+                }
+                () = self.connected.ear.notified(), if self.cursor.is_some() => {
+                    in_time(patience, self.tell_ephemeral(socket)).await?;
+                }
                 () = &mut silence => {
                     if self.heard.elapsed() >= patience {
                         return Break(SILENCE);
@@ -250,94 +264,13 @@ impl Session {
                 }));
                 Continue(())
             }
+            Ok(ClientFrame::Typing(conversation)) => {
+                self.typing(conversation);
+                Continue(())
+            }
+            Ok(ClientFrame::Watch(people)) => self.watch(socket, people).await,
             Err(BadFrame { problem, client_id }) => self.refuse(socket, &problem, client_id).await,
         }
-    }
-
-    /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
-    async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
-        let mut latest = self.watermark.latest();
-        if seq > latest.get() {
-            latest = Box::pin(self.state.sync.look_ahead(&self.watermark, seq)).await;
-            self.state.metrics.cursors_ahead.inc_by(u64::from(seq > self.watermark.latest().get()));
-        }
-        let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
-        (self.cursor, self.unacknowledged) = (Some(cursor), false);
-        if self.watermark.may_be_after(cursor) {
-            return self.catch_up(socket, cursor).await;
-        }
-        self.state.metrics.heartbeats_alive.inc();
-        if self.alive.0 != latest {
-            self.alive = (latest, frame::alive(latest, self.history));
-        }
-        let alive = self.alive.1.clone();
-        self.say(socket, alive).await
-    }
-
-    async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
-        // One who reads more than their share is slowed down.
-        while let Err(wait) = self.state.rates.may_read(self.uid()) {
-            sleep(wait).await;
-        }
-        let charge = self.room(socket, cursor).await?;
-        match self.state.sync.pull(&self.watermark, cursor).await {
-            Ok(pulled) if pulled.entries.is_empty() => {
-                self.state.metrics.heartbeats_alive.inc();
-                self.say(socket, frame::alive(pulled.synced, self.history)).await
-            }
-            Ok(pulled) => {
-                self.state.metrics.heartbeats_entries.inc();
-                self.say_entries(socket, frame::entries(&pulled, cursor), charge).await
-            }
-            Err(error) => self.say(socket, frame::error(&error.into(), None)).await,
-        }
-    }
-
-    /// Sends, unasked, what is newer than the cursor.
-    async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
-        match self.cursor {
-            Some(cursor) if self.watermark.may_be_after(cursor) => self.push(socket, cursor).await,
-            _ => Continue(()),
-        }
-    }
-
-    async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
-        let charge = self.room(socket, cursor).await?;
-        let Ok(pulled) = self.state.sync.pull(&self.watermark, cursor).await else {
-            // Nobody asked; the next heartbeat will, and is told.
-            return Continue(());
-        };
-        let Some(newest) = pulled.entries.last() else { return Continue(()) };
-        if newest.content.kind == Kind::Message {
-            let waited = self.state.clock.now().0 - newest.content.sent_at.0;
-            self.state.metrics.deliver_seconds.observe(waited.max(0) as f64 / 1_000.0);
-        }
-        self.say_entries(socket, frame::entries(&pulled, cursor), charge).await
-    }
-
-    /// Room in memory for the rows after `cursor`. What was put on its way before must have left: one who waits for room while
-    /// holding some could wait for ever.
-    async fn room(&mut self, socket: &mut impl Socket, cursor: MessageId) -> ControlFlow<End, Charge> {
-        if self.leaving.is_some() {
-            self.send_off(socket).await?;
-        }
-        let limits = &self.state.settings.limits;
-        let rows = self.watermark.latest().get().saturating_sub(cursor.get());
-        let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(limits.entries_rows);
-        // A character has up to six bytes in JSON. One row goes whatever it weighs.
-        let row = limits.text_characters.saturating_mul(6) + ROW_BYTES;
-        let bytes = rows.saturating_mul(row).min(limits.entries_bytes.max(row));
-        Continue(self.state.budget.take(self.network, bytes).await)
-    }
-
-    /// Puts rows on their way, which are charged until they have left.
-    async fn say_entries(&mut self, socket: &mut impl Socket, text: Utf8Bytes, mut charge: Charge) -> Step {
-        self.unacknowledged = true;
-        self.state.rates.has_read(self.uid(), text.len());
-        // What is more than was reckoned with is one row at most.
-        let _ = charge.settle(text.len());
-        self.leaving = Some(charge);
-        self.say(socket, text).await
     }
 
     /// Hands a message to its queue at once, so that messages are accepted in the order of their frames (I12); behind one that was

@@ -21,8 +21,8 @@ use super::meter::Flood;
 use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::{
-    AccountOptions, Accounts, Consent, Conversations, Groups, Ids, InboxSync, InviteLimits, Invites,
-    LiveSession, Messages, Moments, PasswordOptions, People, Token,
+    AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
+    InviteLimits, Invites, LiveSession, Messages, Moments, PasswordOptions, People, Presence, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -39,6 +39,7 @@ use crate::store::memory::{MemoryDirectory, MemoryStore};
 use crate::store::{Directory, MessageStore, NewAccount, Session as Stored};
 use crate::telemetry::Metrics;
 
+mod ephemeral;
 mod pauses;
 
 const ANN: Uid = Uid::FIRST;
@@ -99,9 +100,20 @@ impl World {
 
     async fn with(config: Config) -> World {
         let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-        let (state, live) = state(store.clone(), config).await;
+        let (state, directory) = state(store.clone(), config).await;
+        World::of(store, state, directory, BOB).await
+    }
+
+    /// A connection of `uid`.
+    async fn of(
+        store: Arc<FaultyStore>,
+        state: HttpState,
+        directory: Arc<MemoryDirectory>,
+        uid: Uid,
+    ) -> World {
+        let live = log_in(&state, &directory, uid).await;
         let messages = state.messages.clone();
-        let watermark = state.sync.watermark(BOB).await.expect("memory");
+        let watermark = state.sync.watermark(uid).await.expect("memory");
         let network = ClientNetwork::of(std::net::Ipv4Addr::LOCALHOST.into());
         let (client, incoming) = unbounded_channel();
         let (outgoing, server) = unbounded_channel();
@@ -150,7 +162,15 @@ impl World {
     }
 }
 
-async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveSession>) {
+async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc<LiveSession> {
+    let token = Token::random(&mut rand::rng());
+    let session =
+        Stored { token_hash: token.hash(), uid, created_at: Timestamp(0), expires_at: Timestamp(i64::MAX) };
+    assert!(directory.create_session(session, "").await.expect("memory"), "the account is there");
+    state.accounts.session(token.as_str()).await.expect("memory").expect("kept")
+}
+
+async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<MemoryDirectory>) {
     let directory = Arc::new(MemoryDirectory::new());
     for (uid, name) in [(ANN, "ann"), (BOB, "bob")] {
         let account =
@@ -211,6 +231,7 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
             InviteLimits { longest_seconds: 60, most_uses: 1 },
             clock.clone(),
         ),
+        ephemerals: ephemerals(store, &config),
         ids,
         new_request_id: Arc::new(|| "1".to_owned()),
         rates: Arc::new(Rates::new(&config.limits)),
@@ -228,16 +249,16 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<LiveS
         readiness: Arc::new(|| None),
         settings: Arc::new(Settings::new(&config)),
     };
-    let token = Token::random(&mut rand::rng());
-    let session = Stored {
-        token_hash: token.hash(),
-        uid: BOB,
-        created_at: Timestamp(0),
-        expires_at: Timestamp(i64::MAX),
+    (HttpState::new(state), directory)
+}
+
+fn ephemerals(store: Arc<FaultyStore>, config: &Config) -> Ephemerals {
+    let options = EphemeralOptions {
+        typing: config.messages.typing,
+        presence: config.messages.presence,
+        group_members: config.limits.typing_group_members,
     };
-    assert!(directory.create_session(session, "").await.expect("memory"), "the account is there");
-    let live = state.accounts.session(token.as_str()).await.expect("memory").expect("kept");
-    (HttpState::new(state), live)
+    Ephemerals::new(store, Presence::new(None), options)
 }
 
 /// What the connection should do, by the letter of the flow rule.

@@ -10,14 +10,14 @@ use super::Hint;
 use crate::domain::{MessageId, Uid};
 
 /// PostgreSQL refuses 8,000 bytes and more.
-const LONGEST: usize = 7_900;
+pub(super) const LONGEST: usize = 7_900;
 /// More than one pair of a uid and an id has.
 const PAIR: usize = 32;
 /// Hexadecimal digits of a hash.
 const HASH: usize = 64;
 
 /// The number of a server, drawn when it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Server(pub u64);
 
 /// A sign of life of `server`.
@@ -104,7 +104,7 @@ fn base_16(hash: &[u8; 32]) -> String {
     text
 }
 
-fn base_36(text: &mut String, mut number: u64) {
+pub(super) fn base_36(text: &mut String, mut number: u64) {
     let mut digits = [0; 13];
     let mut at = digits.len();
     loop {

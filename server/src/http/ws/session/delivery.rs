@@ -1,0 +1,109 @@
+//! Rows out: what a heartbeat or a wake-up leads to, and the memory that rows take until they have left.
+
+use std::ops::ControlFlow::{self, Continue};
+
+use tokio::time::sleep;
+
+use super::{Session, Socket, Step};
+use crate::app::sync::Pulled;
+use crate::domain::{Kind, MessageId};
+use crate::http::budget::Charge;
+use crate::http::wire::ROW_BYTES;
+use crate::http::ws::end::End;
+use crate::http::ws::frame;
+
+impl Session {
+    /// Acknowledges, sets the cursor, and says what is newer. Up to date, it reads memory only (I8).
+    pub(super) async fn heartbeat(&mut self, socket: &mut impl Socket, seq: u64) -> Step {
+        let mut latest = self.watermark.latest();
+        if seq > latest.get() {
+            latest = Box::pin(self.state.sync.look_ahead(&self.watermark, seq)).await;
+            self.state.metrics.cursors_ahead.inc_by(u64::from(seq > self.watermark.latest().get()));
+        }
+        let cursor = MessageId::new(seq).map_or(latest, |seq| seq.min(latest));
+        (self.cursor, self.unacknowledged) = (Some(cursor), false);
+        if self.watermark.may_be_after(cursor) {
+            return self.catch_up(socket, cursor).await;
+        }
+        self.state.metrics.heartbeats_alive.inc();
+        if self.alive.0 != latest {
+            self.alive = (latest, frame::alive(latest, self.history));
+        }
+        let alive = self.alive.1.clone();
+        self.say(socket, alive).await
+    }
+
+    async fn catch_up(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        // One who reads more than their share is slowed down.
+        while let Err(wait) = self.state.rates.may_read(self.uid()) {
+            sleep(wait).await;
+        }
+        let charge = self.room(socket, cursor).await?;
+        match self.state.sync.pull(&self.watermark, cursor).await {
+            Ok(pulled) if pulled.entries.is_empty() => {
+                self.state.metrics.heartbeats_alive.inc();
+                self.say(socket, frame::alive(pulled.synced, self.history)).await
+            }
+            Ok(pulled) => {
+                self.state.metrics.heartbeats_entries.inc();
+                self.say_entries(socket, &pulled, cursor, charge).await
+            }
+            Err(error) => self.say(socket, frame::error(&error.into(), None)).await,
+        }
+    }
+
+    /// Sends, unasked, what is newer than the cursor.
+    pub(super) async fn deliver(&mut self, socket: &mut impl Socket) -> Step {
+        match self.cursor {
+            Some(cursor) if self.watermark.may_be_after(cursor) => self.push(socket, cursor).await,
+            _ => Continue(()),
+        }
+    }
+
+    async fn push(&mut self, socket: &mut impl Socket, cursor: MessageId) -> Step {
+        let charge = self.room(socket, cursor).await?;
+        let Ok(pulled) = self.state.sync.pull(&self.watermark, cursor).await else {
+            // Nobody asked; the next heartbeat will, and is told.
+            return Continue(());
+        };
+        let Some(newest) = pulled.entries.last() else { return Continue(()) };
+        if newest.content.kind == Kind::Message {
+            let waited = self.state.clock.now().0 - newest.content.sent_at.0;
+            self.state.metrics.deliver_seconds.observe(waited.max(0) as f64 / 1_000.0);
+        }
+        self.say_entries(socket, &pulled, cursor, charge).await
+    }
+
+    /// Room in memory for the rows after `cursor`. What was put on its way before must have left: one who waits for room while
+    /// holding some could wait for ever.
+    async fn room(&mut self, socket: &mut impl Socket, cursor: MessageId) -> ControlFlow<End, Charge> {
+        if self.leaving.is_some() {
+            self.send_off(socket).await?;
+        }
+        let limits = &self.state.settings.limits;
+        let rows = self.watermark.latest().get().saturating_sub(cursor.get());
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(limits.entries_rows);
+        // A character has up to six bytes in JSON. One row goes whatever it weighs.
+        let row = limits.text_characters.saturating_mul(6) + ROW_BYTES;
+        let bytes = rows.saturating_mul(row).min(limits.entries_bytes.max(row));
+        Continue(self.state.budget.take(self.network, bytes).await)
+    }
+
+    /// Puts rows on their way, which are charged until they have left.
+    async fn say_entries(
+        &mut self,
+        socket: &mut impl Socket,
+        pulled: &Pulled,
+        after: MessageId,
+        mut charge: Charge,
+    ) -> Step {
+        self.unacknowledged = true;
+        self.state.ephemerals.rows_came(&self.connected, &pulled.entries);
+        let text = frame::entries(pulled, after);
+        self.state.rates.has_read(self.uid(), text.len());
+        // What is more than was reckoned with is one row at most.
+        let _ = charge.settle(text.len());
+        self.leaving = Some(charge);
+        self.say(socket, text).await
+    }
+}
