@@ -6,7 +6,7 @@ import {
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
-const KEPT_ROWS = 20_000;
+const KEPT_ROWS = 100_000;
 
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);

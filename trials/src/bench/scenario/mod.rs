@@ -9,6 +9,7 @@ mod heartbeat;
 mod idle;
 pub(crate) mod ids;
 mod issuer;
+mod page;
 mod postgres;
 mod send;
 mod send_latency;
@@ -44,6 +45,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),
+    scenario::<page::Page>(),
     scenario::<ids::Ids>(),
     scenario::<postgres::SendPostgres>(),
     scenario::<postgres::Servers>(),
