@@ -112,11 +112,10 @@ class Db {
   entries(entries, after, synced) {
     const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "drafts"];
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, drafts) => {
-      const position = await done(meta.get("position"));
+      const [position, anyEarly] = await Promise.all([done(meta.get("position")), done(early.count())]);
       if (after > position.cursor) return { cursor: position.cursor, changed: [], arrived: [] };
       const arrived = [];
       const touched = new Map();
-      const anyEarly = await done(early.count());
       for (const entry of entries) {
         if (entry.message_id <= position.cursor) continue;
         const row = anyEarly && entry.client_id ? await withEarly(early, entry) : entry;
@@ -230,10 +229,18 @@ class Db {
     }));
   }
 
-  /** The rows of a conversation from `first` to `last` to show. */
-  async between(id, first, last) {
-    const range = inConversation(id, first - 1, last + 1);
-    return (await this.read(["rows"], (rows) => done(rows.index("conversation").getAll(range)))).filter(shown);
+  /**
+   * {same, fresh, isTail}: rows of a conversation to show, from `first` to `last` and of the next `limit` behind them; whether those
+   * are the newest.
+   */
+  async window(id, first, last, limit) {
+    const [same, fresh] = await this.read(["rows"], (rows) => {
+      const index = rows.index("conversation");
+      const asked = [index.getAll(inConversation(id, first - 1, last + 1))];
+      if (limit) asked.push(index.getAll(inConversation(id, last, Infinity), limit));
+      return Promise.all(asked.map(done));
+    });
+    return { same: same.filter(shown), fresh: (fresh ?? []).filter(shown), isTail: fresh?.length < limit };
   }
 
   /** A row of the person's inbox, if it is here. */
@@ -247,6 +254,7 @@ class Db {
   /** The messages that these rows reply to, as far as they are here, by `nameOf`. */
   quoted(replies) {
     const all = replies.map((row) => row.body?.reply_to?.of ?? row.quote?.of).filter(Boolean);
+    if (!all.length) return new Map();
     return this.read(["rows"], async (rows) => {
       const index = rows.index("message");
       const found = await Promise.all(all.map(({ sender, client_id }) => done(index.get([sender, client_id]))));
@@ -351,14 +359,15 @@ class Db {
   overview() {
     const stores = ["conversations", "drafts", "outbox", "names", "settings", "friends"];
     return this.read(stores, async (conversations, drafts, outbox, names, settings, friends) => {
-      const byId = (all) => new Map(all.map((each) => [each.id, each]));
-      const [uids, called] = [await done(names.getAllKeys()), await done(names.getAll())];
+      // All asked at once: each answer is a way to another process and back.
+      const asked = [...[conversations, drafts, outbox, settings, friends, names].map((store) => store.getAll()), names.getAllKeys()];
+      const [listed, drafted, waiting, set, known, called, uids] = await Promise.all(asked.map(done));
       return {
-        conversations: byId(await done(conversations.getAll())),
-        drafts: new Map((await done(drafts.getAll())).map(({ id, text }) => [id, text])),
-        outbox: await done(outbox.getAll()),
-        settings: new Map((await done(settings.getAll())).map((one) => [`${one.name} ${one.conversation}`, one.value])),
-        friends: new Map((await done(friends.getAll())).map((friend) => [friend.uid, friend])),
+        conversations: new Map(listed.map((each) => [each.id, each])),
+        drafts: new Map(drafted.map(({ id, text }) => [id, text])),
+        outbox: waiting,
+        settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
+        friends: new Map(known.map((friend) => [friend.uid, friend])),
         names: new Map(uids.map((uid, at) => [uid, called[at]])),
       };
     });

@@ -32,13 +32,15 @@ export class Pane {
     this.log = $("log");
     this.work = Promise.resolve();
     this.wanted = null;
+    // Whether a refresh waits for its turn.
+    this.renewing = false;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
     $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
     new ResizeObserver(() => { if (this.pinned) this.toEnd(); }).observe(this.log);
     store.watch((ids) => {
       if (!ids) this.show(this.wanted);
-      else if (ids.includes(this.id) || ids.includes(null)) this.inOrder(() => this.id && this.refresh());
+      else if (ids.includes(this.id) || ids.includes(null)) this.renew();
     });
   }
 
@@ -46,6 +48,16 @@ export class Pane {
   inOrder(job) {
     this.work = this.work.then(job).catch((problem) => console.error(problem));
     return this.work;
+  }
+
+  /** Something has changed. A refresh that has not begun yet sees it, too. */
+  renew() {
+    if (this.renewing) return;
+    this.renewing = true;
+    this.inOrder(() => {
+      this.renewing = false;
+      return this.id && this.refresh();
+    });
   }
 
   /** Opens a conversation, or the same one anew; what is still under way for another one is let go. */
@@ -126,12 +138,11 @@ export class Pane {
     const { rows, store } = this;
     // Read before the rows, so that a message is never in neither.
     const outbox = store.pending(this.id);
-    const known = rows.at(-1)?.message_id;
-    if (known) rows.splice(0, rows.length, ...await store.db.between(this.id, rows[0].message_id, known));
-    const fresh = this.atTail ? await this.page({ after: known, forward: true, limit: MOST }) : [];
-    rows.push(...fresh);
+    const known = rows.at(-1)?.message_id ?? 0;
+    const { same, fresh, isTail } = await store.db.window(this.id, rows[0]?.message_id ?? 0, known, this.atTail ? MOST : 0);
+    rows.splice(0, rows.length, ...same, ...fresh);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
-    this.atTail &&= fresh.length < MOST;
+    this.atTail &&= isTail;
     const { unread, read_to, pins } = store.conversations.get(this.id) ?? {};
     if (pins === null) this.learnPins();
     // What was marked as new and has been read since is not new any more.

@@ -22,17 +22,25 @@ export class Store {
     this.nobody = new Set();
     this.watchers = [];
     this.loading = Promise.resolve();
+    // The load that has not begun yet.
+    this.next = null;
   }
 
   /** `watcher(conversations | null)` runs after every load. */
   watch(watcher) { this.watchers.push(watcher); }
 
-  /** One after the other, so that an older state never replaces a newer one. */
+  /** One after the other, so that an older state never replaces a newer one; one that has not begun yet serves for all who ask. */
   load(ids = null) {
+    if (this.next) {
+      this.next.ids = this.next.ids && ids && [...new Set([...this.next.ids, ...ids])];
+      return this.loading;
+    }
+    const next = this.next = { ids };
     this.loading = this.loading.catch(() => {}).then(async () => {
+      this.next = null;
       Object.assign(this, await this.db.overview());
       this.names.set(this.self.uid, this.self.name);
-      this.show(ids);
+      this.show(next.ids);
     });
     return this.loading;
   }
@@ -43,8 +51,9 @@ export class Store {
   /** Writes with `work`, then shows it here and tells the others. */
   async write(id, work) {
     const result = await work(this.db);
-    await this.load([id]);
+    // What is to go out does not wait for what is shown.
     this.nudge([id]);
+    await this.load([id]);
     return result;
   }
 
