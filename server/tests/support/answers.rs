@@ -66,9 +66,11 @@ impl Answers {
                     "{}",
                     person.name
                 );
-                // What was accepted at the kill is newer.
+                // What was accepted at the kill is newer. Later versions say more of a line.
                 if id(&is["last"]) == id(&was["last"]) {
-                    assert_eq!(is, was, "{}", person.name);
+                    for (field, value) in was.as_object().expect("a line") {
+                        assert_eq!(&is[field], value, "{}: {field}", person.name);
+                    }
                 }
             }
             all.push((person, rows));
