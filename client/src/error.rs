@@ -98,13 +98,8 @@ impl Error {
 impl From<reqwest::Error> for Error {
     fn from(error: reqwest::Error) -> Self {
         let text = with_causes(&error);
-        if error.is_decode() {
-            Error::Protocol(text)
-        } else if error.is_builder() {
-            Error::Usage(text)
-        } else {
-            Error::Transport(text)
-        }
+        // Bodies are taken as bytes: what reqwest calls an error of decoding is one that was cut off.
+        if error.is_builder() { Error::Usage(text) } else { Error::Transport(text) }
     }
 }
 

@@ -28,7 +28,7 @@ impl Place {
                 let line = asked_for.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
                 asked.lock().expect("nobody panics with it").push(line.to_owned());
                 if let Some(status) = status {
-                    let length = body.len();
+                    let length = body.len() + usize::from(body == CUT_OFF);
                     let text = format!(
                         "HTTP/1.1 {status} -\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
                     );
@@ -76,6 +76,8 @@ fn in_this_order(first: &str, second: &str) -> Http {
     }
 }
 
+/// The body of an answer that ends too early.
+const CUT_OFF: &str = "{";
 const SEQ: &str = r#"{"seq":7,"history":"h"}"#;
 
 #[tokio::test]
@@ -97,6 +99,14 @@ async fn when_all_fail_each_was_asked_once_and_the_error_is_returned() {
     let http = in_this_order(&places[0].base, &places[1].base);
     assert!(matches!(http.seq().await, Err(Error::Transport(_))));
     assert_eq!(places.map(|place| place.asked().len()), [1, 1]);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_off_is_none() {
+    let (cut, good) = (Place::answering(Some(200), CUT_OFF).await, Place::answering(Some(200), SEQ).await);
+    assert_eq!(in_this_order(&cut.base, &good.base).seq().await.expect("answered").seq, 7);
+    let alone = Http::new(&cut.base).expect("an address").seq().await.expect_err("no answer");
+    assert!(alone.is_retryable(), "{alone:?}");
 }
 
 #[tokio::test]
