@@ -2,16 +2,12 @@
 // Every rule that several tabs must agree on is checked inside the transaction that writes.
 
 import {
-  MOMENTS, amend, amends, arrived as hasArrived, counts, isState, keepState, mentions, nameOf, pinned, saidAbout, seen, shown, withEarly,
+  MOMENTS, amend, amends, arrived as hasArrived, counts, done, isState, keepState, mentions, nameOf, newest, pinned, saidAbout, seen, shown, withEarly,
 } from "./state.js";
 
 // Rows beyond this are dropped, the oldest first, and fetched again when someone scrolls there.
 const KEPT_ROWS = 100_000;
 
-const done = (request) => new Promise((resolve, reject) => {
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
-});
 const inConversation = (id, from, to) => IDBKeyRange.bound([id, from], [id, to], true, true);
 
 /** The database of one person. The name is part of it, since a new installation gives out the same uids. */
@@ -112,7 +108,7 @@ class Db {
   entries(entries, after, synced) {
     const names = ["rows", "early", "conversations", "outbox", "names", "meta", "settings", "friends", "drafts"];
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends, drafts) => {
-      const [position, anyEarly] = await Promise.all([done(meta.get("position")), done(early.count())]);
+      let [position, anyEarly] = await Promise.all([done(meta.get("position")), done(early.count())]);
       if (after > position.cursor) return { cursor: position.cursor, changed: [], arrived: [] };
       const arrived = [];
       const touched = new Map();
@@ -140,10 +136,15 @@ class Db {
           const isLast = last && nameOf(last) === nameOf(row.body.of);
           const before = await amend(rows, early, row, isLast ? last : null);
           conversation.pins = conversation.pins?.some((pin) => nameOf(pin) === nameOf(row.body.of)) ? null : conversation.pins;
+          // The message may be further down in this frame.
+          anyEarly = true;
+          if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
           if ((row.kind === "recall" || row.kind === "delete") && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
             if (isNew) conversation.unread = Math.max(0, conversation.unread - 1);
             if (isNew && mentions(before, this.uid)) conversation.mentions = Math.max(0, (conversation.mentions ?? 0) - 1);
+            // A list that counted it may be newer than the row, which came without its text.
+            if (!isNew && before.message_id <= conversation.counted && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
             for (const item of await done(outbox.getAll())) {
               if (item.frame?.message_id === before.message_id) outbox.delete(item.n);
             }
@@ -279,10 +280,10 @@ class Db {
       // The server gives messages as they were edited.
       const about = page.filter(({ kind }) => kind === "reaction" || kind === "like" || kind === "comment");
       for (const row of about) await amend(rows, early, row);
-      conversation.last ??= page.find(shown);
       conversation.floor = Math.min(conversation.floor, floor);
-      // The server counts up to a limit.
-      if (conversation.unread && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
+      if (!conversation.last || conversation.last.kind === "deleted") conversation.last = await newest(rows, conversation);
+      // The server counts up to a limit, and moments by their first page.
+      if ((conversation.unread || id === MOMENTS) && conversation.floor <= conversation.read_to + 1) await this.count(rows, conversation);
       conversations.put(conversation);
     });
   }

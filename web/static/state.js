@@ -1,7 +1,8 @@
 // State rows (settings, friends) and what is said about other rows, as they change what is kept.
 // Knows the stores that it is given, and nothing else.
 
-const done = (request) => new Promise((resolve, reject) => {
+/** What an IndexedDB request answers. */
+export const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
 });
@@ -139,4 +140,18 @@ export async function pinned(rows, conversation, { body: { of, pinned } }) {
   const message = pinned && await done(rows.index("message").get([of.sender, of.client_id]));
   const others = conversation.pins.filter((row) => nameOf(row) !== nameOf(of));
   conversation.pins = pinned && !message ? null : [...others, ...(message ? [message] : [])].sort((a, b) => a.message_id - b.message_id);
+}
+
+/** The newest row of a conversation to show; the one that stood for it, where that may be in the history that is not here. */
+export function newest(rows, { id, last, floor }) {
+  return new Promise((resolve, reject) => {
+    const request = rows.index("conversation").openCursor(IDBKeyRange.bound([id, 0], [id, Infinity]), "prev");
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const cursor = request.result;
+      if (!cursor) resolve(floor > 1 ? last : null);
+      else if (shown(cursor.value)) resolve(cursor.value);
+      else cursor.continue();
+    };
+  });
 }

@@ -8,6 +8,7 @@ mod axe;
 mod chat;
 mod emoji;
 mod first_run;
+mod fold;
 mod gallery;
 mod groups;
 mod installed;

@@ -1,0 +1,26 @@
+//! What a browser shows is the same, whatever way the rows came.
+
+use std::env;
+
+use super::world::World;
+
+/// Inboxes that are tried, each of up to 60 rows, and how many by one script: a script may take half a minute.
+const INBOXES: u32 = 40;
+const AT_ONCE: u32 = 5;
+
+/// `FOLD_SEED=N` begins with another inbox, which a failure names.
+#[tokio::test]
+async fn a_page_shows_the_same_in_whatever_pieces_rows_and_history_come() {
+    let world = World::start().await;
+    let window = world.window().await;
+    // A page without a database of its own.
+    window.goto(&world.at("/login")).await;
+    let drawn = rand::random::<u32>() >> 1;
+    let given = env::var_os("FOLD_SEED").map(|seed| seed.to_string_lossy().parse().expect("a number"));
+    let first: u32 = given.unwrap_or(drawn);
+    for seed in (first..first + INBOXES).step_by(AT_ONCE as usize) {
+        let script = include_str!("fixtures/fold.js").replace("SEED_PLACE", &seed.to_string());
+        let found = window.run_async(&script.replace("COUNT_PLACE", &AT_ONCE.to_string())).await;
+        assert_eq!(found, "the same", "again with FOLD_SEED={}: {found:#}", found["seed"]);
+    }
+}
