@@ -52,9 +52,8 @@ impl Moments {
     ) -> Result<SendAck, SendError> {
         let body = Body::text(text, self.text)?;
         let except: HashSet<Uid> = except.iter().copied().collect();
-        let (mut others, _) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
-        others.retain(|uid| !except.contains(uid));
-        let others = self.people.who_hear(who, others).await.map_err(unavailable)?;
+        let list = self.people.friend_list(who).await.map_err(unavailable)?;
+        let others = list.hearing.iter().copied().filter(|uid| !except.contains(uid)).collect();
         self.publish(who, client_id, Kind::Moment, body, others).await
     }
 
@@ -118,20 +117,20 @@ impl Moments {
     async fn circle(&self, who: Uid, moment: MessageId) -> Result<(IdempotencyKey, Vec<Uid>), SendError> {
         let content = self.row(who, moment, &[Kind::Moment]).await?;
         let (author, of) = (content.sender, content.key().ok_or(SendError::UnknownMoment)?);
-        let (mut common, _) = self.people.current_and_former_friends(who).await.map_err(unavailable)?;
-        if author != who {
-            // One who is no friend any more sees it no more.
-            if !common.contains(&author) {
-                return Err(SendError::UnknownMoment);
-            }
-            let (theirs, _) = self.people.current_and_former_friends(author).await.map_err(unavailable)?;
-            let theirs: HashSet<Uid> = theirs.into_iter().chain([author]).collect();
-            common.retain(|uid| theirs.contains(uid));
+        let list = self.people.friend_list(who).await.map_err(unavailable)?;
+        if author == who {
+            return Ok((of, self.holders(of, list.hearing.clone()).await?));
         }
-        let common = self.people.who_hear(who, common).await.map_err(unavailable)?;
-        if author != who && !common.contains(&author) {
+        // One who is no friend any more sees it no more.
+        if !list.friends.contains(&author) {
+            return Err(SendError::UnknownMoment);
+        }
+        if !list.hearing.contains(&author) {
             return Err(SendError::Blocked);
         }
+        let theirs = self.people.friend_list(author).await.map_err(unavailable)?;
+        let theirs: HashSet<Uid> = theirs.friends.iter().copied().chain([author]).collect();
+        let common = list.hearing.iter().copied().filter(|uid| theirs.contains(uid)).collect();
         Ok((of, self.holders(of, common).await?))
     }
 

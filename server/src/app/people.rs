@@ -9,7 +9,7 @@ use crate::domain::{
     Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, Profile, SETTINGS, Setting,
     Timestamp, Uid, friend_key, setting_key,
 };
-use crate::queue::{Publish, Queues, Request, SendAck, SendError};
+use crate::queue::{FriendList, Publish, Queues, Request, SendAck, SendError};
 use crate::store::{Directory, MessageStore, StoreError};
 
 /// How one stands with another person.
@@ -139,7 +139,7 @@ impl People {
     }
 
     /// Those of these people who have not blocked `who`.
-    pub(super) async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
+    async fn who_hear(&self, who: Uid, people: Vec<Uid>) -> Result<Vec<Uid>, StoreError> {
         let key = setting_key(Setting::Block, Conversation::User(who));
         let of: Vec<_> = people.iter().map(|uid| (*uid, key.clone())).collect();
         let blocks = self.store.newest(&of).await?;
@@ -190,6 +190,20 @@ impl People {
             }
         }
         Ok(known)
+    }
+
+    /// The friends of `who`, and who of them hears from `who`.
+    pub(super) async fn friend_list(&self, who: Uid) -> Result<Arc<FriendList>, StoreError> {
+        let lists = self.queues.friends();
+        if let Some(known) = lists.known(who) {
+            return Ok(known);
+        }
+        let since = lists.now();
+        let (friends, _) = self.current_and_former_friends(who).await?;
+        let hearing = self.who_hear(who, friends.clone()).await?;
+        let list = Arc::new(FriendList { friends, hearing });
+        lists.keep(who, Arc::clone(&list), since);
+        Ok(list)
     }
 
     /// The friends of `who`, and those who were.

@@ -25,6 +25,7 @@ mod batch;
 mod error;
 mod facts;
 mod fan_out;
+mod friend_lists;
 mod numbering;
 mod outage;
 mod overtaken;
@@ -45,6 +46,7 @@ use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
 
 pub use error::SendError;
+pub use friend_lists::{FriendList, FriendLists};
 pub use pipeline::Pipeline;
 pub use request::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck};
 pub use watermark::{Watermark, Watermarks};
@@ -138,6 +140,7 @@ pub struct Queues {
     lanes: Arc<[mpsc::Sender<Queued>]>,
     outages: Arc<Outages>,
     fan_out: Arc<FanOut>,
+    friends: Arc<FriendLists>,
     resend_wait: Duration,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -149,16 +152,23 @@ impl Queues {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (parts, outages) = (Arc::new(parts), Arc::new(Outages::new()));
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
+        let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
         let (marks, moved) = Marks::new();
-        let lanes = shard::start_all(&parts, &outages, &fan_out, &marks, &options, &closing, &tasks);
+        let shared = (&fan_out, &friends);
+        let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
         let resend_wait = options.resend_wait;
-        let queues = Queues { lanes: lanes.into(), outages, fan_out, resend_wait, closing, tasks };
+        let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
         let counter = Counter::new(Arc::clone(&parts.store), queues.clone());
         queues.tasks.spawn(counter.run(moved, options, queues.closing.clone()));
         queues.tasks.close();
         queues
+    }
+
+    /// The lists of friends that were asked for lately; what is written makes them forget.
+    pub fn friends(&self) -> &FriendLists {
+        &self.friends
     }
 
     /// Puts a request into its sender's queue (a post: its receiver's), at once: requests of one sender that go through one queue are

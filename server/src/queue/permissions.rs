@@ -3,12 +3,14 @@
 //! Asked for each message to a person, so the answers are remembered: of some pairs, until one of the rows that they
 //! rest on changes here. Where other servers write, too, no answer is older than [`LIFETIME`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
+use super::friend_lists::FriendLists;
 use crate::domain::{Content, Conversation, Kind, Relation, Setting, Uid};
 use crate::store::{MessageStore, StoreError, Write};
 
@@ -16,7 +18,7 @@ use crate::store::{MessageStore, StoreError, Write};
 const KNOWN: usize = 100_000;
 
 /// For how long an answer is remembered where other servers write.
-const LIFETIME: Duration = Duration::from_secs(2);
+pub(super) const LIFETIME: Duration = Duration::from_secs(2);
 
 /// Whether a person lets another one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub(super) struct WritePermissions {
     lifetime: Option<Duration>,
     /// Counts the changes: what was read before one is not remembered after it.
     changes: AtomicU64,
+    /// They rest on some of the same rows.
+    friends: Arc<FriendLists>,
 }
 
 /// What a commit changes.
@@ -49,9 +53,9 @@ pub(super) struct Changes {
 
 impl WritePermissions {
     /// `others_write`: whether other servers write to the same store.
-    pub(super) fn new(others_write: bool) -> WritePermissions {
+    pub(super) fn new(others_write: bool, friends: Arc<FriendLists>) -> WritePermissions {
         let lifetime = others_write.then_some(LIFETIME);
-        WritePermissions { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0) }
+        WritePermissions { known: Cache::new(KNOWN), lifetime, changes: AtomicU64::new(0), friends }
     }
 
     /// The permissions of these pairs, in order.
@@ -95,6 +99,7 @@ impl WritePermissions {
 
     /// Forgets what rests on rows that have changed.
     pub(super) fn forget(&self, changes: &Changes) {
+        self.friends.forget(&changes.pairs);
         if changes.all || !changes.pairs.is_empty() {
             self.changes.fetch_add(1, Ordering::AcqRel);
         }

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use tracing::error;
 
 use super::fan_out::FanOut;
+use super::friend_lists::FriendLists;
 use super::outage::Outages;
 use super::permissions::WritePermissions;
 use super::read_counts::Marks;
@@ -77,14 +78,15 @@ struct Around {
 pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
-    fan_out: &Arc<FanOut>,
+    (fan_out, friends): (&Arc<FanOut>, &Arc<FriendLists>),
     marks: &Marks,
     options: &Options,
     closing: &CancellationToken,
     tasks: &TaskTracker,
 ) -> Vec<mpsc::Sender<Queued>> {
     let queues = options.queues.max(1);
-    let permissions = Arc::new(WritePermissions::new(parts.numbers.come_from_the_store()));
+    let permissions =
+        Arc::new(WritePermissions::new(parts.numbers.come_from_the_store(), Arc::clone(friends)));
     let (peers, inboxes): (Vec<_>, Vec<_>) =
         (0..queues).map(|_| mpsc::channel(options.deliveries.max(1))).unzip();
     let start = |(index, deliveries)| {
