@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use tempfile::TempDir;
 use tidemark_client::{
     Account, BatchOutcome, Client, Conversation, Direction, Draft, Entry, Error, Event, Events, FileStore,
     Http, Kind, MemoryStore, Options, RangeEnd, RangeQuery, Recipient,
 };
+use tidemark_trials::chaos::{Database, DevicesRun};
 use tidemark_trials::server::Server;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -241,6 +243,18 @@ async fn a_read_marker_follows_to_the_other_device() {
     let marker = device.rows(Kind::ReadMarker, 1).await.remove(0);
     assert_eq!((marker.conversation, marker.read_to()), (with_ann, Some(message.message_id)));
     assert_eq!(unread().await, 0);
+}
+
+/// A short form of `cargo xtask chaos devices`; the long form runs for minutes under a seed of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_people_with_ten_devices_each_end_with_the_same_view() {
+    let (seed, data) = (20_261_125, tempfile::tempdir().expect("a folder"));
+    let length = Duration::from_secs(10);
+    let run = DevicesRun { database: Database::Sqlite, seed, length, bar: ProgressBar::hidden() };
+    let summary = run.run(binary(), data.path()).await;
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    let done = summary.done.len() + usize::from(summary.cuts > 20) + usize::from(summary.repeated > 20);
+    assert_eq!(done, 16, "too little happened: {summary}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,9 +7,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use tidemark::domain::Kind;
 use tidemark_test_support::ports::free_port;
 use tidemark_test_support::until::until;
-use tidemark_trials::chaos::{Database, Fault, FaultRun, TablesRun};
+use tidemark_trials::chaos::{Database, Fault, FaultRun, KINDS, OF_PROGRAMS, TablesRun};
 use tokio::process::Command;
 
 async fn survive(fault: Fault, seed: u64) {
@@ -18,6 +19,17 @@ async fn survive(fault: Fault, seed: u64) {
     let summary = run.run(Path::new(env!("CARGO_BIN_EXE_tidemark")), data.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("{fault:?} with seed {seed}: {broken}"));
     assert!(summary.faults >= 2 && summary.acknowledged > 100, "too little happened: {summary}");
+    assert!(summary.never_done().is_empty(), "{:?} was never done: {summary}", summary.never_done());
+}
+
+/// A kind of row that is new belongs into the fault runs, if people make it.
+#[test]
+fn the_fault_runs_know_every_kind_of_row() {
+    for kind in Kind::ALL {
+        let known = KINDS.iter().any(|(listed, _)| listed.as_str() == kind.as_str());
+        let word = kind.as_str();
+        assert!(known || word == OF_PROGRAMS.0, "{word} is missing in `KINDS` of trials/src/chaos/action.rs");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

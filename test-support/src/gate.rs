@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::ports::free_port;
+use crate::until::until;
 
 /// A relay. Dropping it shuts it.
 #[derive(Debug)]
@@ -53,7 +54,14 @@ impl Gate {
     pub async fn open(&mut self) {
         self.shut().await;
         self.break_after(u64::MAX, u64::MAX);
-        let listener = TcpListener::bind(self.address()).await.expect("the port is this gate's");
+        let mut listener = None;
+        // A process that is just being started still has the earlier listener, until it runs its own program.
+        until("the gate's port is free again", async || {
+            listener = TcpListener::bind(self.address()).await.ok();
+            listener.is_some()
+        })
+        .await;
+        let listener = listener.expect("it was bound");
         self.relay = tokio::spawn(relay(listener, self.target, Arc::clone(&self.passing)));
     }
 

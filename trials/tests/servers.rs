@@ -1,12 +1,12 @@
 //! Several chat servers over one PostgreSQL, broken on purpose: nothing acknowledged is lost, nothing comes twice.
 //!
-//! Short forms of `cargo xtask chaos servers` and `tables-servers`; the long forms run for minutes under a seed of its own.
+//! Short forms of `cargo xtask chaos servers`, `devices-servers` and `tables-servers`; the long forms run for minutes under a seed of its own.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use tidemark_trials::chaos::{Database, RollingRun, ServersRun, TablesRun};
+use tidemark_trials::chaos::{Database, DevicesRun, RollingRun, ServersRun, TablesRun};
 
 /// The program that the workspace's build leaves beside its tests.
 fn binary() -> PathBuf {
@@ -26,6 +26,17 @@ async fn every_promise_holds_over_several_servers_whatever_ends() {
     let summary = run.run(&binary(), folder.path()).await;
     let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
     assert!(summary.faults >= 3 && summary.acknowledged > 50, "too little happened: {summary}");
+    assert!(summary.never_done().is_empty(), "{:?} was never done: {summary}", summary.never_done());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_people_with_ten_devices_over_several_servers_end_with_the_same_view() {
+    let (seed, folder) = (20_261_126, tempfile::tempdir().expect("a folder"));
+    let length = Duration::from_secs(10);
+    let run = DevicesRun { database: Database::Postgres, seed, length, bar: ProgressBar::hidden() };
+    let summary = run.run(&binary(), folder.path()).await;
+    let summary = summary.unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    assert_eq!(summary.done.len(), 14, "too little happened: {summary}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@
 //! [`crate::Client`] goes on trying; whoever calls these methods decides for themselves by [`Error::is_retryable`].
 
 mod call;
+mod changes;
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use crate::error::Error;
 use crate::servers::Servers;
 use crate::wire::{
     Account, BatchAnswer, BatchOutcome, BatchRequest, Conversation, ConversationPage, ConversationSummary,
-    Credentials, Direction, Draft, Group, GroupMade, Me, MemberRequest, NewGroup, NewMoment, Person,
-    RangePage, RangeQuery, ReadMarker, Role, RoleRequest, Sent, Seq, Ticket, Wish,
+    Credentials, Direction, Draft, Group, GroupMade, Me, MemberRequest, NewGroup, Person, RangePage,
+    RangeQuery, ReadMarker, Role, RoleRequest, Sent, Seq, Ticket,
 };
 use call::Call;
 
@@ -256,18 +257,6 @@ impl Http {
     pub async fn remove_member(&self, gid: u64, uid: u32) -> Result<(), Error> {
         let call = Call::new(Method::DELETE, format!("groups/{gid}/members/{uid}"));
         self.done(call.done_if("not_member")).await
-    }
-
-    /// Says whether the caller wants to be a friend of `uid`; they are friends when both do. The same key again gets the first answer.
-    pub async fn befriend(&self, key: Uuid, uid: u32, wanted: bool) -> Result<Sent, Error> {
-        let wish = Wish { client_id: key, wanted };
-        self.read(Call::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
-    }
-
-    /// Tells all friends something, but those in `except`. The same key again gets the first answer.
-    pub async fn post_moment(&self, key: Uuid, text: &str, except: &[u32]) -> Result<Sent, Error> {
-        let moment = NewMoment { client_id: key, text, except };
-        self.read(Call::new(Method::POST, "moments").json(&moment)).await
     }
 
     /// Whether the process is up. Like the two calls below, it asks the server in use and no other.

@@ -314,6 +314,14 @@ impl Draft {
         }
         self
     }
+
+    /// The same in reply to `reply_to`, a row of the same conversation in the caller's inbox.
+    pub fn reply_as(client_id: Uuid, to: Recipient, text: &str, reply_to: u64) -> Draft {
+        let body =
+            serde_json::value::to_raw_value(&serde_json::json!({ "text": text, "reply_to": reply_to }))
+                .expect("a JSON value can always be written");
+        Draft { client_id, to, body }
+    }
 }
 
 /// Where a sent message stands.
@@ -417,5 +425,7 @@ mod tests {
             serde_json::to_string(&draft).expect("written"),
             r#"{"client_id":"00000000-0000-0000-0000-000000000000","to":{"group":7},"body":{"text":"x"}}"#
         );
+        let reply = Draft::reply_as(Uuid::nil(), Recipient::Group(7), "x", 5);
+        assert_eq!(reply.body.get(), r#"{"reply_to":5,"text":"x"}"#);
     }
 }

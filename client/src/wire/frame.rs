@@ -36,6 +36,25 @@ pub enum ClientFrame<'a> {
         /// Their uids.
         of: &'a [u32],
     },
+    /// Tells another person how far that person's messages have come; only a refusal is answered.
+    Seen {
+        /// The conversation with that person.
+        conversation: Conversation,
+        /// The last of that person's messages that has come so far: its row in one's own inbox.
+        message_id: u64,
+        /// How far.
+        progress: Progress,
+    },
+}
+
+/// How far a message has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Progress {
+    /// A device of the other person has it.
+    Delivered,
+    /// The other person has read it.
+    Read,
 }
 
 impl Serialize for ClientFrame<'_> {
@@ -64,6 +83,12 @@ impl Serialize for ClientFrame<'_> {
             ClientFrame::Presence { of } => {
                 map.serialize_entry("type", "presence")?;
                 map.serialize_entry("of", of)?;
+            }
+            ClientFrame::Seen { conversation, message_id, progress } => {
+                map.serialize_entry("type", "seen")?;
+                map.serialize_entry("conversation", conversation)?;
+                map.serialize_entry("message_id", message_id)?;
+                map.serialize_entry("state", progress)?;
             }
         }
         map.end()
@@ -241,6 +266,14 @@ mod tests {
                 r#"{"type":"typing","conversation":"u:10002"}"#,
             ),
             (ClientFrame::Presence { of: &[10002] }, r#"{"type":"presence","of":[10002]}"#),
+            (
+                ClientFrame::Seen {
+                    conversation: Conversation::User(7),
+                    message_id: 9,
+                    progress: Progress::Delivered,
+                },
+                r#"{"type":"seen","conversation":"u:7","message_id":9,"state":"delivered"}"#,
+            ),
         ];
         for (frame, text) in frames {
             assert_eq!(frame.to_json(), text);

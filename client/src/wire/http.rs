@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Conversation, Draft, Entry, Sent};
@@ -246,6 +247,61 @@ pub(crate) struct NewMoment<'a> {
     pub(crate) client_id: Uuid,
     pub(crate) text: &'a str,
     pub(crate) except: &'a [u32],
+}
+
+#[derive(Serialize)]
+pub(crate) struct Text<'a> {
+    pub(crate) text: &'a str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewEdit<'a> {
+    pub(crate) client_id: Uuid,
+    pub(crate) body: Text<'a>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewReaction<'a> {
+    pub(crate) client_id: Uuid,
+    pub(crate) emoji: &'a [String],
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewPin {
+    pub(crate) client_id: Uuid,
+    pub(crate) pinned: bool,
+}
+
+/// A change that needs no word beside its key.
+#[derive(Serialize)]
+pub(crate) struct Keyed {
+    pub(crate) client_id: Uuid,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewValue<'a> {
+    pub(crate) client_id: Uuid,
+    pub(crate) value: &'a RawValue,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewLike {
+    pub(crate) client_id: Uuid,
+    pub(crate) liked: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NewComment<'a> {
+    pub(crate) client_id: Uuid,
+    pub(crate) text: &'a str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Description<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) topic: Option<&'a str>,
 }
 
 #[derive(Serialize)]

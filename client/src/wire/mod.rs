@@ -9,13 +9,14 @@ mod group_message;
 mod http;
 
 pub use entry::{Conversation, Draft, Entry, Kind, MessageKey, Recipient, Sent};
-pub use frame::{ClientFrame, Entries, ServerFrame};
+pub use frame::{ClientFrame, Entries, Progress, ServerFrame};
 pub use group_message::{Mentions, ReadCount};
 pub use http::{
     Account, BatchOutcome, Consumed, ConversationPage, ConversationSummary, Direction, Group, Me, Member,
     Person, RangeEnd, RangePage, RangeQuery, Role, Seq,
 };
 pub(crate) use http::{
-    BatchAnswer, BatchRequest, Credentials, GroupMade, MemberRequest, NewGroup, NewMoment, ReadMarker,
-    RoleRequest, Ticket, Wish,
+    BatchAnswer, BatchRequest, Credentials, Description, GroupMade, Keyed, MemberRequest, NewComment,
+    NewEdit, NewGroup, NewLike, NewMoment, NewPin, NewReaction, NewValue, ReadMarker, RoleRequest, Text,
+    Ticket, Wish,
 };

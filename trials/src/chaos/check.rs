@@ -4,16 +4,22 @@
 //! - Nothing else is there, and nothing twice.
 //! - Ids increase in every inbox, as stored and as told (I1, I6); devices hold exactly what GetRange answers (I2).
 //! - Every recipient sees one sender's messages in the order in which they were accepted (I12).
+//! - Of what only says how things stand, the newest that was acknowledged is what is there (`actions`).
+
+mod actions;
+mod ledger;
 
 use std::collections::{HashMap, HashSet};
 
-use tidemark_client::{Draft, Entry, Kind, Recipient};
+use serde_json::{Value, json};
+use tidemark_client::{Draft, Entry, Recipient};
 use uuid::Uuid;
 
-use super::person::Record;
-
-/// Who is in which group, for the whole fault run.
-pub(super) type Members = HashMap<u64, Vec<u32>>;
+use super::action::{Action, Outcome, Place};
+use super::person::{Record, is_message};
+use super::stage::{Members, Stage};
+use super::view::{FEED, Key, State, View, differences};
+use ledger::Ledger;
 
 /// A message whose sender was told that it is durable.
 #[derive(Clone, Debug)]
@@ -21,6 +27,17 @@ pub(super) struct Acknowledged {
     /// The id of the sender's own copy.
     pub(super) message_id: u64,
     pub(super) draft: Draft,
+    /// What it replies to.
+    pub(super) quoted: Option<Place>,
+}
+
+/// Something else that somebody did, and how it ended.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub(super) action: Action,
+    /// The name of its row, where it has one.
+    pub(super) key: Uuid,
+    pub(super) outcome: Outcome,
 }
 
 impl Acknowledged {
@@ -33,30 +50,44 @@ impl Acknowledged {
         uids.insert(sender);
         uids
     }
+
+    /// The body that its rows have before anybody changes it.
+    fn body(&self) -> Value {
+        let mut body: Value = serde_json::from_str(self.draft.body.get()).unwrap_or_default();
+        if let Some(Place { sender, client_id, .. }) = self.quoted {
+            body["reply_to"] = json!({ "of": { "sender": sender, "client_id": client_id } });
+        }
+        body
+    }
 }
 
 /// Everything that broke, in words; empty = every promise held.
-pub(super) fn broken_promises(records: &[Record], groups: &Members) -> Vec<String> {
+pub(super) fn broken_promises(records: &[Record], stage: &Stage) -> Vec<String> {
     let mut broken = Vec::new();
-    let owed = owed(records, groups);
-    for record in records {
+    let (owed, ledger) = (owed(records, &stage.groups), Ledger::of(records, stage));
+    let views: Vec<View> = records.iter().map(|record| View::of(record.uid, &record.ranged)).collect();
+    let none = Owed::new();
+    for (record, view) in records.iter().zip(&views) {
         check_order(record, &mut broken);
-        check_devices(record, &mut broken);
-        check_content(record, owed.get(&record.uid), &mut broken);
+        check_devices(record, view, &mut broken);
+        let owed = owed.get(&record.uid).unwrap_or(&none);
+        check_messages(record, view, owed, &ledger, &mut broken);
+        actions::check_one(record, view, &ledger, &mut broken);
     }
+    actions::check_all(records, &views, stage, &ledger, &mut broken);
     broken
 }
 
 /// What each inbox must hold: by sender and client_id, the id of the sender's own copy and the body.
-type Owed<'a> = HashMap<(u32, Uuid), (u64, &'a str)>;
+type Owed = HashMap<Key, (u64, Value)>;
 
-fn owed<'a>(records: &'a [Record], groups: &Members) -> HashMap<u32, Owed<'a>> {
-    let mut owed: HashMap<u32, Owed<'a>> = HashMap::new();
+fn owed(records: &[Record], groups: &Members) -> HashMap<u32, Owed> {
+    let mut owed: HashMap<u32, Owed> = HashMap::new();
     for record in records {
-        for message in &record.acknowledged {
+        for message in &record.settled.acknowledged {
             for uid in message.everybody(record.uid, groups) {
                 let name = (record.uid, message.draft.client_id);
-                owed.entry(uid).or_default().insert(name, (message.message_id, message.draft.body.get()));
+                owed.entry(uid).or_default().insert(name, (message.message_id, message.body()));
             }
         }
     }
@@ -72,64 +103,69 @@ fn check_order(record: &Record, broken: &mut Vec<String>) {
     }
 }
 
-fn check_devices(record: &Record, broken: &mut Vec<String>) {
-    let uid = record.uid;
-    for (rows, device) in [(&record.followed, "the device that was there"), (&record.fetched, "a new device")]
-    {
-        if *rows != record.ranged {
-            let ids = |rows: &[Entry]| rows.iter().map(|row| row.message_id).collect::<HashSet<_>>();
-            let (theirs, stored) = (ids(rows), ids(&record.ranged));
-            let mut missing: Vec<_> = stored.difference(&theirs).collect();
-            let mut extra: Vec<_> = theirs.difference(&stored).collect();
-            missing.sort_unstable();
-            extra.sort_unstable();
-            let counts = format!("{} rows of {}", rows.len(), record.ranged.len());
-            broken
-                .push(format!("{uid}: {device} has {counts}; it lacks {missing:?}, and alone has {extra:?}"));
-        }
+fn check_devices(record: &Record, view: &View, broken: &mut Vec<String>) {
+    let (uid, stored) = (record.uid, &record.ranged);
+    if record.fetched != *stored {
+        let ids = |rows: &[Entry]| rows.iter().map(|row| row.message_id).collect::<HashSet<_>>();
+        let (theirs, stored) = (ids(&record.fetched), ids(stored));
+        let (missing, extra) = (stored.difference(&theirs).count(), theirs.difference(&stored).count());
+        let counts = format!("{} rows of {}", record.fetched.len(), record.ranged.len());
+        broken.push(format!("{uid}: a new device has {counts}; it lacks {missing}, and alone has {extra}"));
     }
-    let reported = &record.watched.rows;
-    if !reported.iter().eq(record.ranged.iter().map(|row| &row.message_id)) {
-        broken
-            .push(format!("{uid}: was told {} rows, in another order or number than stored", reported.len()));
+    // It followed, so that it has rows that made way for others since.
+    let followed = View::of(uid, &record.followed);
+    let device = format!("{uid}: the device that was there");
+    differences(&device, &record.followed, stored, (&followed, view), broken);
+    let told = &record.watched.rows;
+    if !told.iter().eq(record.followed.iter().map(|row| &row.message_id)) {
+        broken.push(format!("{uid}: was told {} rows, in another order or number than stored", told.len()));
     }
     if record.watched.cleared > 0 {
         broken.push(format!("{uid}: the device had to forget rows {} times", record.watched.cleared));
     }
 }
 
-fn check_content(record: &Record, owed: Option<&Owed<'_>>, broken: &mut Vec<String>) {
-    let (uid, nothing) = (record.uid, Owed::new());
-    let owed = owed.unwrap_or(&nothing);
-    let mut found = HashSet::new();
-    let mut newest_of: HashMap<u32, u64> = HashMap::new();
-    for row in record.ranged.iter().filter(|row| row.kind == Kind::Message) {
-        let (id, sender) = (row.message_id, row.sender);
-        let Some(name) = row.client_id.map(|client_id| (sender, client_id)) else {
-            broken.push(format!("{uid}: message {id} has no client_id"));
+fn check_messages(record: &Record, view: &View, owed: &Owed, ledger: &Ledger, broken: &mut Vec<String>) {
+    let uid = record.uid;
+    for (sender, client_id) in &view.twice {
+        broken.push(format!("{uid}: {client_id} of {sender} is there twice"));
+    }
+    for (key, line) in view.lines.iter().filter(|(_, line)| line.conversation != FEED) {
+        let ((sender, _), id) = (key, line.message_id);
+        let Some((own_id, body)) = owed.get(key) else {
+            broken.push(format!("{uid}: message {id} of {sender} was never acknowledged"));
             continue;
         };
-        let Some((own_id, body)) = owed.get(&name) else {
-            broken.push(format!("{uid}: message {id} of {sender} was never acknowledged, or not for {uid}"));
-            continue;
-        };
-        if !found.insert(name) {
-            broken.push(format!("{uid}: message {own_id} of {sender} is there twice, again as {id}"));
+        let may_be = ledger.message(uid, *key, body);
+        if !may_be.contains(&line.state) {
+            let is = match &line.state {
+                State::Said { .. } => "has another body than was sent",
+                State::Recalled => "is recalled",
+                State::Deleted => "is deleted",
+            };
+            let state = &line.state;
+            broken.push(format!("{uid}: message {id} of {sender} {is}: {state:?}, and not {may_be:?}"));
         }
-        if row.body.get() != *body {
-            broken.push(format!("{uid}: message {id} of {sender} has another body than was sent"));
-        }
-        if sender == uid && id != *own_id {
+        if *sender == uid && id != *own_id {
             broken.push(format!("{uid}: was told that a message is {own_id}, but it is {id}"));
         }
-        let newest = newest_of.entry(sender).or_default();
+    }
+    let mut newest_of: HashMap<u32, u64> = HashMap::new();
+    for row in record.ranged.iter().filter(|row| is_message(row)) {
+        let Some(client_id) = row.client_id else {
+            broken.push(format!("{uid}: message {} has no client_id", row.message_id));
+            continue;
+        };
+        let Some((own_id, _)) = owed.get(&(row.sender, client_id)) else { continue };
+        let newest = newest_of.entry(row.sender).or_default();
         if *own_id < *newest {
+            let sender = row.sender;
             broken.push(format!("{uid}: of {sender}, message {own_id} came after the later {newest}"));
         }
         *newest = (*newest).max(*own_id);
     }
     for ((sender, client_id), (own_id, _)) in owed {
-        if !found.contains(&(*sender, *client_id)) {
+        if !view.lines.contains_key(&(*sender, *client_id)) {
             broken.push(format!("{uid}: message {own_id} of {sender} was acknowledged and is missing"));
         }
     }

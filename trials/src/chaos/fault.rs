@@ -1,6 +1,6 @@
 //! A fault run: users under load, a server that ends again and again at seeded moments, and the comparison afterwards.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,20 +10,22 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tidemark_client::{Account, Http, Recipient};
+use tidemark_client::Kind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Fault;
-use super::check::{Acknowledged, Members, broken_promises};
-use super::person::Person;
+use super::action::{Outcome, made_by_people};
+use super::check::broken_promises;
+use super::person::{Person, Settled};
+use super::stage::{Stage, USERS};
 use crate::server::Server;
 use crate::{Failure, Result, users};
 
-pub(super) const USERS: usize = 8;
-const GROUPS: usize = 2;
-/// Out of eight, so that the groups overlap and somebody is in neither.
-const MEMBERS: usize = 5;
+/// How long anything may take to arrive after the last fault.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at what has arrived.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// One fault run. `bar` shows seconds.
 #[derive(Clone, Debug)]
@@ -39,20 +41,32 @@ pub struct FaultRun {
 }
 
 /// What a fault run went through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     /// How often the server ended.
     pub faults: usize,
     /// Messages that were acknowledged.
     pub acknowledged: usize,
+    /// Everything else that was acknowledged, by the kind of its row.
+    pub done: BTreeMap<String, usize>,
     /// Rows that were compared.
     pub rows: usize,
 }
 
+impl Summary {
+    /// Kinds of rows that people make and nobody made.
+    pub fn never_done(&self) -> Vec<&'static Kind> {
+        made_by_people().filter(|kind| !self.done.contains_key(kind.as_str())).collect()
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { faults, acknowledged, rows } = self;
-        write!(f, "{faults} faults, {acknowledged} messages acknowledged, {rows} rows compared")
+        let Summary { faults, acknowledged, done, rows } = self;
+        write!(
+            f,
+            "{faults} faults, {acknowledged} messages acknowledged, {rows} rows compared; also done: {done:?}"
+        )
     }
 }
 
@@ -66,24 +80,24 @@ impl FaultRun {
         let server = start(0, binary, data, &mut random).await?;
         let http = server.http()?;
         let accounts = users::sign_up(&http, "person", USERS).await?;
-        let groups = make_groups(&http, &accounts).await?;
+        let stage = Stage::set(&http, &accounts, &mut random).await?;
         let (stop, stopped) = watch::channel(false);
         let count = Arc::new(AtomicUsize::new(0));
         let mut users = Vec::new();
         for account in &accounts {
-            let to = recipients(account.uid, &accounts, &groups);
+            let known = stage.known(account.uid, &accounts);
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
-            users.push(Person::begin(&http, account, to, random.random(), stopped, count));
+            users.push(Person::begin(&http, account, known, random.random(), stopped, count));
         }
         let (server, faults) = self.break_it(server, binary, data, &mut random, &count).await?;
         stop.send_replace(true);
         self.bar.set_message("waiting until everything has arrived");
-        let rows = compare(users, &groups).await?;
+        let (done, rows) = compare(users, &stage).await?;
         let ended = server.stop().await?;
         if !ended.success() {
             return Err(Failure::new(format!("asked to stop, the server ended with {ended}")));
         }
-        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), rows })
+        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), done, rows })
     }
 
     /// Ends and restarts the server until the time is over; answers the one that runs then.
@@ -124,55 +138,44 @@ async fn start(port: u16, binary: &Path, data: &Path, random: &mut StdRng) -> Re
     Server::start_with(&[("TIDEMARK_QUEUES__COUNT", queues)], port, binary, data).await
 }
 
-pub(super) async fn make_groups(server: &Http, accounts: &[Account]) -> Result<Members> {
-    let mut groups = HashMap::new();
-    for n in 0..GROUPS {
-        let members: Vec<u32> = accounts.iter().cycle().skip(n * 2).take(MEMBERS).map(|a| a.uid).collect();
-        let owner = accounts.iter().find(|account| account.uid == members[0]);
-        let owner = owner.ok_or_else(|| Failure::new("a group needs somebody"))?;
-        let gid = server.with_token(&owner.token).create_group(&format!("group {n}"), &members[1..]).await?;
-        groups.insert(gid, members);
-    }
-    Ok(groups)
-}
-
-/// Everybody, oneself included, and one's groups.
-pub(super) fn recipients(uid: u32, accounts: &[Account], groups: &Members) -> Vec<Recipient> {
-    let mut own: Vec<u64> =
-        groups.iter().filter(|(_, members)| members.contains(&uid)).map(|(gid, _)| *gid).collect();
-    // A map has no order of its own, and the seed must lead to the same choices.
-    own.sort_unstable();
-    // About as many to groups as to users: they are where most can go wrong.
-    let groups = own.iter().cycle().copied().map(Recipient::Group).take(own.len() * 4);
-    accounts.iter().map(|account| Recipient::User(account.uid)).chain(groups).collect()
-}
-
-/// Waits until everything has arrived, and compares it; answers how many rows that were.
-pub(super) async fn compare(mut users: Vec<Person>, groups: &Members) -> Result<usize> {
-    let mut acknowledged: Vec<Vec<Acknowledged>> = Vec::new();
+/// Waits until everything has arrived and compares it; answers what was done beside sending, and how many rows there are.
+pub(super) async fn compare(
+    mut users: Vec<Person>,
+    stage: &Stage,
+) -> Result<(BTreeMap<String, usize>, usize)> {
+    let mut all: Vec<Arc<Settled>> = Vec::new();
     for person in &mut users {
-        acknowledged.push(person.settle().await?);
+        all.push(Arc::new(person.settle().await?));
     }
-    let mut expected: HashMap<u32, usize> = HashMap::new();
-    for (person, messages) in users.iter().zip(&acknowledged) {
-        for message in messages {
-            let everybody: HashSet<u32> = message.everybody(person.uid, groups);
-            for uid in everybody {
+    let (mut expected, mut done) = (HashMap::<u32, usize>::new(), BTreeMap::new());
+    for (person, settled) in users.iter().zip(&all) {
+        for message in &settled.acknowledged {
+            for uid in message.everybody(person.uid, &stage.groups) {
                 *expected.entry(uid).or_default() += 1;
             }
+        }
+        for each in settled.done.iter().filter(|done| matches!(done.outcome, Outcome::Done(_))) {
+            *done.entry(each.action.kind().as_str().to_owned()).or_default() += 1;
         }
     }
     for person in &users {
         person.wait_for(expected.get(&person.uid).copied().unwrap_or_default()).await?;
     }
-    let mut records = Vec::new();
-    for (person, messages) in users.into_iter().zip(acknowledged) {
-        records.push(person.record(messages).await?);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut records = Vec::new();
+        for (person, settled) in users.iter().zip(&all) {
+            records.push(person.look(Arc::clone(settled)).await?);
+        }
+        let broken = broken_promises(&records, stage);
+        if broken.is_empty() {
+            return Ok((done, records.iter().map(|record| record.ranged.len()).sum()));
+        }
+        if Instant::now() > deadline {
+            let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
+            return Err(Failure::new(format!("{} promises broke:\n  {shown}", broken.len())));
+        }
+        // Copies that are owed to others may come after the answer to whoever made them.
+        sleep(PAUSE).await;
     }
-    let broken = broken_promises(&records, groups);
-    if broken.is_empty() {
-        return Ok(records.iter().map(|record| record.ranged.len()).sum());
-    }
-    let shown = broken.iter().take(20).cloned().collect::<Vec<_>>().join("\n  ");
-    Err(Failure::new(format!("{} promises broke:\n  {shown}", broken.len())))
 }

@@ -5,8 +5,10 @@
 //! devices saw and everything that is stored must agree (`check`). The sequence cluster has a fault run of its own
 //! (`cluster`).
 
+mod action;
 mod check;
 mod cluster;
+mod devices;
 #[cfg(feature = "simulation")]
 mod exploration;
 mod fault;
@@ -15,7 +17,9 @@ mod rolling;
 mod servers;
 #[cfg(feature = "simulation")]
 mod simulation;
+mod stage;
 mod tables;
+mod view;
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +27,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidemark_test_support::servers::postgres;
 
+pub use action::{KINDS, Maker, OF_PROGRAMS};
 pub use cluster::{ClusterRun, ClusterSummary, History, Load};
+pub use devices::{DevicesRun, DevicesSummary};
 #[cfg(feature = "simulation")]
 pub use exploration::{ExplorationRun, ExplorationSummary};
 pub use fault::{FaultRun, Summary};
@@ -52,6 +58,8 @@ pub enum Run {
     Chat(Fault),
     /// Several chat servers over one PostgreSQL.
     Servers,
+    /// Two people with ten devices each, on this database.
+    Devices(Database),
     /// Tables, on this database.
     Tables(Database),
     /// The sequence cluster over these stores.
@@ -77,6 +85,12 @@ pub const NAMES: &[(&str, Run, &str)] = &[
         Run::Servers,
         "three servers over one PostgreSQL: SIGKILL, SIGTERM, SIGSTOP, a database that crashes and cuts connections",
     ),
+    (
+        "devices",
+        Run::Devices(Database::Sqlite),
+        "two people with ten devices each, offline and back, with lost answers and repetitions: all show the same",
+    ),
+    ("devices-servers", Run::Devices(Database::Postgres), "the same with three servers over one PostgreSQL"),
     (
         "tables",
         Run::Tables(Database::Sqlite),
@@ -127,7 +141,9 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
     for (name, run, _) in choose(&plan.names)? {
         let missing = match *run {
             Run::Cluster(Keeper::Etcd) if !has_etcd() => Some("etcd is missing; apt-get install etcd-server"),
-            Run::Servers | Run::Tables(Database::Postgres) if !postgres::is_installed() => {
+            Run::Servers | Run::Tables(Database::Postgres) | Run::Devices(Database::Postgres)
+                if !postgres::is_installed() =>
+            {
                 Some("PostgreSQL is missing; apt-get install postgresql")
             }
             _ => None,
@@ -151,6 +167,10 @@ pub async fn run(plan: &Plan, binary: &Path, folder: &Path) -> Result<()> {
             }
             Run::Servers => {
                 let run = ServersRun { seed, length, bar: bar.clone() };
+                run.run(binary, data.path()).await.map(|summary| summary.to_string())
+            }
+            Run::Devices(database) => {
+                let run = DevicesRun { database, seed, length, bar: bar.clone() };
                 run.run(binary, data.path()).await.map(|summary| summary.to_string())
             }
             Run::Tables(database) => {

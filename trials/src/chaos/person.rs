@@ -1,24 +1,26 @@
-//! One person of a fault run: a device that follows by heartbeat, and a hand that writes without pause.
+//! One person of a fault run: a device that follows by heartbeat, a hand that writes without pause, and one that does everything else.
 //!
-//! Both go through the library's client, as other programs do: it reconnects by itself and repeats a message under the
-//! same `client_id` until it is settled.
+//! The first two go through the library's client, as other programs do: it reconnects by itself and repeats a message under the
+//! same `client_id` until it is settled. The other hand does one thing after the other, and repeats each until it has an answer.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use tidemark_client::{
-    Account, Client, Draft, Entry, Error, Event, Events, Http, Kind, MemoryStore, Options, RangeEnd,
-    RangeQuery, Recipient, Sent,
+    Account, Client, Draft, Entry, Error, Event, Events, Group, Http, Kind, MemoryStore, Options, RangeEnd,
+    RangeQuery, Sent,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::check::Acknowledged;
+use super::action::{Known, Place, lock, made_by_people, name};
+use super::check::{Acknowledged, Done};
+use super::view::FEED;
 use crate::{Failure, Result};
 
 /// Messages that one person may have unsettled.
@@ -35,15 +37,25 @@ pub(super) struct Person {
     pub(super) uid: u32,
     http: Http,
     /// Keeps the device alive.
-    client: Client,
+    _client: Client,
     store: MemoryStore,
     seen: Arc<AtomicUsize>,
-    watching: JoinHandle<Watched>,
+    watched: Arc<Mutex<Watched>>,
     writing: JoinHandle<Result<Vec<Acknowledged>>>,
+    doing: JoinHandle<Result<Vec<Done>>>,
+    /// The group that this person changes, if there is one.
+    changing: Option<u64>,
+}
+
+/// What a person wrote and did, all of it settled.
+#[derive(Default)]
+pub(super) struct Settled {
+    pub(super) acknowledged: Vec<Acknowledged>,
+    pub(super) done: Vec<Done>,
 }
 
 /// What a device was told, in the order in which it was told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
     pub(super) rows: Vec<u64>,
     /// How often it had to forget rows: never, in a fault run.
@@ -53,7 +65,7 @@ pub(super) struct Watched {
 /// Everything about a person after the fault run.
 pub(super) struct Record {
     pub(super) uid: u32,
-    pub(super) acknowledged: Vec<Acknowledged>,
+    pub(super) settled: Arc<Settled>,
     pub(super) watched: Watched,
     /// What the device that was there all the time has stored.
     pub(super) followed: Vec<Entry>,
@@ -61,14 +73,17 @@ pub(super) struct Record {
     pub(super) fetched: Vec<Entry>,
     /// What GetRange answers afterwards.
     pub(super) ranged: Vec<Entry>,
+    /// The group that this person changed, as it is afterwards.
+    pub(super) group: Option<Group>,
 }
 
 impl Person {
-    /// Connects, and writes to random ones of `recipients` until `stop` says so; counts what is acknowledged.
+    /// Connects, and writes to random ones of the recipients and does everything else until `stop` says so; counts the messages that
+    /// are acknowledged.
     pub(super) fn begin(
         server: &Http,
         account: &Account,
-        recipients: Vec<Recipient>,
+        known: Known,
         seed: u64,
         stop: watch::Receiver<bool>,
         count: Arc<AtomicUsize>,
@@ -76,24 +91,37 @@ impl Person {
         let http = server.with_token(&account.token);
         let store = MemoryStore::new();
         let (client, events) = Client::start(http.clone(), store.clone(), options(seed));
-        let random = StdRng::seed_from_u64(seed);
-        let writer = Writer { uid: account.uid, client: client.clone(), recipients, random, count };
-        let seen = Arc::default();
+        let (uid, changing) = (account.uid, known.changing.as_ref().map(|changing| changing.gid));
+        let known = Arc::new(Mutex::new(known));
+        let mut random = StdRng::seed_from_u64(seed);
+        let doer = Doer {
+            http: http.clone(),
+            known: Arc::clone(&known),
+            random: StdRng::seed_from_u64(random.random()),
+        };
+        let writer = Writer { uid, client: client.clone(), known: Arc::clone(&known), random, count };
+        let (seen, watched) = (Arc::default(), Arc::default());
+        tokio::spawn(watch_events(events, known, Arc::clone(&seen), Arc::clone(&watched)));
         Person {
-            uid: account.uid,
+            uid,
             http,
-            client,
+            _client: client,
             store,
-            watching: tokio::spawn(watch_events(events, Arc::clone(&seen))),
+            watched,
             seen,
-            writing: tokio::spawn(writer.run(stop)),
+            writing: tokio::spawn(writer.run(stop.clone())),
+            doing: tokio::spawn(doer.run(stop)),
+            changing,
         }
     }
 
-    /// Waits until everything that was written is settled.
-    pub(super) async fn settle(&mut self) -> Result<Vec<Acknowledged>> {
+    /// Waits until everything that was written and done is settled.
+    pub(super) async fn settle(&mut self) -> Result<Settled> {
         let late = |_| Failure::new(format!("{}: messages were not settled within {PATIENCE:?}", self.uid));
-        timeout(PATIENCE, &mut self.writing).await.map_err(late)??
+        let acknowledged = timeout(PATIENCE, &mut self.writing).await.map_err(late)???;
+        let late = |_| Failure::new(format!("{}: actions were not settled within {PATIENCE:?}", self.uid));
+        let done = timeout(PATIENCE, &mut self.doing).await.map_err(late)???;
+        Ok(Settled { acknowledged, done })
     }
 
     /// Waits until the device has seen this many messages: a group's rows may follow after the answer (I5).
@@ -112,19 +140,37 @@ impl Person {
         Ok(())
     }
 
-    /// Looks at the inbox from all sides, and lets go of the device.
-    pub(super) async fn record(self, acknowledged: Vec<Acknowledged>) -> Result<Record> {
+    /// Looks at the inbox from all sides.
+    pub(super) async fn look(&self, settled: Arc<Settled>) -> Result<Record> {
         let ranged = everything(&self.http).await?;
         let last = ranged.last().map_or(0, |row| row.message_id);
         let fetched = fetch(&self.http, last).await?;
-        drop(self.client);
-        let watched = self.watching.await?;
-        Ok(Record { uid: self.uid, acknowledged, watched, followed: self.store.rows(), fetched, ranged })
+        let group = match self.changing {
+            Some(gid) => Some(self.http.group(gid).await?),
+            None => None,
+        };
+        let mut record = Record {
+            uid: self.uid,
+            settled,
+            watched: Watched::default(),
+            followed: Vec::new(),
+            fetched,
+            ranged,
+            group,
+        };
+        self.look_at_device(&mut record);
+        Ok(record)
+    }
+
+    /// Looks at the device that was there all the time, after the rest: what it lacks then is not on its way.
+    fn look_at_device(&self, record: &mut Record) {
+        record.watched = lock(&self.watched).clone();
+        record.followed = self.store.rows();
     }
 }
 
 /// What a new device gets by heartbeat.
-async fn fetch(http: &Http, last: u64) -> Result<Vec<Entry>> {
+pub(super) async fn fetch(http: &Http, last: u64) -> Result<Vec<Entry>> {
     let store = MemoryStore::new();
     let (_client, mut events) = Client::start(http.clone(), store.clone(), options(last));
     let catch_up = async { while store.position().cursor < last && events.next().await.is_some() {} };
@@ -136,7 +182,7 @@ async fn fetch(http: &Http, last: u64) -> Result<Vec<Entry>> {
 struct Writer {
     uid: u32,
     client: Client,
-    recipients: Vec<Recipient>,
+    known: Arc<Mutex<Known>>,
     random: StdRng,
     count: Arc<AtomicUsize>,
 }
@@ -151,30 +197,35 @@ impl Writer {
             tokio::select! {
                 () = sleep(pause), if unsettled.len() < IN_FLIGHT => {
                     number += 1;
-                    let draft = self.draft(number);
+                    let (draft, quoted) = self.draft(number);
                     let client = self.client.clone();
-                    unsettled.push(async move { (client.send(draft.clone()).await, draft) });
+                    unsettled.push(async move { (client.send(draft.clone()).await, draft, quoted) });
                 }
-                Some((outcome, draft)) = unsettled.next() => {
-                    acknowledged.push(settled(outcome, draft)?);
+                Some((outcome, draft, quoted)) = unsettled.next() => {
+                    let Some(message) = settled(outcome, draft, quoted)? else { continue };
+                    acknowledged.push(message);
                     self.count.fetch_add(1, Ordering::Relaxed);
                 }
                 _ = stop.changed() => {}
             }
         }
-        while let Some((outcome, draft)) = unsettled.next().await {
-            acknowledged.push(settled(outcome, draft)?);
+        while let Some((outcome, draft, quoted)) = unsettled.next().await {
+            acknowledged.extend(settled(outcome, draft, quoted)?);
         }
         self.repeat_some(&acknowledged).await?;
         Ok(acknowledged)
     }
 
-    fn draft(&mut self, number: u64) -> Draft {
-        let to = self.recipients[self.random.random_range(0..self.recipients.len())];
-        let mut bytes = [0; 16];
-        self.random.fill_bytes(&mut bytes);
-        let client_id = uuid::Builder::from_random_bytes(bytes).into_uuid();
-        Draft::text_as(client_id, to, &format!("{} wrote {number}", self.uid))
+    fn draft(&mut self, number: u64) -> (Draft, Option<Place>) {
+        let known = lock(&self.known);
+        let to = known.recipients[self.random.random_range(0..known.recipients.len())];
+        let quoted = known.quoted(to, &mut self.random).filter(|_| self.random.random_bool(0.2));
+        drop(known);
+        let (key, text) = (name(&mut self.random), format!("{} wrote {number}", self.uid));
+        match quoted {
+            Some(place) => (Draft::reply_as(key, to, &text, place.message_id), quoted),
+            None => (Draft::text_as(key, to, &text), None),
+        }
     }
 
     /// The same again gets the first answer (I4), whatever happened to the server in between.
@@ -191,31 +242,76 @@ impl Writer {
     }
 }
 
-fn settled(outcome: std::result::Result<Sent, Error>, draft: Draft) -> Result<Acknowledged> {
+/// A message that has its answer; `None`: what it replies to was taken back or deleted meanwhile.
+fn settled(
+    outcome: std::result::Result<Sent, Error>,
+    draft: Draft,
+    quoted: Option<Place>,
+) -> Result<Option<Acknowledged>> {
     match outcome {
-        Ok(sent) => Ok(Acknowledged { message_id: sent.message_id, draft }),
+        Ok(sent) => Ok(Some(Acknowledged { message_id: sent.message_id, draft, quoted })),
+        Err(error) if quoted.is_some() && matches!(error.code(), Some("recalled" | "no_message")) => Ok(None),
         Err(error) => Err(Failure::new(format!("a message was refused for good: {error}"))),
     }
 }
 
-async fn watch_events(mut events: Events, seen: Arc<AtomicUsize>) -> Watched {
-    let mut watched = Watched::default();
+/// The hand that does everything else, one thing after the other.
+struct Doer {
+    http: Http,
+    known: Arc<Mutex<Known>>,
+    random: StdRng,
+}
+
+impl Doer {
+    async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<Vec<Done>> {
+        let mut done = Vec::new();
+        let mut number = 0_u64;
+        let kinds: Vec<&Kind> = made_by_people().collect();
+        while !*stop.borrow() {
+            let pause = LONGEST_PAUSE.mul_f64(self.random.random_range(0.0..1.0));
+            tokio::select! {
+                () = sleep(pause) => {}
+                _ = stop.changed() => return Ok(done),
+            }
+            number += 1;
+            let kind = kinds[self.random.random_range(0..kinds.len())];
+            let action = lock(&self.known).action(kind, number, &mut self.random);
+            let Some(action) = action else { continue };
+            let key = name(&mut self.random);
+            let outcome = action.insist(&self.http, key).await?;
+            done.push(Done { action, key, outcome });
+        }
+        Ok(done)
+    }
+}
+
+async fn watch_events(
+    mut events: Events,
+    known: Arc<Mutex<Known>>,
+    seen: Arc<AtomicUsize>,
+    watched: Arc<Mutex<Watched>>,
+) {
     while let Some(event) = events.next().await {
         match event {
             Event::Rows(rows) => {
-                watched.rows.extend(rows.iter().map(|row| row.message_id));
-                let messages = rows.iter().filter(|row| row.kind == Kind::Message).count();
-                seen.fetch_add(messages, Ordering::Relaxed);
+                lock(&watched).rows.extend(rows.iter().map(|row| row.message_id));
+                let mut known = lock(&known);
+                rows.iter().for_each(|row| known.take(row));
+                seen.fetch_add(rows.iter().filter(|row| is_message(row)).count(), Ordering::Relaxed);
             }
-            Event::Cleared { .. } => watched.cleared += 1,
+            Event::Cleared { .. } => lock(&watched).cleared += 1,
             _ => {}
         }
     }
-    watched
+}
+
+/// Whether it is a message, or what is left of one.
+pub(super) fn is_message(row: &Entry) -> bool {
+    matches!(row.kind, Kind::Message | Kind::Recalled | Kind::Deleted) && row.conversation != FEED
 }
 
 /// All rows of a person, page by page.
-async fn everything(http: &Http) -> Result<Vec<Entry>> {
+pub(super) async fn everything(http: &Http) -> Result<Vec<Entry>> {
     let mut rows = Vec::new();
     let mut start = RangeEnd::Min;
     loop {
@@ -229,7 +325,7 @@ async fn everything(http: &Http) -> Result<Vec<Entry>> {
 }
 
 /// Quick to come back: the server is away for moments only.
-fn options(seed: u64) -> Options {
+pub(super) fn options(seed: u64) -> Options {
     Options {
         first_retry: Duration::from_millis(20),
         longest_retry: Duration::from_millis(500),

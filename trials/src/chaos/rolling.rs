@@ -17,8 +17,9 @@ use tidemark_test_support::servers::haproxy::Proxy;
 use tidemark_test_support::until::until;
 use tokio::sync::watch;
 
-use super::fault::{USERS, compare, make_groups, recipients};
+use super::fault::compare;
 use super::person::Person;
+use super::stage::{Stage, USERS};
 use crate::servers::Servers;
 use crate::{Failure, Result, users};
 
@@ -73,7 +74,7 @@ impl RollingRun {
         let first = servers.server(0)?.http()?;
         let accounts = users::sign_up(&first, "person", USERS).await?;
         let callers = users::sign_up(&first, "caller", CALLERS).await?;
-        let groups = make_groups(&first, &accounts).await?;
+        let stage = Stage::set(&first, &accounts, &mut random).await?;
         let mut addresses = Vec::new();
         for at in 0..SERVERS {
             addresses.push(servers.server(at)?.address().replace("http://", ""));
@@ -83,9 +84,9 @@ impl RollingRun {
         let count = Arc::new(AtomicUsize::new(0));
         let mut people = Vec::new();
         for account in &accounts {
-            let to = recipients(account.uid, &accounts, &groups);
+            let known = stage.known(account.uid, &accounts);
             let (http, stopped, count) = (servers.http()?, stopped.clone(), Arc::clone(&count));
-            people.push(Person::begin(&http, account, to, random.random(), stopped, count));
+            people.push(Person::begin(&http, account, known, random.random(), stopped, count));
         }
         let calling: Vec<_> = callers
             .iter()
@@ -111,7 +112,7 @@ impl RollingRun {
             sent.push((caller, calling.await??));
         }
         compare_calls(&first, &sent).await?;
-        let rows = compare(people, &groups).await?;
+        let (_, rows) = compare(people, &stage).await?;
         servers.stop_all().await?;
         Ok(RollingSummary {
             restarts: SERVERS * self.rounds,

@@ -12,8 +12,9 @@ use rand::{RngExt, SeedableRng};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::fault::{Summary, USERS, compare, make_groups, recipients};
+use super::fault::{Summary, compare};
 use super::person::Person;
+use super::stage::{Stage, USERS};
 use crate::servers::Servers;
 use crate::{Result, users};
 
@@ -72,23 +73,23 @@ impl ServersRun {
         let mut servers = Servers::start(binary, folder, SERVERS).await?;
         let first = servers.server(0)?.http()?;
         let accounts = users::sign_up(&first, "person", USERS).await?;
-        let groups = make_groups(&first, &accounts).await?;
+        let stage = Stage::set(&first, &accounts, &mut random).await?;
         let (stop, stopped) = watch::channel(false);
         let count = Arc::new(AtomicUsize::new(0));
         let mut people = Vec::new();
         for (n, account) in accounts.iter().enumerate() {
-            let to = recipients(account.uid, &accounts, &groups);
+            let known = stage.known(account.uid, &accounts);
             let (stopped, count) = (stopped.clone(), Arc::clone(&count));
             // Some go on with another server when theirs is gone, some wait until it is back.
             let http = if n % 2 == 0 { servers.http()? } else { servers.server(n % SERVERS)?.http()? };
-            people.push(Person::begin(&http, account, to, random.random(), stopped, count));
+            people.push(Person::begin(&http, account, known, random.random(), stopped, count));
         }
         let faults = self.break_them(&mut servers, &mut random, &count).await?;
         stop.send_replace(true);
         self.bar.set_message("waiting until everything has arrived");
-        let rows = compare(people, &groups).await?;
+        let (done, rows) = compare(people, &stage).await?;
         servers.stop_all().await?;
-        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), rows })
+        Ok(Summary { faults, acknowledged: count.load(Ordering::Relaxed), done, rows })
     }
 
     async fn break_them(

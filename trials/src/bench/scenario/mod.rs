@@ -2,6 +2,7 @@
 
 mod alloc;
 mod catch_up;
+mod churn;
 mod cluster;
 mod fan_out;
 pub(crate) mod flood;
@@ -9,6 +10,7 @@ mod heartbeat;
 mod idle;
 pub(crate) mod ids;
 mod issuer;
+mod moments;
 mod page;
 mod postgres;
 mod send;
@@ -42,6 +44,8 @@ pub(super) const ALL: &[Scenario] = &[
     scenario::<heartbeat::Heartbeat>(),
     scenario::<idle::Idle>(),
     scenario::<fan_out::FanOut>(),
+    scenario::<moments::Moments>(),
+    scenario::<churn::Churn>(),
     scenario::<catch_up::CatchUp>(),
     scenario::<start::Start>(),
     scenario::<flood::Flood>(),

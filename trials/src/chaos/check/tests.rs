@@ -1,10 +1,12 @@
 //! Each promise, broken once: a checker that finds nothing proves nothing.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
-use tidemark_client::Conversation;
+use tidemark_client::{Conversation, Kind, Sent};
 
 use super::*;
-use crate::chaos::person::Watched;
+use crate::chaos::person::{Settled, Watched};
 
 const ANN: u32 = 1;
 const BOB: u32 = 2;
@@ -26,15 +28,19 @@ fn row(receiver: u32, message_id: u64, sender: u32, name: u128) -> Entry {
 fn record(uid: u32, acknowledged: &[(u64, u128)], rows: Vec<Entry>) -> Record {
     let acknowledge = |(message_id, name): &(u64, u128)| {
         let draft = Draft::text_as(Uuid::from_u128(*name), Recipient::User(BOB), &name.to_string());
-        Acknowledged { message_id: *message_id, draft }
+        Acknowledged { message_id: *message_id, draft, quoted: None }
     };
     Record {
         uid,
-        acknowledged: acknowledged.iter().map(acknowledge).collect(),
+        settled: Arc::new(Settled {
+            acknowledged: acknowledged.iter().map(acknowledge).collect(),
+            done: Vec::new(),
+        }),
         watched: Watched { rows: rows.iter().map(|row| row.message_id).collect(), cleared: 0 },
         followed: rows.clone(),
         fetched: rows.clone(),
         ranged: rows,
+        group: None,
     }
 }
 
@@ -56,7 +62,7 @@ fn set_rows(record: &mut Record, rows: Vec<Entry>) {
 fn broken_by(damage: impl FnOnce(&mut Vec<Record>)) -> Vec<String> {
     let mut records = well();
     damage(&mut records);
-    broken_promises(&records, &Members::new())
+    broken_promises(&records, &Stage::default())
 }
 
 fn assert_reported(broken: &[String], words: &str) {
@@ -113,7 +119,7 @@ fn another_body_is_reported() {
 
 #[test]
 fn a_device_that_missed_a_row_is_reported() {
-    assert_reported(&broken_by(|records| drop(records[1].followed.remove(0))), "it lacks [70]");
+    assert_reported(&broken_by(|records| drop(records[1].followed.remove(0))), "lacks [70]");
     assert_reported(&broken_by(|records| drop(records[1].fetched.pop())), "a new device has 1 rows of 2");
 }
 
@@ -121,4 +127,102 @@ fn a_device_that_missed_a_row_is_reported() {
 fn a_row_reported_twice_or_forgotten_is_reported() {
     assert_reported(&broken_by(|records| records[1].watched.rows.push(80)), "in another order or number");
     assert_reported(&broken_by(|records| records[1].watched.cleared = 1), "had to forget");
+}
+
+/// A row of Bob's inbox that Ann made.
+fn made(message_id: u64, kind: Kind, conversation: Conversation, name: u128, body: Value) -> Entry {
+    let body = RawValue::from_string(body.to_string()).expect("JSON");
+    Entry { kind, conversation, body, ..row(BOB, message_id, ANN, name) }
+}
+
+fn place(conversation: Conversation, name: u128) -> Place {
+    Place { conversation, message_id: 5, sender: ANN, client_id: Uuid::from_u128(name) }
+}
+
+/// What breaks when Ann has done this, under the name 200, and these rows come to Bob's inbox behind the message 100.
+fn after(action: Action, outcome: Outcome, rows: Vec<Entry>) -> Vec<String> {
+    broken_by(|records| {
+        let done = vec![Done { action, key: Uuid::from_u128(200), outcome }];
+        let acknowledged = records[0].settled.acknowledged.clone();
+        records[0].settled = Arc::new(Settled { acknowledged, done });
+        let first = vec![row(BOB, 70, ANN, 100), row(BOB, 80, ANN, 101)];
+        let all: Vec<Entry> = first.into_iter().chain(rows).collect();
+        // The last row of an id is the one that is there now.
+        let kept = all.iter().rev().fold(Vec::<Entry>::new(), |mut kept, row| {
+            if kept.iter().all(|other| other.message_id != row.message_id) {
+                kept.push(row.clone());
+            }
+            kept
+        });
+        let mut kept: Vec<Entry> = kept;
+        kept.sort_by_key(|row| row.message_id);
+        set_rows(&mut records[1], kept);
+    })
+}
+
+fn done() -> Outcome {
+    Outcome::Done(Some(Sent { message_id: 9, sent_at: String::new() }))
+}
+
+const WITH_BOB: Conversation = Conversation::User(BOB);
+
+#[test]
+fn an_edit_that_is_not_there_is_reported_and_one_without_an_answer_may_be_either() {
+    let edit = || Action::Edit { at: place(WITH_BOB, 100), text: "new".to_owned() };
+    assert_reported(&after(edit(), done(), Vec::new()), "message 70 of 1 has another body");
+    let row = || made(70, Kind::Message, WITH_BOB, 100, json!({ "text": "new", "edited": true }));
+    let of_bob =
+        |broken: Vec<String>| broken.into_iter().filter(|line| line.starts_with("2:")).collect::<Vec<_>>();
+    assert_eq!(of_bob(after(edit(), done(), vec![row()])), [""; 0]);
+    for rows in [Vec::new(), vec![row()]] {
+        assert_eq!(of_bob(after(edit(), Outcome::Unknown, rows)), [""; 0]);
+    }
+    assert_reported(&after(edit(), Outcome::Refused, vec![row()]), "another body");
+}
+
+#[test]
+fn a_text_that_was_taken_back_and_is_there_is_reported() {
+    let recall = || Action::Recall { at: place(WITH_BOB, 100) };
+    assert_reported(
+        &after(recall(), done(), Vec::new()),
+        "\"100\" was taken back or deleted, and row 70 has it",
+    );
+    let of = json!({ "sender": ANN, "client_id": Uuid::from_u128(100) });
+    let recalled = made(70, Kind::Recalled, WITH_BOB, 100, json!({ "recalled": true }));
+    let edit = made(90, Kind::Edit, WITH_BOB, 201, json!({ "of": of, "body": { "text": "100" } }));
+    assert_reported(&after(recall(), done(), vec![recalled.clone(), edit]), "row 90 has it");
+    let left = after(recall(), done(), vec![recalled]);
+    assert!(left.iter().all(|line| line.starts_with("1:")), "{left:?}");
+}
+
+#[test]
+fn a_reaction_that_is_not_the_newest_is_reported() {
+    let react = Action::React { at: place(WITH_BOB, 100), emoji: vec!["👍".to_owned()] };
+    assert_reported(&after(react.clone(), done(), Vec::new()), "2: 1 reacts");
+    let of = json!({ "sender": ANN, "client_id": Uuid::from_u128(100) });
+    let other =
+        |id: u64| made(id, Kind::Reaction, WITH_BOB, u128::from(id), json!({ "of": of, "emoji": ["🎉"] }));
+    assert_reported(&after(react.clone(), done(), vec![other(90)]), "not what came last");
+    assert_reported(&after(react, done(), vec![other(90), other(91)]), "two rows say: reaction");
+}
+
+#[test]
+fn wishes_settings_and_read_markers_that_are_not_there_are_reported() {
+    let wish = Action::Befriend { uid: BOB, wanted: true };
+    let broken = after(wish, done(), Vec::new());
+    assert_reported(&broken, "1: that 1 wants to be a friend of 2 is false");
+    assert_reported(&broken, "2: that 1 wants to be a friend of 2 is false");
+    let pin = Action::Set { conversation: WITH_BOB, name: "pin", value: "{}".to_owned() };
+    assert_reported(&after(pin, done(), Vec::new()), "pin of u:2 is None");
+    let read = Action::Read { at: place(WITH_BOB, 100) };
+    assert_reported(&after(read, Outcome::Done(None), Vec::new()), "is read up to 0, not from 5 to 5");
+}
+
+#[test]
+fn a_moment_that_is_missing_or_nobodys_is_reported() {
+    let post = Action::Post { text: "m".to_owned() };
+    assert_reported(&after(post, done(), Vec::new()), "acknowledged and is missing");
+    let row = made(90, Kind::Moment, FEED, 300, json!({ "text": "m" }));
+    let none = Action::Read { at: place(WITH_BOB, 100) };
+    assert_reported(&after(none, Outcome::Refused, vec![row]), "in the feed was never acknowledged");
 }

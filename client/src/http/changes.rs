@@ -1,0 +1,154 @@
+//! Calls that change what is there: messages, settings, friends, moments and groups.
+//!
+//! Those that take a key store one row. The same key again gets the first answer, so that a call whose answer was lost
+//! is repeated as it is.
+
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::Http;
+use super::call::Call;
+use crate::error::Error;
+use crate::wire::{
+    Conversation, Description, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin, NewReaction, NewValue,
+    Sent, Text, Wish,
+};
+
+impl Http {
+    /// Gives a message of the caller's another text. `message_id`: its row in the caller's inbox, as in the calls below.
+    pub async fn edit(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+        text: &str,
+    ) -> Result<Sent, Error> {
+        let edit = NewEdit { client_id: key, body: Text { text } };
+        self.amend(conversation, message_id, "edit", &edit).await
+    }
+
+    /// Takes a message of the caller's back.
+    pub async fn recall(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+    ) -> Result<Sent, Error> {
+        self.amend(conversation, message_id, "recall", &Keyed { client_id: key }).await
+    }
+
+    /// Reacts to a message with these emoji alone; none: takes the reaction back.
+    pub async fn react(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+        emoji: &[String],
+    ) -> Result<Sent, Error> {
+        let reaction = NewReaction { client_id: key, emoji };
+        self.amend(conversation, message_id, "reaction", &reaction).await
+    }
+
+    /// Pins a message for everybody in the conversation, or no longer.
+    pub async fn pin(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+        pinned: bool,
+    ) -> Result<Sent, Error> {
+        self.amend(conversation, message_id, "pin", &NewPin { client_id: key, pinned }).await
+    }
+
+    /// Deletes a message for the caller alone.
+    pub async fn delete_message(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        message_id: u64,
+    ) -> Result<Sent, Error> {
+        self.amend(conversation, message_id, "delete", &Keyed { client_id: key }).await
+    }
+
+    async fn amend(
+        &self,
+        conversation: Conversation,
+        message_id: u64,
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<Sent, Error> {
+        let path = format!("conversations/{conversation}/messages/{message_id}/{what}");
+        self.read(Call::new(Method::POST, path).json(body)).await
+    }
+
+    /// Sets a setting of a conversation, on all devices of the caller; `null` clears it.
+    pub async fn set(
+        &self,
+        key: Uuid,
+        conversation: Conversation,
+        name: &str,
+        value: &RawValue,
+    ) -> Result<Sent, Error> {
+        let path = format!("conversations/{conversation}/settings/{name}");
+        self.read(Call::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
+    }
+
+    /// Sets a setting that is the same for all conversations.
+    pub async fn set_for_all(&self, key: Uuid, name: &str, value: &RawValue) -> Result<Sent, Error> {
+        let path = format!("settings/{name}");
+        self.read(Call::new(Method::PUT, path).json(&NewValue { client_id: key, value })).await
+    }
+
+    /// Says whether the caller wants to be a friend of `uid`; they are friends when both do.
+    pub async fn befriend(&self, key: Uuid, uid: u32, wanted: bool) -> Result<Sent, Error> {
+        let wish = Wish { client_id: key, wanted };
+        self.read(Call::new(Method::PUT, format!("friends/{uid}")).json(&wish)).await
+    }
+
+    /// Tells all friends something, but those in `except`.
+    pub async fn post_moment(&self, key: Uuid, text: &str, except: &[u32]) -> Result<Sent, Error> {
+        let moment = NewMoment { client_id: key, text, except };
+        self.read(Call::new(Method::POST, "moments").json(&moment)).await
+    }
+
+    /// Likes a moment, or no longer.
+    pub async fn like(&self, key: Uuid, moment: u64, liked: bool) -> Result<Sent, Error> {
+        let like = NewLike { client_id: key, liked };
+        self.read(Call::new(Method::PUT, format!("moments/{moment}/like")).json(&like)).await
+    }
+
+    /// Says something about a moment.
+    pub async fn comment(&self, key: Uuid, moment: u64, text: &str) -> Result<Sent, Error> {
+        let comment = NewComment { client_id: key, text };
+        self.read(Call::new(Method::POST, format!("moments/{moment}/comments")).json(&comment)).await
+    }
+
+    /// Deletes a moment or a comment of the caller's for everybody.
+    pub async fn delete_moment(&self, key: Uuid, message_id: u64) -> Result<Sent, Error> {
+        let call = Call::new(Method::POST, format!("moments/{message_id}/delete"));
+        self.read(call.json(&Keyed { client_id: key })).await
+    }
+
+    /// Gives a group another name, another topic, or both.
+    pub async fn describe_group(
+        &self,
+        gid: u64,
+        name: Option<&str>,
+        topic: Option<&str>,
+    ) -> Result<(), Error> {
+        let call = Call::new(Method::PATCH, format!("groups/{gid}")).json(&Description { name, topic });
+        self.done(call).await
+    }
+
+    /// Bans somebody from a group: out, and not in again until [`Http::unban`].
+    pub async fn ban(&self, gid: u64, uid: u32) -> Result<(), Error> {
+        self.done(Call::new(Method::PUT, format!("groups/{gid}/bans/{uid}"))).await
+    }
+
+    /// Lifts a ban.
+    pub async fn unban(&self, gid: u64, uid: u32) -> Result<(), Error> {
+        self.done(Call::new(Method::DELETE, format!("groups/{gid}/bans/{uid}"))).await
+    }
+}
