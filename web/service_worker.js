@@ -31,16 +31,14 @@ async function install() {
 async function activate() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name !== ASSETS && name !== PAGE).map((name) => caches.delete(name)));
-  await self.registration.navigationPreload?.enable();
+  // Earlier versions had it. Firefox shows its own error page when what it preloads fails, whatever is answered here.
+  await self.registration.navigationPreload?.disable();
   await self.clients.claim();
 }
 
-/** From the server: asked for by the browser already, where it does so. */
-const network = async (event) => (await event.preloadResponse) ?? fetch(event.request);
-
 /** The page from the server, so that it is the one of who is logged in; without an answer, the one that is kept. */
 async function page(event) {
-  const answer = network(event);
+  const answer = fetch(event.request);
   const copy = answer.then((response) => response.clone());
   const kept = await caches.match(PAGE_ADDRESS, { cacheName: PAGE, ignoreVary: true });
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
@@ -53,7 +51,7 @@ async function page(event) {
 
 /** Whoever sees a card is logged in no more. */
 async function card(event) {
-  const response = await network(event);
+  const response = await fetch(event.request);
   if (response.ok) await caches.delete(PAGE);
   return response;
 }

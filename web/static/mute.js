@@ -25,6 +25,6 @@ export function showMute(store, id, button) {
   const isMuted = store.isMuted(id);
   const until = isMuted && store.setting("mute", id).until;
   const label = !isMuted ? t("mute.title") : until ? t("mute.until", { time: `${whenOf(until)} ${timeOf(until)}` }) : t("mute.muted");
-  button.ariaLabel = button.title = label;
+  button.title = label;
   button.firstElementChild.className = `icon ${isMuted ? "silent" : "bell"}`;
 }

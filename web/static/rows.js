@@ -69,8 +69,9 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
 /** Whom a reply quotes, and with what; of a message that is not in this browser only by whom. */
 function quoteOf(store, { sender }, message) {
   const name = sender === store.self.uid ? t("you") : store.name(sender);
-  if (!message) return { name, text: "…" };
-  return message.kind === "recalled" ? { name, text: t("row.quote_recalled") } : { name, text: plain(message.body.text) };
+  const text = !message ? "…" : message.kind === "recalled" ? t("row.quote_recalled") : plain(message.body.text);
+  const label = sender === store.self.uid ? t("composer.reply_own", { text }) : t("composer.reply", { name, text });
+  return { name, text, label };
 }
 
 /** Emoji with those who chose them: [{emoji, names, own}]. */
@@ -126,7 +127,7 @@ export function fill(item, element, acts) {
   const act = element.contains(document.activeElement) && document.activeElement.dataset.act;
   element.className = `msg${own ? " own" : ""}${first ? " first" : ""}${state === "failed" ? " failed" : ""}${item.isToMe ? " to-me" : ""}`;
   element.dataset.row = row.message_id ?? "";
-  const time = h("time", { datetime: row.sent_at, title: momentOf(row.sent_at) }, timeOf(row.sent_at));
+  const time = h("time", { datetime: row.sent_at }, timeOf(row.sent_at));
   const parts = [];
   if (first && !own) parts.push(disc(`u:${row.sender}`, name));
   if (first) parts.push(h("p.who", own ? { "data-by": name } : {}, own ? null : h("b", { dir: "auto" }, name), " ", time));
@@ -139,7 +140,8 @@ export function fill(item, element, acts) {
     ...elements(withMentions(parse(row.body?.text ?? ""), item.names)));
   if (row.body?.edited) words.append(" ", h("small.edited", {}, t("row.edited")));
   if (item.starred) words.append(" ", h("i.icon.star", { role: "img", "aria-label": t("star.starred") }));
-  words.title = time.title;
+  // Above the first of several stands when that was; a screen reader would say it twice.
+  if (!first) words.title = momentOf(row.sent_at);
   parts.push(words);
   const isStored = row.message_id && row.client_id;
   if (isStored) {
@@ -147,7 +149,7 @@ export function fill(item, element, acts) {
       onclick: (event) => acts.menu(row, event.currentTarget) }, icon("dots")));
   }
   const label = own && (item.readBy || t(`state.${state}`));
-  if (own) parts.push(h("span.state", { title: label, role: "img", "aria-label": label }, icon(ICON[state])));
+  if (own) parts.push(h("span.state", { role: "img", "aria-label": label }, Object.assign(icon(ICON[state]), { title: label })));
   if (item.brief) parts.push(h("small.read-by", { title: item.readBy, "aria-hidden": "true" }, item.brief));
   if (item.smileys.length) parts.push(smileys(item, acts));
   const failed = state === "failed" ? row : row.change?.state === "failed" && row.change;
@@ -164,10 +166,10 @@ export function fill(item, element, acts) {
 
 const brief = (row) => [...plain(row.body.text).replace(/\s+/g, " ")].slice(0, 40).join("");
 
-const quote = ({ of, name, text }, acts) =>
-  h("button.quote", { type: "button", onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
+const quote = ({ of, name, text, label }, acts) =>
+  h("button.quote", { type: "button", "aria-label": label, onclick: () => acts.reveal(of) }, h("b", { dir: "auto" }, name), " ", h("bdi", {}, text));
 
 const smileys = ({ row, smileys }, acts) => h("p.smileys", {}, ...smileys.map(({ emoji, names, own }) =>
   h("button.smiley", { type: "button", "data-act": emoji, "aria-pressed": String(own), title: listOf(names),
-    "aria-label": `${emoji} ${listOf(names)}`, onclick: () => acts.toggle(row, emoji) },
+    onclick: () => acts.toggle(row, emoji) },
   `${emoji} ${names.length}`)));
