@@ -36,8 +36,9 @@ const SERVERS: &[Needed] = &[
     ("/usr/sbin/pgbouncer", "pgbouncer"),
 ];
 
-/// The browser tests.
-const BROWSER: &[Needed] = &[("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// The browser tests. Debian has no geckodriver: they build it with cargo.
+const BROWSER: &[Needed] =
+    &[("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("firefox-esr", "firefox-esr")];
 
 /// The tests of the page's modules that need no browser.
 pub(crate) const NODE: &[Needed] = &[("node", "nodejs")];

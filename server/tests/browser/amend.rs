@@ -9,7 +9,7 @@ use super::world::{World, find, say, stored};
 const UP: &str = "\u{E013}";
 
 /// Opens the menu of the message that says `text`, and chooses the item with this label.
-async fn choose(window: &Window, text: &str, label: &str) {
+pub(crate) async fn choose(window: &Window, text: &str, label: &str) {
     window
         .until(&format!(
             "[...document.querySelectorAll('.more')].some((it) => it.ariaLabel.includes('{text}'))"

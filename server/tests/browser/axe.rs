@@ -3,11 +3,10 @@
 
 use std::sync::LazyLock;
 
-use serde_json::json;
 use tidemark_client::Recipient;
 
 use super::packages::from_npm;
-use super::window::{BACKSPACE, Window};
+use super::window::{BACKSPACE, COLOURS, Window};
 use super::world::{World, befriend, connected};
 
 /// The checks of axe, as a script.
@@ -28,16 +27,11 @@ pub(crate) async fn faults(window: &Window) -> String {
 
 /// Looks at a page in all colours and at two widths.
 async fn look(window: &Window, page: &str) {
-    let set = |name: &str, value: &str| json!({"features": [{"name": name, "value": value}]});
-    for (colours, media) in [
-        ("light", set("prefers-color-scheme", "light")),
-        ("dark", set("prefers-color-scheme", "dark")),
-        ("forced", set("forced-colors", "active")),
-    ] {
-        window.devtools("Emulation.setEmulatedMedia", media).await;
+    for colours in COLOURS {
+        window.colours(colours).await;
         for (width, height) in [(1280, 800), (390, 844)] {
             window.size(width, height).await;
-            assert_eq!(faults(window).await, "", "{page} in {colours} at {width}");
+            assert_eq!(faults(window).await, "", "{page} in {colours:?} colours at {width}");
             window.until(&format!("document.documentElement.scrollWidth <= {width}")).await;
         }
     }

@@ -1,7 +1,6 @@
 //! The emoji to choose from: by keyboard, by search, in the composer and as reactions.
 
-use serde_json::json;
-
+use super::ears::Tree;
 use super::pictures::take;
 use super::window::{DOWN, ENTER, ESCAPE};
 use super::world::{World, find};
@@ -78,14 +77,7 @@ async fn any_emoji_can_be_a_reaction() {
     assert_eq!(window.run(inside).await, true);
     window.press("sailboat").await;
     window.until(&format!("{MARKED} === 'sailboat'")).await;
-    let tree = window.devtools("Accessibility.getFullAXTree", json!({})).await;
-    let options: Vec<_> = tree["nodes"]
-        .as_array()
-        .expect("nodes")
-        .iter()
-        .filter(|node| node["role"]["value"] == "option" && node["ignored"] == false)
-        .collect();
-    assert!(options.iter().any(|node| node["name"]["value"] == "sailboat"), "{options:?}");
+    assert!(Tree::of(&window).await.nodes().any(|node| node == ("option", "sailboat")));
     window.press(ENTER).await;
     window.until("document.querySelector('.smiley')?.textContent === '⛵ 1'").await;
     window.until("document.activeElement.closest('.msg')").await;

@@ -1,7 +1,6 @@
 //! Everything can be done without a mouse and without seeing.
 
-use serde_json::{Value, json};
-
+use super::ears::Tree;
 use super::window::{ALT_DOWN, CONTROL_K, DOWN, ENTER, ESCAPE};
 use super::world::{World, connected};
 
@@ -70,7 +69,7 @@ async fn the_open_one_of_many_conversations_stays_in_view() {
     window.run("document.querySelector('#list a').click()").await;
     window.until(&format!("{TITLE} === 'Group 499'")).await;
     // Held down, as fast as a keyboard repeats it, without a pause.
-    window.press(&format!("\u{E00A}{}\u{E000}", "\u{E015}".repeat(120))).await;
+    window.press(&format!("\u{E00A}{}\u{E00A}", "\u{E015}".repeat(120))).await;
     window.until(&format!("{TITLE} === 'Group 379'")).await;
     let in_view = "(() => {
         const row = document.querySelector('#list [aria-current]');
@@ -137,24 +136,20 @@ async fn every_control_has_one_name() {
         if !dialog.is_empty() {
             window.run(&format!("document.getElementById('{dialog}').showModal()")).await;
         }
-        let tree = window.devtools("Accessibility.getFullAXTree", json!({})).await;
-        for node in tree["nodes"].as_array().expect("nodes") {
-            let role = node["role"]["value"].as_str().unwrap_or_default();
-            let is_control = ["button", "link", "textbox", "searchbox", "combobox", "radio"].contains(&role);
-            if is_control && node["ignored"] == false {
+        let tree = Tree::of(&window).await;
+        for (role, name) in tree.nodes() {
+            if ["button", "link", "textbox", "searchbox", "combobox", "radio"].contains(&role) {
                 controls += 1;
-                let name = node["name"]["value"].as_str().unwrap_or_default().trim();
-                assert!(!name.is_empty(), "{role} without a name in {dialog:?}: {node}");
+                assert!(!name.is_empty(), "{role} without a name in {dialog:?}");
             }
         }
-        let roles: Vec<&Value> =
-            tree["nodes"].as_array().expect("nodes").iter().map(|it| &it["role"]["value"]).collect();
+        let has = |wanted: &str| tree.nodes().any(|(role, _)| role == wanted);
         if dialog.is_empty() {
             for landmark in ["navigation", "main", "log", "form", "heading"] {
-                assert!(roles.iter().any(|role| *role == landmark), "no {landmark}");
+                assert!(has(landmark), "no {landmark}");
             }
         } else {
-            assert!(roles.iter().any(|role| *role == "dialog"), "{dialog} is no dialog");
+            assert!(has("dialog"), "{dialog} is no dialog");
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
         }
     }

@@ -1,12 +1,16 @@
-//! The page in a real Chromium against the real program: people in windows of their own, and what they see.
+//! The page in real browsers against the real program: people in windows of their own, and what they see.
 //!
-//! Needs Debian's `chromium` and `chromium-driver`, and npm. Each test has its own server, driver and browser profiles; they
-//! run one after the other, since a browser alone fills a small machine.
+//! Needs Debian's `chromium`, `chromium-driver` and `firefox-esr`, and npm. Every test runs in Chromium; `firefox` runs those that
+//! it lists in Firefox, too. Each test has its own server, drivers and browser profiles; they run one after the other, since a
+//! browser alone fills a small machine.
 
 mod amend;
 mod axe;
 mod chat;
+mod ears;
 mod emoji;
+mod engine;
+mod firefox;
 mod first_run;
 mod fold;
 mod gallery;
@@ -18,6 +22,7 @@ mod look;
 mod marks;
 mod mentions;
 mod offline;
+mod own;
 #[path = "../support/packages.rs"]
 mod packages;
 mod pictures;

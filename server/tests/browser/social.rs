@@ -7,8 +7,12 @@ use super::world::{World, find, say};
 /// Opens one of the pages beside the conversations.
 async fn open(window: &Window, page: &str) {
     window.run(&format!("document.querySelector('a[href=\"/{page}\"]').click()")).await;
+    // Its script comes when it is opened; the fields of a page are named after it.
+    let field = page.trim_end_matches('s');
     window
-        .until(&format!("!document.getElementById('page').hidden && location.pathname === '/{page}'"))
+        .until(&format!(
+            "location.pathname === '/{page}' && document.querySelector('#page-body [id^={field}]')"
+        ))
         .await;
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::axe::faults;
 use super::pictures::take;
-use super::window::{ENTER, Window};
+use super::window::{COLOURS, ENTER, Window};
 use super::world::World;
 
 /// A world in which an instance has tables with rows, and a key that opens them.
@@ -69,13 +69,8 @@ const PAGES: [(&str, &str); 8] = [
 async fn axe_finds_nothing_in_any_colours_and_on_any_screen() {
     let (world, key) = shop().await;
     let window = signed_in(&world, &key).await;
-    let set = |name: &str, value: &str| json!({"features": [{"name": name, "value": value}]});
-    for (colours, media) in [
-        ("light", set("prefers-color-scheme", "light")),
-        ("dark", set("prefers-color-scheme", "dark")),
-        ("forced", set("forced-colors", "active")),
-    ] {
-        window.devtools("Emulation.setEmulatedMedia", media).await;
+    for colours in COLOURS {
+        window.colours(colours).await;
         for (width, height) in [(1280, 800), (360, 740)] {
             window.size(width, height).await;
             for (path, shown) in PAGES {
@@ -83,7 +78,7 @@ async fn axe_finds_nothing_in_any_colours_and_on_any_screen() {
                 window.until(&format!("document.querySelector('{shown}')")).await;
                 window.run("for (const it of document.querySelectorAll('details')) it.open = true").await;
                 let found = faults(&window).await;
-                assert_eq!(found, "", "{path} in {colours} at {width}");
+                assert_eq!(found, "", "{path} in {colours:?} colours at {width}");
                 // A wide table scrolls by itself; the page does not.
                 window.until(&format!("document.documentElement.scrollWidth <= {width}")).await;
                 assert_eq!(window.run("return document.querySelectorAll('h1').length").await, 1, "{path}");

@@ -1,10 +1,11 @@
 //! The text of the page as others than the eye meet it: a selection, a search, a screen reader; and mixed directions.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tidemark_client::Conversation;
 
+use super::ears::Tree;
 use super::pictures::take;
-use super::window::Window;
+use super::window::{Colours, Window};
 use super::world::{World, find, say};
 
 /// Where the page and all that scrolls as a whole stand: nothing may move them.
@@ -65,34 +66,15 @@ async fn a_selection_copies_what_people_wrote_and_ears_hear_who() {
     let choose = "const all = [...document.querySelectorAll('.msg')].slice(-3);
         getSelection().setBaseAndExtent(all[0], 0, all[2], all[2].childNodes.length);";
     window.run(choose).await;
-    window.press("\u{E009}c\u{E000}").await;
+    window.press("\u{E009}c\u{E009}").await;
     let copied = "const done = arguments[0], time = /\\d\\d:\\d\\d( [AP]M)?/g;
         navigator.clipboard.readText().then((text) => done(text.replace(time, 'TIME').split(/\\s*\\n\\s*/).join('|')))";
     let copied = window.run_async(copied).await;
     assert_eq!(copied, "Ben TIME|question 39|TIME|answer 39|afterthought 39");
-    let heard = spoken(&window).await;
-    let end = ["You:", "afterthought 39", "Sent"];
+    let heard = Tree::of(&window).await.said("log");
+    let end =
+        ["You:", "afterthought 39", "button “Actions for “afterthought 39”” hasPopup=menu", "image “Sent”"];
     assert!(heard.ends_with(&end.map(str::to_owned)), "{heard:?}");
-}
-
-/// What a screen reader says of the log, in order: texts and names of pictures.
-async fn spoken(window: &Window) -> Vec<String> {
-    let tree = window.devtools("Accessibility.getFullAXTree", json!({})).await;
-    let nodes = tree["nodes"].as_array().expect("nodes");
-    let by_id = |id: &Value| nodes.iter().find(|node| node["nodeId"] == *id).expect("a node");
-    let log = nodes.iter().find(|node| node["role"]["value"] == "log").expect("the log");
-    let mut heard = Vec::new();
-    let mut waiting = vec![log];
-    while let Some(node) = waiting.pop() {
-        let role = node["role"]["value"].as_str().unwrap_or_default();
-        if ["StaticText", "image"].contains(&role) {
-            heard.push(node["name"]["value"].as_str().unwrap_or_default().trim().to_owned());
-        } else if role != "button" {
-            waiting.extend(node["childIds"].as_array().into_iter().flatten().rev().map(by_id));
-        }
-    }
-    heard.retain(|text| !text.is_empty());
-    heard
 }
 
 #[tokio::test]
@@ -103,9 +85,7 @@ async fn forced_colours_show_what_colours_told() {
     find(&window, "Ben").await;
     say(&window, "Is the tide in?").await;
     window.until("document.querySelector('.own .check')").await;
-    let forced = json!({"features": [{"name": "forced-colors", "value": "active"}]});
-    window.devtools("Emulation.setEmulatedMedia", forced).await;
-    window.until("matchMedia('(forced-colors: active)').matches").await;
+    window.colours(Colours::Forced).await;
     let hidden = "
         const colour = (element, name) => getComputedStyle(element)[name];
         const ground = (element) => {

@@ -66,7 +66,7 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.run(away).await;
     ben.tells(&ada, "not asked for").await;
     window.until("document.title === '(1) Tidemark'").await;
-    window.devtools("Browser.grantPermissions", json!({"permissions": ["notifications"]})).await;
+    window.allow_notifications().await;
     window.click("#open-settings").await;
     window.until("document.getElementById('notify').textContent === 'Turn on notifications'").await;
     window.click("#notify").await;
@@ -84,6 +84,7 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     // Nothing while somebody looks, at this tab or at another one.
     ben.tells(&ada, "seen at once").await;
     window.sees("seen at once").await;
+    window.until("document.title === 'Ben · Tidemark'").await;
     window.run(away).await;
     window.new_tab(&world.at("/")).await;
     connected(&window).await;

@@ -1,123 +1,62 @@
-//! One browser window with a profile of its own, driven over WebDriver, and the driver behind it.
+//! One browser window with a profile of its own, driven over WebDriver.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::Stdio;
 use std::time::Duration;
 
 use fantoccini::wd::Capabilities;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-/// Far longer than anything here takes; a test that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::engine::{Driver, Engine, PATIENCE};
+use super::own::Own;
+
 /// Between two looks at a page: the one place where another process is asked again and again.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 pub(crate) const ENTER: &str = "\u{E007}";
-pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E000}";
-pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E000}";
-pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E000}";
+pub(crate) const SHIFT_ENTER: &str = "\u{E008}\u{E007}\u{E008}";
+pub(crate) const CONTROL_K: &str = "\u{E009}k\u{E009}";
+pub(crate) const ALT_DOWN: &str = "\u{E00A}\u{E015}\u{E00A}";
 pub(crate) const DOWN: &str = "\u{E015}";
 pub(crate) const ESCAPE: &str = "\u{E00C}";
 pub(crate) const BACKSPACE: &str = "\u{E003}";
 
-/// A chromedriver on a port that it chose. Dropping it closes its browsers and ends it.
-pub(crate) struct Driver {
-    process: Child,
-    port: u16,
-    /// Profiles and what else browsers leave behind; gone after them.
-    place: TempDir,
+/// The colours that a person asks of all pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Colours {
+    Light,
+    Dark,
+    /// The few of the system, whatever pages say.
+    Forced,
 }
 
-impl Driver {
-    pub(crate) async fn start() -> Driver {
-        let place = tempfile::tempdir().expect("a folder");
-        let mut command = Command::new("chromedriver");
-        command
-            .arg("--port=0")
-            .env("TMPDIR", place.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut process = command
-            .kill_on_drop(true)
-            .spawn()
-            .expect("chromedriver: install Debian's chromium and chromium-driver");
-        let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
-        let listening = async {
-            while let Some(line) = lines.next_line().await.expect("its output") {
-                let port = line.strip_suffix('.').and_then(|line| line.rsplit_once("successfully on port "));
-                if let Some((_, port)) = port {
-                    return port.parse().expect("a port");
-                }
-            }
-            panic!("chromedriver ended before it listened");
-        };
-        let port = timeout(PATIENCE, listening).await.expect("chromedriver listens");
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Driver { process, port, place }
-    }
-
-    fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        // Killed, it would leave its browsers behind; asked, it closes them first.
-        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let _ =
-                stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
-            let _ = stream.read_to_end(&mut Vec::new());
-        }
-        let _ = self.process.start_kill();
-    }
-}
+pub(crate) const COLOURS: [Colours; 3] = [Colours::Light, Colours::Dark, Colours::Forced];
 
 /// A window, and the way to look and type in it.
 pub(crate) struct Window {
     client: Client,
-    session: String,
-    http: reqwest::Client,
+    /// What WebDriver does not offer.
+    own: Own,
+    /// Kept for as long as the window is there.
+    _driver: Driver,
 }
 
 impl Window {
-    pub(crate) async fn open(driver: &Driver) -> Window {
-        let profile = tempfile::tempdir_in(driver.place.path()).expect("a folder").keep();
-        let arguments = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--disable-dev-shm-usage",
-            "--hide-scrollbars",
-            "--lang=en-GB",
-            "--window-size=1280,800",
-        ];
-        let mut arguments = Vec::from(arguments.map(str::to_owned));
-        arguments.push(format!("--user-data-dir={}", profile.display()));
-        let wanted = json!({"browserName": "chrome", "goog:chromeOptions": {"args": arguments}});
-        let Value::Object(wanted) = wanted else { unreachable!("an object was written") };
+    pub(crate) async fn open(engine: Engine) -> Window {
+        let mut driver = Driver::start(engine).await;
+        let Value::Object(wanted) = engine.capabilities(&driver.place.path().join("profile")) else {
+            unreachable!("an object was written")
+        };
         let client = ClientBuilder::new(HttpConnector::new())
             .capabilities(Capabilities::from_iter(wanted))
             .connect(&driver.address())
             .await
             .expect("a window");
         let id = client.session_id().await.expect("a session").expect("a session");
-        let session = format!("{}/session/{id}", driver.address());
-        let window = Window { client, session, http: reqwest::Client::new() };
+        let own = Own::of(engine, &client, &format!("{}/session/{id}", driver.address())).await;
+        driver.session = Some(id);
+        let window = Window { client, own, _driver: driver };
         window.size(1280, 800).await;
         window
     }
@@ -127,7 +66,14 @@ impl Window {
     }
 
     pub(crate) async fn reload(&self) {
-        self.client.refresh().await.expect("the page");
+        match &self.own {
+            Own::Chromium(_) => self.client.refresh().await.expect("the page"),
+            // Its driver reloads as Shift+F5 does, past the service worker.
+            Own::Firefox(_) => {
+                self.run("window.isOld = true; location.reload()").await;
+                self.until("!window.isOld && document.readyState === 'complete'").await;
+            }
+        }
     }
 
     pub(crate) async fn back(&self) {
@@ -154,6 +100,10 @@ impl Window {
     pub(crate) async fn tab(&self, place: usize) {
         let tabs = self.client.windows().await.expect("tabs");
         self.client.switch_to_window(tabs[place].clone()).await.expect("the tab");
+    }
+
+    async fn tab_in_front(&self) -> String {
+        self.client.window().await.expect("a tab").into()
     }
 
     /// Runs a script, which may `return` something.
@@ -224,31 +174,109 @@ impl Window {
 
     /// The page's size in CSS pixels.
     pub(crate) async fn size(&self, width: u32, height: u32) {
-        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.devtools("Emulation.setDeviceMetricsOverride", size).await;
+        match &self.own {
+            Own::Chromium(devtools) => {
+                let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+                devtools.call("Emulation.setDeviceMetricsOverride", size).await;
+            }
+            Own::Firefox(bidi) => {
+                let tab = self.tab_in_front().await;
+                let size = json!({"context": tab, "viewport": {"width": width, "height": height}});
+                bidi.call("browsingContext.setViewport", size).await;
+            }
+        }
     }
 
     /// Cuts the browser off from the network, or gives it back.
     pub(crate) async fn offline(&self, offline: bool) {
-        self.devtools("Network.enable", json!({})).await;
-        let network =
-            json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
-        self.devtools("Network.emulateNetworkConditions", network).await;
+        match &self.own {
+            Own::Chromium(devtools) => {
+                devtools.call("Network.enable", json!({})).await;
+                let network = json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+                devtools.call("Network.emulateNetworkConditions", network).await;
+            }
+            Own::Firefox(_) => {
+                self.in_the_browser(&format!("Services.io.offline = {offline}")).await;
+            }
+        }
     }
 
     /// Runs a script in every page before its own.
     pub(crate) async fn before_every_page(&self, script: &str) {
-        self.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": script})).await;
+        match &self.own {
+            Own::Chromium(devtools) => {
+                devtools.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": script})).await;
+            }
+            Own::Firefox(bidi) => {
+                let function = format!("() => {{ {script} }}");
+                bidi.call("script.addPreloadScript", json!({"functionDeclaration": function})).await;
+            }
+        }
     }
 
-    /// A call of the browser's own protocol.
+    /// The colours that the person wants of all pages.
+    pub(crate) async fn colours(&self, colours: Colours) {
+        match &self.own {
+            Own::Chromium(devtools) => {
+                let (name, value) = match colours {
+                    Colours::Light => ("prefers-color-scheme", "light"),
+                    Colours::Dark => ("prefers-color-scheme", "dark"),
+                    Colours::Forced => ("forced-colors", "active"),
+                };
+                let media = json!({"features": [{"name": name, "value": value}]});
+                devtools.call("Emulation.setEmulatedMedia", media).await;
+            }
+            Own::Firefox(_) => {
+                // A selection is painted as people with such colours have it, who need contrast.
+                let (scheme, forced) = match colours {
+                    Colours::Light => (1, 0),
+                    Colours::Dark => (0, 0),
+                    Colours::Forced => (1, 2),
+                };
+                let set = format!(
+                    "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', {scheme});
+                     Services.prefs.setIntPref('browser.display.document_color_use', {forced});
+                     Services.prefs.setStringPref('ui.highlight', '#1f4e9e');"
+                );
+                self.in_the_browser(&set).await;
+            }
+        }
+        if colours == Colours::Forced {
+            self.until("matchMedia('(forced-colors: active)').matches").await;
+        }
+    }
+
+    /// Gives the pages of an address the right to show notifications, as if the person had said yes.
+    pub(crate) async fn allow_notifications(&self) {
+        match &self.own {
+            Own::Chromium(devtools) => {
+                let wanted = json!({"permissions": ["notifications"]});
+                devtools.call("Browser.grantPermissions", wanted).await;
+            }
+            Own::Firefox(bidi) => {
+                let origin = self.run("return location.origin").await;
+                let wanted =
+                    json!({"descriptor": {"name": "notifications"}, "state": "granted", "origin": origin});
+                bidi.call("permissions.setPermission", wanted).await;
+            }
+        }
+    }
+
+    /// A call of Chromium's own protocol, for tests that run nowhere else.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
-        let call = json!({"cmd": command, "params": parameters}).to_string();
-        let request = self.http.post(format!("{}/goog/cdp/execute", self.session)).body(call);
-        let answer = request.send().await.expect("an answer").text().await.expect("an answer");
-        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
-        assert!(answer["value"]["error"].is_null(), "{command}: {answer}");
-        answer["value"].take()
+        match &self.own {
+            Own::Chromium(devtools) => devtools.call(command, parameters).await,
+            Own::Firefox(_) => panic!("{command}: this test runs in Chromium alone"),
+        }
+    }
+
+    /// Runs a script with the rights of Firefox itself.
+    pub(crate) async fn in_the_browser(&self, script: &str) -> Value {
+        let Own::Firefox(bidi) = &self.own else { panic!("this test runs in Firefox alone") };
+        bidi.context("chrome").await;
+        let answer = self.run(script).await;
+        bidi.context("content").await;
+        answer
     }
 
     pub(crate) async fn picture(&self) -> Vec<u8> {

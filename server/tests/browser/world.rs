@@ -12,18 +12,18 @@ use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
 
-use super::window::{CONTROL_K, Driver, ENTER, Window};
+use super::engine::Engine;
+use super::window::{CONTROL_K, ENTER, Window};
 
 pub(crate) const PASSWORD: &str = "a long enough password";
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// Everything that a test of the page needs.
 pub(crate) struct World {
     pub(crate) server: Server,
     /// Where windows find it: its own address, or that of a gate before it.
     entrance: String,
-    driver: Driver,
     data: TempDir,
     _turn: MutexGuard<'static, ()>,
 }
@@ -70,7 +70,7 @@ impl World {
         let turn = ONE_AT_A_TIME.lock().await;
         let data = tempfile::tempdir().expect("a folder");
         let server = Server::start(binary(), data.path()).await.expect("starts");
-        World::of(server, data, turn).await
+        World::of(server, data, turn)
     }
 
     /// With tables, and where they are served.
@@ -80,12 +80,12 @@ impl World {
         let tables = format!("127.0.0.1:{}", free_port());
         let settings = [("TIDEMARK_TABLE__LISTEN", tables.clone())];
         let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
-        (World::of(server, data, turn).await, format!("http://{tables}"))
+        (World::of(server, data, turn), format!("http://{tables}"))
     }
 
-    async fn of(server: Server, data: TempDir, turn: MutexGuard<'static, ()>) -> World {
+    fn of(server: Server, data: TempDir, turn: MutexGuard<'static, ()>) -> World {
         let entrance = server.address().to_owned();
-        World { server, entrance, driver: Driver::start().await, data, _turn: turn }
+        World { server, entrance, data, _turn: turn }
     }
 
     /// The same, with a gate through which all windows reach the server.
@@ -98,18 +98,18 @@ impl World {
 
     /// Ends the server as a power cut would.
     pub(crate) async fn kill_server(self) -> Gone {
-        let World { server, driver, data, _turn, .. } = self;
+        let World { server, data, _turn, .. } = self;
         let port = server.port().expect("a port");
         server.kill().await.expect("killed");
-        Gone { port, driver, data, _turn }
+        Gone { port, data, _turn }
     }
 
     /// Stops the server in good order.
     pub(crate) async fn stop_server(self) -> Gone {
-        let World { server, driver, data, _turn, .. } = self;
+        let World { server, data, _turn, .. } = self;
         let port = server.port().expect("a port");
         assert!(server.stop().await.expect("stopped").success());
-        Gone { port, driver, data, _turn }
+        Gone { port, data, _turn }
     }
 
     /// Makes an access key of tables: its id and its secret.
@@ -136,7 +136,7 @@ impl World {
     }
 
     pub(crate) async fn window(&self) -> Window {
-        Window::open(&self.driver).await
+        Window::open(Engine::chosen()).await
     }
 
     /// A window in which somebody has just created an account with the card.
@@ -177,7 +177,6 @@ impl World {
 /// A world whose server is dead.
 pub(crate) struct Gone {
     port: u16,
-    driver: Driver,
     data: TempDir,
     _turn: MutexGuard<'static, ()>,
 }
@@ -206,9 +205,9 @@ impl Gone {
 
     /// Starts the server again, at the same address over the same data.
     pub(crate) async fn restart(self) -> World {
-        let Gone { port, driver, data, _turn } = self;
+        let Gone { port, data, _turn } = self;
         let server = Server::start_at(port, binary(), data.path()).await.expect("starts again");
-        World { entrance: server.address().to_owned(), server, driver, data, _turn }
+        World { entrance: server.address().to_owned(), server, data, _turn }
     }
 }
 
