@@ -17,7 +17,7 @@ self.addEventListener("fetch", (event) => {
   if (method !== "GET" || origin !== location.origin) return;
   if (mode === "navigate") {
     if (/^\/(c\/[ug]:\d+|moments|contacts)?$/.test(pathname)) event.respondWith(page(event));
-    else if (pathname === "/login" || pathname === "/sign-up") event.respondWith(card(event));
+    else if (["/login", "/sign-up", "/recover"].includes(pathname)) event.respondWith(card(event));
   } else if (pathname.startsWith(`/static/${HASH}/`)) event.respondWith(file(event.request));
 });
 

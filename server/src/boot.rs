@@ -20,8 +20,9 @@ use uuid::Uuid;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Follow, Groups,
     InboxSync, InviteLimits, Invites, Messages, Moments, PasswordOptions, People, Presence, RememberedKeys,
+    SignUp, SignUpInviteLimits,
 };
-use crate::config::{Config, Listen, SignUp};
+use crate::config::{self, Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
 use crate::http::{Dependencies, Server, Tables, UseCases};
 use crate::notify::{Local, Notifier, Shared};
@@ -184,6 +185,8 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
                 look_every: config.server.heartbeat(),
             };
             tasks.spawn(follow.run(stopping.clone()));
+        } else {
+            tasks.spawn(accounts.clone().follow_operator(stopping.clone()));
         }
         let people =
             People::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), limits.friends);
@@ -377,7 +380,16 @@ where
 fn account_options(config: &Config) -> AccountOptions {
     let section = &config.accounts;
     AccountOptions {
-        sign_up_is_open: section.sign_up == SignUp::Open,
+        sign_up: match section.sign_up {
+            config::SignUp::Open => SignUp::Open,
+            config::SignUp::Invitation => SignUp::Invitation,
+            config::SignUp::Closed => SignUp::Closed,
+        },
+        sign_up_invites: SignUpInviteLimits {
+            longest_seconds: config.limits.invite_seconds,
+            most_uses: section.sign_ups_per_invite,
+            most_open: section.open_invites,
+        },
         session_days: section.session_days,
         cached_sessions: section.cached_sessions,
         tickets: section.tickets,

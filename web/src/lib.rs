@@ -23,6 +23,6 @@ pub use tables::{
     TablesFailure, TablesSignIn, row_page, table_list, table_page, tables_failure, tables_sign_in,
 };
 pub use views::{
-    Failure, Invite, InviteLink, Misfit, NewInvite, Shell, SignIn, Way, failure, invite, invite_link,
+    Failure, Invite, InviteLink, Misfit, NewInvite, Shell, SignIn, SignUp, Way, failure, invite, invite_link,
     new_invite, not_found, shell, sign_in,
 };

@@ -18,6 +18,8 @@ pub struct Shell<'a> {
     pub name: &'a str,
     /// Longest text of a message, in characters; the composer counts down to it.
     pub text_limit: usize,
+    /// Whether people make accounts by invitation, and so this one can invite.
+    pub invites: bool,
     /// The language that the person chose, rather than the browser.
     pub chosen: Option<Language>,
 }
@@ -31,8 +33,10 @@ pub struct SignIn<'a> {
     /// Path to go to afterwards: `/`, or the conversation that was asked for. Only a path of this server is
     /// followed; anything else leads to `/`.
     pub next: &'a str,
-    /// Whether everybody may create an account.
-    pub sign_up_is_open: bool,
+    /// Who may create an account.
+    pub sign_up: SignUp,
+    /// What stands in the link of an invitation to sign up; empty without one.
+    pub invite: &'a str,
     /// Whether the session that was there has ended.
     pub has_ended: bool,
 }
@@ -44,6 +48,21 @@ pub enum Way {
     LogIn,
     /// For those who have none.
     SignUp,
+    /// For those who have forgotten the password.
+    Recover,
+}
+
+/// Who may create an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignUp {
+    /// Everybody.
+    Open,
+    /// The one who looks, who has followed the link of an invitation.
+    Invited,
+    /// Those who have an invitation.
+    ByInvitation,
+    /// Nobody.
+    Closed,
 }
 
 /// The page behind an invitation's link: into which group, from whom.

@@ -1,5 +1,6 @@
-// The account in the settings: another password, the devices that are logged in, logging out.
+// The account in the settings: another password, recovery codes, the devices that are logged in, logging out.
 
+import { hideCodes, showCodes } from "./codes.js";
 import { $, h } from "./dom.js";
 import "./reveal.js";
 import { momentOf, t } from "./texts.js";
@@ -39,20 +40,75 @@ export function accountSettings(call, over) {
     }
   });
 
+  const codes = $("recovery-form");
+  const asked = codes.elements["recovery-password"];
+  const left = async () => {
+    const { left: count } = await call("GET", "/me/recovery-codes");
+    $("recovery-left").textContent = count ? t("codes.left", { count }) : t("codes.none");
+  };
+  const forget = () => {
+    codes.reset();
+    problem("recovery-password", "");
+    asked.removeAttribute("aria-invalid");
+    hideCodes();
+  };
+  const wrong = (text) => {
+    problem("recovery-password", text);
+    asked.setAttribute("aria-invalid", "true");
+    asked.focus();
+  };
+  codes.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const password = asked.value;
+    forget();
+    if (!password) return wrong(t("sign_in.password_missing"));
+    try {
+      const made = await call("POST", "/me/recovery-codes", { password });
+      showCodes(document.body.dataset.name, made.codes);
+      $("codes").focus();
+      await left();
+    } catch (refusal) {
+      wrong(refusal.code === "wrong_credentials" ? t("settings.wrong_password") : refusal.message);
+    }
+  });
+  $("recovery").addEventListener("toggle", () => {
+    forget();
+    if ($("recovery").open) left().catch((refusal) => wrong(refusal.message));
+  });
+
   const end = async ({ id, current }) => {
     if (current) return over("/sessions/current");
     await call("DELETE", `/sessions/${id}`);
     await list();
     $("devices").querySelector("summary").focus();
   };
+  const rename = (session, line) => {
+    const field = h("input.grow", { maxlength: "60", value: session.name, "aria-label": t("devices.name") });
+    const save = async (event) => {
+      event.preventDefault();
+      if (field.value.trim()) await call("PUT", `/sessions/${session.id}`, { name: field.value.trim() });
+      await list();
+      $("devices").querySelector("summary").focus();
+    };
+    line.replaceChildren(h("form.together.grow", {
+      onsubmit: (event) => save(event).catch((refusal) => problem("devices", refusal.message)),
+    }, field, h("button.button", {}, t("devices.save"))));
+    field.select();
+  };
   const device = (session) => {
     const since = t("devices.since", { when: momentOf(session.created_at) });
-    return h("li", {},
-      h("span.grow", {}, session.current ? h("b", {}, t("devices.this")) : null, h("span.quiet.block", {}, since)),
+    const name = session.name || t("devices.unnamed");
+    const which = `${session.current ? t("devices.this") : name}, ${since}`;
+    const line = h("li", {},
+      h("span.grow", {}, h("bdi.block", {}, name), session.current ? h("b.block", {}, t("devices.this")) : null,
+        h("span.quiet.block", {}, since)),
+      h("button.link", { type: "button", "aria-label": `${t("devices.rename")} (${which})`, onclick: () => rename(session, line) },
+        t("devices.rename")),
       h("button.link", {
-        type: "button", "aria-label": `${t("settings.log_out")} (${session.current ? t("devices.this") : since})`,
+        type: "button", "aria-label": `${t("settings.log_out")} (${which})`,
         onclick: () => end(session).catch((refusal) => problem("devices", refusal.message)),
       }, t("settings.log_out")));
+    return line;
   };
   const list = async () => {
     problem("devices", "");
@@ -67,7 +123,8 @@ export function accountSettings(call, over) {
     form.reset();
     clear();
     problem("settings", "");
-    $("change-password").open = $("devices").open = false;
+    $("change-password").open = $("devices").open = $("recovery").open = false;
+    forget();
   };
   return { reset };
 }

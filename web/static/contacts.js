@@ -2,6 +2,7 @@
 
 import { ask } from "./ask.js";
 import { disc, h, isolate } from "./dom.js";
+import { signUpInvites } from "./sign_up_invites.js";
 import { people, Picker } from "./picker.js";
 import { refused, t } from "./texts.js";
 
@@ -26,6 +27,7 @@ export function open(store, { call, body }) {
     h("div.field", {}, h("label", { for: "contacts-find" }, t("contacts.add")), input, found, note),
     lists,
     h("div.field", {}, h("label", { for: "contacts-link" }, t("contacts.link")), h("div.together", {}, link, copy), copied),
+    signUpInvites(call, store.self.uid),
     privacy.element);
   const picker = new Picker(input, found, {
     note: (text) => { note.textContent = text; },

@@ -1,13 +1,17 @@
-// The card: logs in or creates an account, and says beside the field what went wrong.
+// The card: logs in, creates an account or sets another password, and says beside the field what went wrong.
 
 import { call } from "./api.js";
+import { showCodes } from "./codes.js";
 import "./reveal.js";
 import { t } from "./texts.js";
 
 const form = document.getElementById("sign-in");
-const fields = { name: form?.elements.name, password: form?.elements.password };
+const fields = { name: form?.elements.name, code: form?.elements.code, password: form?.elements.password };
 // What a refusal is about; all else is about neither, or both.
-const FIELD = { bad_name: "name", name_taken: "name", bad_password: "password", wrong_credentials: "password" };
+const FIELD = {
+  bad_name: "name", name_taken: "name", bad_password: "password", wrong_credentials: "password", wrong_recovery_code: "code",
+};
+const MISSING = { name: "sign_in.name_missing", code: "recover.code_missing", password: "sign_in.password_missing" };
 
 function show(where, text) {
   document.getElementById(where ? `${where}-problem` : "problem").textContent = text;
@@ -19,22 +23,26 @@ function show(where, text) {
 
 function clear() {
   for (const place of form.querySelectorAll(".problem")) place.textContent = "";
-  for (const field of Object.values(fields)) field.removeAttribute("aria-invalid");
+  for (const field of Object.values(fields)) field?.removeAttribute("aria-invalid");
 }
 
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clear();
-  const name = fields.name.value.trim();
-  const password = fields.password.value;
-  if (!name) return show("name", t("sign_in.name_missing"));
-  if (!password) return show("password", t("sign_in.password_missing"));
+  const typed = Object.fromEntries(new FormData(form));
+  typed.name = typed.name.trim();
+  for (const [field, missing] of Object.entries(MISSING)) {
+    if (fields[field] && !typed[field]) return show(field, t(missing));
+  }
   const button = form.querySelector("button.primary");
   button.disabled = true;
   try {
-    await call("POST", form.dataset.call, { name, password });
+    const { name, recovery_codes: codes } = await call("POST", form.dataset.call, typed);
     // The server lets through its own addresses only.
-    location.replace(document.body.dataset.next);
+    if (!codes) return location.replace(document.body.dataset.next);
+    form.hidden = document.getElementById("other-way").hidden = true;
+    showCodes(name, codes);
+    document.getElementById("codes").focus();
   } catch (refusal) {
     button.disabled = false;
     show(FIELD[refusal.code], refusal.message);

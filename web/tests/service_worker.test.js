@@ -84,7 +84,7 @@ test("the server's page comes first, and is the one that is kept", async () => {
 });
 
 test("being sent elsewhere, or seeing a card, means that no page is kept", async () => {
-  for (const path of ["/", "/login", "/sign-up"]) {
+  for (const path of ["/", "/login", "/sign-up", "/recover"]) {
     server = async () => page("Ada");
     await visit("/");
     const elsewhere = { type: "opaqueredirect", status: 0, ok: false, clone() { return this; }, text: async () => "" };

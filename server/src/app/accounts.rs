@@ -8,31 +8,51 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
-use super::passwords::{Busy, PasswordOptions, Passwords};
+use super::passwords::{PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
-use super::tickets::{Tickets, TooManyTickets};
+use super::tickets::Tickets;
 use super::tokens::{Token, hash_of};
 use crate::domain::{Clock, Timestamp, Uid};
 use crate::notify::{Hint, Hints};
-use crate::seq::{Ids, NumberError};
+use crate::seq::Ids;
 use crate::store::{
-    Account, Directory, NewAccount, Session, SharedRates, StoreError, Tickets as SharedTickets,
+    Account, Directory, NewAccount, Session, SharedRates, SignedUp, StoreError, Tickets as SharedTickets,
 };
 
 mod devices;
+mod error;
+mod invitations;
 mod open;
 mod operator;
+mod recovery;
 mod rules;
 
 pub use devices::{DeviceToken, KnownDevice};
+pub use error::AccountError;
+pub use invitations::{NewSignUpInvite, OpenSignUpInvite, SignUpInviteLimits};
+pub use open::LABEL_CHARACTERS;
+pub use recovery::RecoveryCodes;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignUp {
+    /// Everybody.
+    Open,
+    /// Who has an invitation.
+    Invitation,
+    /// Nobody; the operator makes all accounts.
+    Closed,
+}
 
 /// What accounts are held to.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountOptions {
-    /// Whether everybody may make an account; else the operator alone.
-    pub sign_up_is_open: bool,
+    /// Who may make an account.
+    pub sign_up: SignUp,
+    /// What invitations of accounts are held to.
+    pub sign_up_invites: SignUpInviteLimits,
     /// How long a session lasts, in days.
     pub session_days: u32,
     /// Sessions kept in memory.
@@ -41,49 +61,6 @@ pub struct AccountOptions {
     pub tickets: usize,
     /// What a password costs.
     pub passwords: PasswordOptions,
-}
-
-/// Why something about an account was refused.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum AccountError {
-    /// Accounts are made by the operator alone.
-    #[error("sign-up is closed on this server; ask its operator for an account")]
-    SignUpClosed,
-    /// The name cannot be one.
-    #[error(
-        "a name has 1 to 40 characters, all of them visible, and single spaces between them; choose another"
-    )]
-    BadName,
-    /// The password cannot be one.
-    #[error("a password has 8 to 200 characters; choose another")]
-    BadPassword,
-    /// Somebody has that name.
-    #[error("the name is taken; choose another, or log in")]
-    NameTaken,
-    /// Name and password do not belong together, or the account is shut.
-    #[error("name or password is wrong")]
-    WrongCredentials,
-    /// The password that was to be changed is another one.
-    #[error("the current password is wrong")]
-    WrongPassword,
-    /// No account has that name.
-    #[error("nobody has the name {0}; `tidemark user list` shows all names")]
-    Unknown(String),
-    /// Too many passwords are being checked.
-    #[error(transparent)]
-    Busy(#[from] Busy),
-    /// Too many tickets are open.
-    #[error(transparent)]
-    TooManyTickets(#[from] TooManyTickets),
-    /// Over all servers too many of the kind came from the same address or under the same name.
-    #[error("too many requests; try again in {} s", .0.as_secs() + 1)]
-    TooOften(Duration),
-    /// No uid could be had.
-    #[error(transparent)]
-    Number(#[from] NumberError),
-    /// Storage failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// A session just begun; the token is shown this once.
@@ -134,7 +111,8 @@ struct Inner {
     sessions: SessionCache,
     tickets: Tickets,
     session_days: u32,
-    sign_up_is_open: bool,
+    sign_up: SignUp,
+    sign_up_invites: SignUpInviteLimits,
     others: Option<Others>,
 }
 
@@ -158,7 +136,8 @@ impl Accounts {
             sessions: SessionCache::new(options.cached_sessions),
             tickets: Tickets::new(options.tickets),
             session_days: options.session_days,
-            sign_up_is_open: options.sign_up_is_open,
+            sign_up: options.sign_up,
+            sign_up_invites: options.sign_up_invites,
             others,
         }))
     }
@@ -177,17 +156,31 @@ impl Accounts {
         Ok(())
     }
 
-    /// Makes an account under a uid of `ids`, and logs it in.
-    pub async fn sign_up(&self, name: &str, password: String, ids: &Ids) -> Result<SignedIn, AccountError> {
-        if !self.0.sign_up_is_open {
+    /// Makes an account under a uid of `ids`, and logs it in. `invite` is what stands in the link of an invitation, which counts where not
+    /// everybody may make an account.
+    pub async fn sign_up(
+        &self,
+        (name, password): (&str, String),
+        invite: Option<&str>,
+        label: String,
+        ids: &Ids,
+    ) -> Result<(SignedIn, RecoveryCodes), AccountError> {
+        if self.0.sign_up == SignUp::Closed {
             return Err(AccountError::SignUpClosed);
         }
+        if !self.may_sign_up(invite).await? {
+            return Err(AccountError::NotInvited);
+        }
+        let invite = invite.filter(|_| self.0.sign_up == SignUp::Invitation).map(hash_of);
         let account = self.new_account(name, password).await?;
         let uid = ids.uid().await?;
-        let (signed_in, session) = self.new_session(uid, account.name.clone(), &account.password_hash);
-        match self.0.directory.create_account(signed_in.uid, account, Some(session)).await? {
-            true => Ok(signed_in),
-            false => Err(AccountError::NameTaken),
+        let (signed_in, session) = self.new_session(uid, account.name.clone(), &account.password_hash, label);
+        let codes = RecoveryCodes::draw();
+        let hashes = codes.hashes(uid);
+        match self.0.directory.sign_up(uid, account, session, &hashes, invite.as_ref()).await? {
+            SignedUp::Made => Ok((signed_in, codes)),
+            SignedUp::NameTaken => Err(AccountError::NameTaken),
+            SignedUp::NotInvited => Err(AccountError::NotInvited),
         }
     }
 
@@ -203,8 +196,13 @@ impl Accounts {
         Ok(NewAccount { name, password_hash, created_at: self.0.clock.now() })
     }
 
-    /// Begins a session. An unknown name costs as much as a wrong password.
-    pub async fn log_in(&self, name: &str, password: String) -> Result<SignedIn, AccountError> {
+    /// Begins a session on a device that is called `label`. An unknown name costs as much as a wrong password.
+    pub async fn log_in(
+        &self,
+        name: &str,
+        password: String,
+        label: String,
+    ) -> Result<SignedIn, AccountError> {
         if password.chars().count() > *PASSWORD_CHARACTERS.end() {
             return Err(AccountError::WrongCredentials);
         }
@@ -216,13 +214,13 @@ impl Accounts {
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password, stored).await?;
         match account {
-            Some(account) if right && !account.disabled => self.begin(account).await,
+            Some(account) if right && !account.disabled => self.begin(account, label).await,
             _ => Err(AccountError::WrongCredentials),
         }
     }
 
-    async fn begin(&self, account: Account) -> Result<SignedIn, AccountError> {
-        let (signed_in, session) = self.new_session(account.uid, account.name, &account.password_hash);
+    async fn begin(&self, account: Account, label: String) -> Result<SignedIn, AccountError> {
+        let (signed_in, session) = self.new_session(account.uid, account.name, &account.password_hash, label);
         match self.0.directory.create_session(session, &account.password_hash).await? {
             true => Ok(signed_in),
             false => Err(AccountError::WrongCredentials),
@@ -230,12 +228,12 @@ impl Accounts {
     }
 
     /// A session that is to be kept before its token is told.
-    fn new_session(&self, uid: Uid, name: String, password_hash: &str) -> (SignedIn, Session) {
+    fn new_session(&self, uid: Uid, name: String, password_hash: &str, label: String) -> (SignedIn, Session) {
         let token = Token::random(&mut rand::rng());
         let created_at = self.0.clock.now();
         let lifetime = i64::from(self.0.session_days) * DAY_MS;
         let expires_at = Timestamp(created_at.0 + lifetime);
-        let session = Session { token_hash: token.hash(), uid, created_at, expires_at };
+        let session = Session { token_hash: token.hash(), uid, created_at, expires_at, label };
         let lifetime_seconds = lifetime.unsigned_abs() / 1_000;
         let device = DeviceToken::issue(uid, password_hash, created_at);
         (SignedIn { uid, name, token, lifetime_seconds, device }, session)
@@ -250,16 +248,9 @@ impl Accounts {
         new: String,
     ) -> Result<DeviceToken, AccountError> {
         check_password(&new)?;
-        if current.chars().count() > *PASSWORD_CHARACTERS.end() {
-            return Err(AccountError::WrongPassword);
-        }
-        let stored = self.0.directory.account(session.uid).await?.map(|account| account.password_hash);
-        if !self.0.passwords.matches(current, stored.clone()).await? {
-            return Err(AccountError::WrongPassword);
-        }
+        let checked = self.check_current(session, current).await?;
         let hash = self.0.passwords.hash(new).await?;
         let (uid, kept) = (session.uid, session.token_hash);
-        let checked = stored.unwrap_or_default();
         if !self.0.directory.change_password(uid, &checked, &hash, &kept).await? {
             return Err(AccountError::WrongPassword);
         }
@@ -292,7 +283,8 @@ mod tests {
         let directory = Arc::new(MemoryDirectory::new());
         let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
         let options = AccountOptions {
-            sign_up_is_open: true,
+            sign_up: SignUp::Open,
+            sign_up_invites: SignUpInviteLimits { longest_seconds: 60, most_uses: 1, most_open: 1 },
             session_days: 1,
             cached_sessions: 1,
             tickets: 1,
@@ -303,10 +295,12 @@ mod tests {
         let password_hash = accounts.0.passwords.hash("correct horse".to_owned()).await.expect("room");
         let account = NewAccount { name: name.to_owned(), password_hash, created_at: Timestamp(1) };
         assert!(directory.create_account(Uid(10_001), account, None).await.expect("made"));
-        let signed_in = accounts.log_in(&format!(" {name} "), "correct horse".to_owned()).await;
+        let signed_in =
+            accounts.log_in(&format!(" {name} "), "correct horse".to_owned(), String::new()).await;
         assert_eq!(signed_in.expect("right").uid, Uid(10_001));
         let ids = Ids::in_memory("a secret of the tests").await.expect("opens");
-        let taken = accounts.sign_up("Bo\u{200b}b", "correct horse".to_owned(), &ids).await;
+        let bob = ("Bo\u{200b}b", "correct horse".to_owned());
+        let taken = accounts.sign_up(bob, None, String::new(), &ids).await;
         assert!(matches!(taken, Err(AccountError::BadName)), "{taken:?}");
     }
 }

@@ -23,7 +23,8 @@ mod tokens;
 
 pub use access_keys::{AccessKeyError, NewAccessKey, RememberedKeys, create_access_key};
 pub use accounts::{
-    AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, Others, SignedIn,
+    AccountError, AccountOptions, Accounts, Attempt, DeviceToken, KnownDevice, LABEL_CHARACTERS,
+    NewSignUpInvite, OpenSignUpInvite, Others, RecoveryCodes, SignUp, SignUpInviteLimits, SignedIn,
 };
 pub use consent::Consent;
 pub use conversations::Conversations;

@@ -50,7 +50,7 @@ impl LiveSession {
 pub struct SessionId(pub(super) [u8; 16]);
 
 impl SessionId {
-    fn of(token_hash: &TokenHash) -> SessionId {
+    pub(super) fn of(token_hash: &TokenHash) -> SessionId {
         SessionId(*token_hash.first_chunk().expect("a hash has 32 bytes"))
     }
 }
@@ -77,7 +77,7 @@ impl FromStr for SessionId {
 }
 
 /// A session as the owner of the account sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OpenSession {
     /// What [`Accounts::end_session`](super::Accounts::end_session) takes.
     pub id: SessionId,
@@ -87,15 +87,18 @@ pub struct OpenSession {
     pub expires_at: Timestamp,
     /// Whether it is the one that asks.
     pub is_current: bool,
+    /// What the device is called; empty where nothing is known of it.
+    pub label: String,
 }
 
 impl OpenSession {
-    pub(super) fn seen_from(current: &LiveSession, session: &Session) -> OpenSession {
+    pub(super) fn seen_from(current: &LiveSession, session: Session) -> OpenSession {
         OpenSession {
             id: SessionId::of(&session.token_hash),
             created_at: session.created_at,
             expires_at: session.expires_at,
             is_current: session.token_hash == current.token_hash,
+            label: session.label,
         }
     }
 }
@@ -231,6 +234,7 @@ mod tests {
             uid: Uid(u32::from(n % 10)),
             created_at: NOW,
             expires_at: Timestamp(2_000),
+            label: String::new(),
         }
     }
 

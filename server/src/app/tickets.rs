@@ -90,6 +90,7 @@ mod tests {
             uid: Uid(7),
             created_at: Timestamp(0),
             expires_at: Timestamp(1_000_000),
+            label: String::new(),
         };
         SessionCache::new(1).keep(stored, 0).expect("nothing ended")
     }
@@ -123,6 +124,7 @@ mod tests {
             uid: Uid(7),
             created_at: Timestamp(0),
             expires_at: Timestamp(1_000_000),
+            label: String::new(),
         };
         let session = cache.keep(stored, 0).expect("nothing ended");
         let tickets = Tickets::new(10);

@@ -100,11 +100,11 @@ impl Storage {
         Storage::or_beside(Storage::open(config).await, config).await
     }
 
-    /// The same for a new account of an installation that is there.
+    /// The same for what concerns accounts alone, of an installation that is there: also while a server has the files of SQLite.
     ///
     /// # Errors
     /// [`BootError::NoInstallation`], or its like on PostgreSQL, before anything else.
-    pub async fn open_for_new_account(config: &Config) -> Result<Storage, BootError> {
+    pub async fn open_for_accounts(config: &Config) -> Result<Storage, BootError> {
         Storage::or_beside(Storage::open_existing(config).await, config).await
     }
 

@@ -1,5 +1,5 @@
-//! `tidemark user …`: what an operator does to accounts: on SQLite while the server is stopped, on PostgreSQL also while
-//! servers run. `user add` works beside a server on both.
+//! `tidemark user …`: what an operator does to accounts, also while servers run: on SQLite beside the one that has the files, which
+//! notices within a second that sessions have ended.
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
@@ -20,13 +20,22 @@ const LONGEST_LINE: u64 = 4_096;
 /// What to do to accounts.
 #[derive(Debug, Subcommand)]
 pub(super) enum User {
-    /// Make an account and print its password, also while the server serves
+    /// Make an account and print its password
     Add {
         /// The account's name
         name: String,
         /// Take the first line of standard input as the password, and print none
         #[arg(long)]
         password_stdin: bool,
+    },
+    /// Make an invitation to sign up and print the path of its link
+    Invite {
+        /// How many accounts may be made by it
+        #[arg(long, default_value_t = 1)]
+        uses: u32,
+        /// For how many days it is good
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3_650))]
+        days: u32,
     },
     /// What is done to accounts that are there.
     #[command(flatten)]
@@ -59,10 +68,18 @@ pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
     match what {
         User::Add { name, password_stdin } => {
             let password = if password_stdin { Some(first_line_of_input()?) } else { None };
-            let storage = Storage::open_for_new_account(config).await?;
+            let storage = Storage::open_for_accounts(config).await?;
             let done = add(&name, password, &storage, config).await;
             storage.close().await.map_err(BootError::from)?;
             done
+        }
+        User::Invite { uses, days } => {
+            let storage = Storage::open_for_accounts(config).await?;
+            let accounts = storage.accounts(config, Clock::system());
+            let made = accounts.invite(None, Some(days * 24 * 60 * 60), Some(uses)).await;
+            storage.close().await.map_err(BootError::from)?;
+            println!("/sign-up?invite={}", made.map_err(ExitError::failed)?.code.as_str());
+            Ok(())
         }
         User::Existing(what) => change(what, config).await,
     }
@@ -89,7 +106,7 @@ async fn add(name: &str, given: Option<String>, storage: &Storage, config: &Conf
 }
 
 async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
-    let storage = Storage::open_existing(config).await?;
+    let storage = Storage::open_for_accounts(config).await?;
     let hinting = Hinting::default();
     let accounts = match what {
         Existing::List | Existing::Enable { .. } => storage.accounts(config, Clock::system()),

@@ -11,6 +11,8 @@ pub enum SignUp {
     /// Everybody who reaches the server.
     #[default]
     Open,
+    /// Who has an invitation of somebody who has an account, or of the operator.
+    Invitation,
     /// The operator alone, by `tidemark user add`.
     Closed,
 }
@@ -21,6 +23,10 @@ pub enum SignUp {
 pub struct AccountsSection {
     /// Who may make an account.
     pub sign_up: SignUp,
+    /// With sign-up by invitation: how many invitations that are open an account may have.
+    pub open_invites: usize,
+    /// How many accounts may be made by one of them.
+    pub sign_ups_per_invite: u32,
     /// How long a session lasts.
     pub session_days: u32,
     /// argon2id: memory of one hash, in KiB.
@@ -43,6 +49,8 @@ impl Default for AccountsSection {
     fn default() -> Self {
         AccountsSection {
             sign_up: SignUp::Open,
+            open_invites: 5,
+            sign_ups_per_invite: 10,
             session_days: 90,
             password_memory_kib: 19_456,
             password_passes: 2,
@@ -57,6 +65,8 @@ impl Default for AccountsSection {
 
 impl AccountsSection {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        within("accounts", "open_invites", self.open_invites, 0..=1_000)?;
+        within("accounts", "sign_ups_per_invite", self.sign_ups_per_invite, 1..=1_000_000)?;
         within("accounts", "session_days", self.session_days, 1..=3_650)?;
         within("accounts", "password_memory_kib", self.password_memory_kib, 8..=4_194_304)?;
         within("accounts", "password_passes", self.password_passes, 1..=100)?;

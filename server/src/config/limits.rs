@@ -78,6 +78,8 @@ pub struct LimitsSection {
     pub strangers_per_account_per_day: u32,
     /// KiB of rows that one account reads; then its sockets are slowed down, and its requests refused.
     pub read_kib_per_account_per_second: u32,
+    /// Downloads by one account of all that is kept of it, in a day.
+    pub downloads_per_account_per_day: u32,
     /// Addresses, names and accounts that each rate remembers.
     pub remembered_callers: usize,
     /// Friends and friend requests of one account.
@@ -124,6 +126,7 @@ impl Default for LimitsSection {
             fan_out_kib_per_account_per_second: 1_024,
             strangers_per_account_per_day: 50,
             read_kib_per_account_per_second: 16_384,
+            downloads_per_account_per_day: 10,
             remembered_callers: 100_000,
             friends: 5_000,
             invite_seconds: 2_592_000,
@@ -172,6 +175,7 @@ impl LimitsSection {
         check("watch_lists_per_account_per_minute", self.watch_lists_per_account_per_minute)?;
         check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;
         check("strangers_per_account_per_day", self.strangers_per_account_per_day)?;
+        check("downloads_per_account_per_day", self.downloads_per_account_per_day)?;
         check("read_kib_per_account_per_second", self.read_kib_per_account_per_second)
     }
 }

@@ -16,7 +16,7 @@ use super::language::Reads;
 use super::pages::{failure, to_log_in};
 use super::proxy::Caller;
 use super::state::HttpState;
-use crate::config::LimitsSection;
+use crate::config::{LimitsSection, SignUp};
 
 const DAY: u32 = 24 * 60 * 60;
 
@@ -39,7 +39,7 @@ pub(super) async fn look(
             from: &view.from.name,
             code: &code,
             guest: guest.as_deref(),
-            sign_up_is_open: state.settings.sign_up_is_open,
+            sign_up_is_open: state.settings.sign_up == SignUp::Open,
         };
         Ok(Html(web::invite(&page, language)).into_response())
     };

@@ -179,12 +179,14 @@ pub(super) struct Rates {
     watch_lists: Buckets<Uid>,
     /// In KiB.
     reads: Buckets<Uid>,
+    downloads: Buckets<Uid>,
 }
 
 impl Rates {
     pub(super) fn new(limits: &LimitsSection) -> Rates {
         const SECOND: Duration = Duration::from_secs(1);
         const MINUTE: Duration = Duration::from_secs(60);
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         let most = limits.remembered_callers;
         let hashed = |count| Buckets::of(Rate::with_burst(count, MINUTE, HASHED_BURST), most);
         Rates {
@@ -197,6 +199,7 @@ impl Rates {
             sends: Buckets::new(limits.sends_per_account_per_second, SECOND, most),
             typing: Buckets::new(limits.typing_per_account_per_second, SECOND, most),
             watch_lists: Buckets::new(limits.watch_lists_per_account_per_minute, MINUTE, most),
+            downloads: Buckets::of(Rate::with_burst(limits.downloads_per_account_per_day, DAY, 1), most),
             reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
         }
     }
@@ -277,6 +280,11 @@ impl Rates {
     pub(super) fn send(&self, uid: Uid, n: usize) -> Result<(), Problem> {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
         self.sends.take(uid, n, now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether `uid` may download all that is kept of it once more.
+    pub(super) fn download(&self, uid: Uid) -> Result<(), Problem> {
+        self.downloads.take(uid, 1, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether `uid` may read rows now, or how long it takes until then.

@@ -24,6 +24,7 @@ mod budget;
 mod codes;
 mod concurrency;
 mod cookies;
+mod device_name;
 mod error;
 mod extract;
 mod heads;
@@ -50,8 +51,8 @@ pub use state::{Dependencies, NewRequestId, Readiness, UseCases};
 pub use table::Tables;
 
 use api::{
-    accounts, amendments, conversations, friends, groups, invites, messages, moments, people, range,
-    sessions, settings,
+    accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
+    recovery, sessions, settings, sign_up_invites,
 };
 use budget::Budget;
 use concurrency::ConcurrencyLimiter;
@@ -93,9 +94,17 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("delete", "sessions",                     delete(accounts::log_out_everywhere)),
         route("delete", "sessions/current",             delete(accounts::log_out)),
         route("delete", "sessions/{id}",                delete(sessions::end)),
+        route("put",    "sessions/{id}",                put(sessions::rename)),
         route("post",   "sessions/current/ticket",      post(accounts::ticket)),
         route("get",    "me",                           get(people::me)),
+        route("get",    "me/data",                      get(data::download)),
         route("put",    "me/password",                  put(accounts::change_password)),
+        route("post",   "recovery",                     post(recovery::recover)),
+        route("get",    "me/recovery-codes",            get(recovery::left)),
+        route("post",   "me/recovery-codes",            post(recovery::create)),
+        route("post",   "sign-up-invites",              post(sign_up_invites::create)),
+        route("get",    "sign-up-invites",              get(sign_up_invites::list)),
+        route("delete", "sign-up-invites/{id}",         delete(sign_up_invites::end)),
         route("get",    "users",                        get(people::find)),
         route("get",    "users/{uid}",                  get(people::show)),
         route("get",    "friends",                      get(friends::list)),
@@ -150,6 +159,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "/groups/{gid}/invite",         post(invite_pages::make)),
         route("get",    "/login",                       get(pages::log_in)),
         route("get",    "/sign-up",                     get(pages::sign_up)),
+        route("get",    "/recover",                     get(pages::recover)),
         route("post",   "/language",                    post(language::choose)),
         route("get",    "/tables",                      get(table_pages::list)),
         route("get",    "/tables/sign-in",              get(table_pages::card)),

@@ -12,6 +12,7 @@ use super::extract::{Params, session};
 use super::proxy::Caller;
 use super::state::{HttpState, Settings};
 use super::{API, language};
+use crate::config::SignUp;
 
 /// The chat, or the way to the log-in card and back.
 pub(super) async fn shell(
@@ -30,6 +31,7 @@ pub(super) async fn shell(
             uid: session.uid.0.into(),
             name: &name,
             text_limit: state.settings.limits.text_characters,
+            invites: state.settings.sign_up == SignUp::Invitation,
             chosen: language::chosen(&headers),
         };
         Ok(Html(web::shell(&view, language)).into_response())
@@ -60,6 +62,9 @@ pub(super) struct Wanted {
     next: String,
     /// Whether the session that was there has ended.
     ended: Option<String>,
+    /// What stands in the link of an invitation to sign up.
+    #[serde(default)]
+    invite: String,
 }
 
 /// The card with which one logs in; for those who are logged in, the way on.
@@ -82,11 +87,21 @@ pub(super) async fn sign_up(
     card(web::Way::SignUp, state, caller, wanted, headers).await
 }
 
+/// The card with which one sets another password with a recovery code.
+pub(super) async fn recover(
+    state: State<HttpState>,
+    caller: Caller,
+    wanted: Params<Wanted>,
+    headers: HeaderMap,
+) -> Response {
+    card(web::Way::Recover, state, caller, wanted, headers).await
+}
+
 async fn card(
     way: web::Way,
     State(state): State<HttpState>,
     caller: Caller,
-    Params(Wanted { next, ended }): Params<Wanted>,
+    Params(Wanted { next, ended, invite }): Params<Wanted>,
     headers: HeaderMap,
 ) -> Response {
     // Only an address of ours: `//evil` and the like would lead away.
@@ -104,8 +119,15 @@ async fn card(
     match session(&headers, caller, &state).await {
         Ok(Some(_)) => Redirect::to(next).into_response(),
         Ok(None) => {
-            let sign_up_is_open = state.settings.sign_up_is_open;
-            let view = web::SignIn { way, next, sign_up_is_open, has_ended: ended.is_some() };
+            let is_code = invite.len() <= 64 && invite.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let invite = if is_code { invite.as_str() } else { "" };
+            let sign_up = match state.settings.sign_up {
+                SignUp::Open => web::SignUp::Open,
+                SignUp::Invitation if !invite.is_empty() => web::SignUp::Invited,
+                SignUp::Invitation => web::SignUp::ByInvitation,
+                SignUp::Closed => web::SignUp::Closed,
+            };
+            let view = web::SignIn { way, next, sign_up, invite, has_ended: ended.is_some() };
             Html(web::sign_in(&view, language)).into_response()
         }
         Err(problem) => failure(&problem, language),

@@ -67,8 +67,8 @@ pub(super) struct Settings {
     pub(super) limits: LimitsSection,
     /// The origin that the configuration fixes, if it does.
     pub(super) public_origin: Option<String>,
-    /// Whether everybody may make an account.
-    pub(super) sign_up_is_open: bool,
+    /// Who may make an account.
+    pub(super) sign_up: SignUp,
     /// Whether everybody may read `/metrics`.
     pub(super) public_metrics: bool,
 }
@@ -79,7 +79,7 @@ impl Settings {
             server: config.server.clone(),
             limits: config.limits.clone(),
             public_origin: config.server.public_origin(),
-            sign_up_is_open: config.accounts.sign_up == SignUp::Open,
+            sign_up: config.accounts.sign_up,
             public_metrics: config.metrics.public,
         }
     }

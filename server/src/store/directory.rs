@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{Credentials, StoreError};
 use crate::domain::{Timestamp, Uid};
 
 /// A stored account.
@@ -32,7 +32,7 @@ pub struct NewAccount {
 }
 
 /// A session, known by the SHA-256 of its token; the token itself is never stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// SHA-256 of the token.
     pub token_hash: [u8; 32],
@@ -42,6 +42,8 @@ pub struct Session {
     pub created_at: Timestamp,
     /// From when on it is worth nothing.
     pub expires_at: Timestamp,
+    /// What the owner of the account calls the device; empty where nothing is known of it.
+    pub label: String,
 }
 
 /// Sessions of one account that [`Directory::sessions`] looks at.
@@ -61,7 +63,7 @@ pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
 ///
 /// Names are compared by their lower-case form. Every change is durable when the call returns.
 #[async_trait]
-pub trait Directory: Send + Sync + 'static {
+pub trait Directory: Credentials {
     /// Makes an account under `uid`, which nobody has or had, and its `first` session, in one transaction; `false` when the name is
     /// taken.
     async fn create_account(
@@ -129,8 +131,16 @@ pub trait Directory: Send + Sync + 'static {
     /// Ends the session of `uid` whose token hash begins with `id`, and tells its whole hash. `None`: the account has none.
     async fn end_session_of(&self, uid: Uid, id: &[u8; 16]) -> Result<Option<[u8; 32]>, StoreError>;
 
+    /// Calls the session of `uid` whose token hash begins with `id` so. `false`: the account has none.
+    async fn label_session(&self, uid: Uid, id: &[u8; 16], label: &str) -> Result<bool, StoreError>;
+
     /// Ends one session. `false` when there was none.
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError>;
+
+    /// How often all sessions of an account were ended, by whichever process, where a server is told of it in no other way; else 0.
+    async fn endings(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
 
     /// Ends all sessions of an account.
     async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError>;

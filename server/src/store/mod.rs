@@ -21,6 +21,7 @@ pub mod archive;
 mod changes;
 #[cfg(test)]
 pub mod conformance;
+pub mod credentials;
 pub mod directory;
 pub mod error;
 #[cfg(any(test, feature = "test-support"))]
@@ -38,6 +39,7 @@ mod summary;
 pub mod tables;
 
 pub use access_keys::{AccessKey, AccessKeys};
+pub use credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;

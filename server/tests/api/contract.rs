@@ -21,6 +21,8 @@ struct World {
     /// Two moments of Ann.
     moments: [u64; 2],
     sent: u128,
+    /// Recovery codes of Cat.
+    codes: Vec<String>,
     /// Calls and statuses that were seen.
     seen: BTreeSet<(String, String)>,
 }
@@ -30,6 +32,8 @@ impl World {
         let app = TestApp::start_with(|config| {
             config.limits.log_ins_per_name_per_minute = 0;
             config.limits.sign_ups_per_address_per_minute = 0;
+            config.accounts.open_invites = 100;
+            config.limits.downloads_per_account_per_day = 0;
         })
         .await;
         let (ann, bob) = (app.sign_up("ann").await, app.sign_up("bob").await);
@@ -45,8 +49,11 @@ impl World {
         let gid = group["gid"].as_u64().expect("a number");
         let made = app.post(&ann, &format!("/api/v1/groups/{gid}/invites"), json!({})).await.ok(201);
         let code = made["code"].as_str().expect("a code").to_owned();
+        let cat = json!({"name": "cat", "password": "correct horse"});
+        let made = app.post_as_nobody("/api/v1/accounts", cat).await.ok(201);
+        let codes = serde_json::from_value(made["recovery_codes"].clone()).expect("texts");
         let document = app.get(&ann, "/api/v1/openapi.json").await.ok(200);
-        World { app, document, bob, gid, code, own, moments, sent: 0, seen: BTreeSet::new() }
+        World { app, document, bob, gid, code, own, moments, sent: 0, codes, seen: BTreeSet::new() }
     }
 
     /// A body with which the call succeeds.
@@ -56,6 +63,13 @@ impl World {
         match operation {
             "signUp" => json!({"name": format!("somebody {sent}"), "password": "correct horse"}),
             "logIn" => json!({"name": "ann", "password": "correct horse"}),
+            "recover" => {
+                let code = self.codes.pop().expect("a code");
+                json!({"name": "cat", "code": code, "password": "correct horse"})
+            }
+            "makeRecoveryCodes" => json!({"password": "correct horse"}),
+            "inviteToSignUp" => json!({"uses": 2}),
+            "nameSession" => json!({"name": "my phone"}),
             "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
             "send" => message(sent, to, "hi"),
             "sendBatch" => json!({"messages": [message(sent, to, "hi"), {"client_id": client_id(1)}]}),
@@ -175,7 +189,11 @@ async fn every_described_call_answers_as_described() {
                 let code = made["code"].as_str().expect("a code").to_owned();
                 world.path(call).replace(&world.code, &code)
             }
-            "endSession" => {
+            "endSignUpInvite" => {
+                let made = world.app.post(&ann, "/api/v1/sign-up-invites", json!({})).await.ok(201);
+                call.path.replace("{id}", made["id"].as_str().expect("an id"))
+            }
+            "endSession" | "nameSession" => {
                 let sessions = world.app.get(&ann, "/api/v1/sessions").await.ok(200);
                 call.path.replace("{id}", sessions[0]["id"].as_str().expect("an id"))
             }

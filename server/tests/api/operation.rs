@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, TestApp, texts};
+use crate::support::{PATIENCE, Socket, TestApp, texts};
 
 #[tokio::test]
 async fn health_readiness_and_metrics_are_reported() {
@@ -256,7 +256,7 @@ async fn no_filter_prints_texts_passwords_tokens_or_codes() {
 async fn a_second_process_on_the_same_database_is_refused() {
     let place = tempfile::tempdir().expect("a directory");
     let (child, _) = serve(place.path()).await;
-    for args in [&["--listen", "127.0.0.1:0"][..], &["user", "list"], &["migrate"]] {
+    for args in [&["--listen", "127.0.0.1:0"][..], &["migrate"]] {
         let (code, _, reported) = run(place.path(), args).await;
         let line = reported.lines().last().unwrap_or_default();
         assert_eq!(code, 1, "{args:?}: {reported}");
@@ -297,6 +297,43 @@ async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
     let (child, address) = serve(place.path()).await;
     assert_eq!(log_in(&address, "sessions", "correct horse").await, 401, "the old password");
     assert_eq!(log_in(&address, "sessions", &password).await, 201);
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
+async fn an_operator_looks_after_accounts_while_the_server_serves() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let log_in = async |path: &str, password: &str| {
+        let body = json!({"name": "ann", "password": password});
+        let answer = http.post(format!("http://{address}/api/v1/{path}")).json(&body).send().await;
+        let answer = answer.expect("an answer");
+        let status = answer.status().as_u16();
+        let token = answer.json::<serde_json::Value>().await.expect("JSON")["token"].clone();
+        (status, format!("Bearer {}", token.as_str().unwrap_or_default()))
+    };
+    let socket = async |bearer: &str| {
+        let headers = [("authorization", bearer)];
+        let mut socket = Socket::dial(&address, "/ws", &headers).await.expect("opened");
+        socket.expect("welcome").await;
+        socket
+    };
+    let (_, bearer) = log_in("accounts", "correct horse").await;
+    let mut opened = socket(&bearer).await;
+    let (code, out, reported) = run(place.path(), &["user", "reset-password", "ann"]).await;
+    assert_eq!(code, 0, "{reported}");
+    assert_eq!(opened.closed().await, 4401, "the running server ends what is open");
+    assert_eq!(log_in("sessions", "correct horse").await.0, 401);
+    let (status, bearer) = log_in("sessions", out.trim()).await;
+    assert_eq!(status, 201);
+    let mut opened = socket(&bearer).await;
+    assert_eq!(run(place.path(), &["user", "disable", "ann"]).await.0, 0);
+    assert_eq!(opened.closed().await, 4401);
+    let (_, listed, _) = run(place.path(), &["user", "list"]).await;
+    assert_eq!(listed, "10001\tann\tdisabled\n");
+    let (code, path, reported) = run(place.path(), &["user", "invite", "--uses", "3"]).await;
+    assert!(code == 0 && path.starts_with("/sign-up?invite="), "{path} {reported}");
     assert_eq!(terminate(child).await, 0);
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn faults(window: &Window) -> String {
 }
 
 /// Looks at a page in all colours and at two widths.
-async fn look(window: &Window, page: &str) {
+pub(crate) async fn look(window: &Window, page: &str) {
     for colours in COLOURS {
         window.colours(colours).await;
         for (width, height) in [(1280, 800), (390, 844)] {
@@ -60,7 +60,7 @@ async fn axe_finds_nothing_before_one_is_logged_in() {
     for (language, tag) in LANGUAGES {
         choose(&window, &world, language, tag).await;
         let invite = format!("/invites/{code}");
-        for path in ["/login?ended=yes", "/sign-up", &invite, "/invites/nothing", "/nothing"] {
+        for path in ["/login?ended=yes", "/sign-up", "/recover", &invite, "/invites/nothing", "/nothing"] {
             window.goto(&world.at(path)).await;
             window.until("document.querySelector('h1')").await;
             look(&window, &format!("{path} in {language}")).await;

@@ -3,7 +3,7 @@
 use tidemark_client::Recipient;
 
 use super::window::{ENTER, SHIFT_ENTER};
-use super::world::{PASSWORD, World, find, say};
+use super::world::{PASSWORD, World, find, keep_codes, say};
 
 const UNREAD: &str = "document.querySelector('.row .badge')?.firstChild.data";
 
@@ -220,6 +220,7 @@ async fn a_guest_comes_into_a_group_by_a_link() {
     guest.write("#name", "Ben").await;
     guest.write("#password", PASSWORD).await;
     guest.click("button.primary").await;
+    keep_codes(&guest).await;
     guest.until("document.querySelector('form[action^=\"/invites/\"]')").await;
     guest.click("button.primary").await;
     guest.until("location.pathname.startsWith('/c/g:')").await;

@@ -1,7 +1,7 @@
 //! The first minutes: creating an account, logging in, choosing a language.
 
 use super::window::{ENTER, ESCAPE};
-use super::world::{PASSWORD, World, connected};
+use super::world::{PASSWORD, World, connected, keep_codes};
 
 #[tokio::test]
 async fn what_is_wrong_stands_beside_the_field() {
@@ -44,6 +44,7 @@ async fn enter_does_what_the_card_says() {
     window.until("document.getElementById('password').type === 'text'").await;
     window.until("document.querySelector('.reveal').textContent === 'Hide'").await;
     window.press(&format!(" that is longer{ENTER}")).await;
+    keep_codes(&window).await;
     connected(&window).await;
 
     let other = world.window().await;

@@ -28,9 +28,12 @@ async fn every_page_can_be_pictured() {
     let window = world.window().await;
     for (language, tag) in LANGUAGES {
         choose(&window, &world, language, tag).await;
-        for (path, page) in
-            [("/login?ended=yes", "log-in"), ("/sign-up", "sign-up"), ("/invites/nothing", "failure")]
-        {
+        for (path, page) in [
+            ("/login?ended=yes", "log-in"),
+            ("/sign-up", "sign-up"),
+            ("/recover", "recover"),
+            ("/invites/nothing", "failure"),
+        ] {
             window.goto(&world.at(path)).await;
             window.until("document.querySelector('h1')").await;
             show(&window, language, page).await;

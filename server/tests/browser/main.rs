@@ -28,6 +28,7 @@ mod packages;
 mod pictures;
 mod pins;
 mod presence;
+mod recovery;
 mod social;
 mod starred;
 mod tables;

@@ -8,6 +8,7 @@ use tidemark_client::{Draft, Http, RangeQuery, Recipient};
 use tidemark_test_support::gate::Gate;
 use tidemark_test_support::ports::free_port;
 use tidemark_trials::server::Server;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -81,6 +82,26 @@ impl World {
         let settings = [("TIDEMARK_TABLE__LISTEN", tables.clone())];
         let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
         (World::of(server, data, turn), format!("http://{tables}"))
+    }
+
+    /// With sign-up by invitation alone.
+    pub(crate) async fn by_invitation() -> World {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let data = tempfile::tempdir().expect("a folder");
+        let settings = [("TIDEMARK_ACCOUNTS__SIGN_UP", "invitation".to_owned())];
+        let server = Server::start_with(&settings, 0, binary(), data.path()).await.expect("starts");
+        World::of(server, data, turn)
+    }
+
+    /// Makes an account as an operator does.
+    pub(crate) async fn add(&self, name: &str) {
+        let mut command = Command::new(binary());
+        command.args(["user", "add", name, "--password-stdin"]).arg("--data-dir").arg(self.data.path());
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("started");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(PASSWORD.as_bytes()).await.expect("written");
+        drop(stdin);
+        assert!(child.wait().await.expect("run").success());
     }
 
     fn of(server: Server, data: TempDir, turn: MutexGuard<'static, ()>) -> World {
@@ -170,8 +191,17 @@ impl World {
         window.until("document.getElementById('sign-in')").await;
         window.write("#name", name).await;
         window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+        if card == "/sign-up" {
+            keep_codes(window).await;
+        }
         connected(window).await;
     }
+}
+
+/// Goes on from the recovery codes that a new account is shown.
+pub(crate) async fn keep_codes(window: &Window) {
+    window.until("document.getElementById('codes')?.hidden === false").await;
+    window.click("#codes-done").await;
 }
 
 /// A world whose server is dead.

@@ -133,7 +133,7 @@ impl Contract {
         if !answer.header("content-type").starts_with(kind.as_str()) {
             return Err(format!("it is not {kind}"));
         }
-        if kind.ends_with("json") {
+        if kind == "application/json" || kind.ends_with("+json") {
             self.check(*schema, &answer.text)?;
             let retryable = answer.json()["retryable"] == true;
             if retryable == answer.header("retry-after").is_empty() || (retryable && !described.retry_after) {

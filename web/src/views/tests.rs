@@ -4,9 +4,10 @@ use super::*;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
-const SHELL: Shell<'static> = Shell { uid: 10_001, name: "Ada", text_limit: 8_000, chosen: None };
+const SHELL: Shell<'static> =
+    Shell { uid: 10_001, name: "Ada", text_limit: 8_000, invites: true, chosen: None };
 const LOG_IN: SignIn<'static> =
-    SignIn { way: Way::LogIn, next: "/", sign_up_is_open: true, has_ended: false };
+    SignIn { way: Way::LogIn, next: "/", sign_up: SignUp::Open, invite: "", has_ended: false };
 
 /// Every page in one language, with all that may stand on it.
 fn pages(language: Language) -> Vec<String> {
@@ -29,9 +30,13 @@ fn pages(language: Language) -> Vec<String> {
         shell(&SHELL, language),
         shell(&Shell { chosen: Some(language), ..SHELL }, language),
         sign_in(&LOG_IN, language),
-        sign_in(&SignIn { has_ended: true, sign_up_is_open: false, ..LOG_IN }, language),
+        sign_in(&SignIn { has_ended: true, sign_up: SignUp::Closed, ..LOG_IN }, language),
+        sign_in(&SignIn { sign_up: SignUp::ByInvitation, ..LOG_IN }, language),
+        sign_in(&SignIn { way: Way::Recover, ..LOG_IN }, language),
         sign_in(&SignIn { way: Way::SignUp, ..LOG_IN }, language),
-        sign_in(&SignIn { way: Way::SignUp, sign_up_is_open: false, ..LOG_IN }, language),
+        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::Closed, ..LOG_IN }, language),
+        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::ByInvitation, ..LOG_IN }, language),
+        sign_in(&SignIn { way: Way::SignUp, sign_up: SignUp::Invited, invite: "abc", ..LOG_IN }, language),
         invite_to(Some("Ben"), true),
         invite_to(None, true),
         invite_to(None, false),

@@ -1,14 +1,24 @@
 //! Sessions that are open: who shows a token or a ticket, and how sessions end, here and on other servers.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
 
 use super::{AccountError, Accounts};
 use crate::app::sessions::{LiveSession, OpenSession, SessionId};
 use crate::app::tickets::LIFETIME_MS as TICKET_LIFETIME_MS;
 use crate::app::tokens::{Token, TokenHash, hash_of};
-use crate::domain::Uid;
+use crate::domain::{Uid, is_visible};
 use crate::notify::Hint;
 use crate::store::StoreError;
+
+/// Characters of what a device is called.
+pub const LABEL_CHARACTERS: usize = 60;
+
+/// How often it is asked whether an operator has ended sessions.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sessions that one statement compares with the database.
 const CONFIRMED_AT_ONCE: usize = 1_000;
@@ -53,7 +63,7 @@ impl Accounts {
         limit: usize,
     ) -> Result<Vec<OpenSession>, StoreError> {
         let open = self.0.directory.sessions(session.uid, self.0.clock.now(), limit).await?;
-        Ok(open.iter().map(|open| OpenSession::seen_from(session, open)).collect())
+        Ok(open.into_iter().map(|open| OpenSession::seen_from(session, open)).collect())
     }
 
     /// Ends the session of `uid` with this id; its sockets close. `false`: the account has none.
@@ -62,6 +72,15 @@ impl Accounts {
         self.end_here(&ended);
         self.tell(Hint::SessionEnded(ended));
         Ok(true)
+    }
+
+    /// Calls the device of the session of `uid` with this id so. `false`: the account has none.
+    pub async fn label_session(&self, uid: Uid, id: SessionId, label: &str) -> Result<bool, AccountError> {
+        let label = label.trim();
+        if !(1..=LABEL_CHARACTERS).contains(&label.chars().count()) || !is_visible(label) {
+            return Err(AccountError::BadLabel);
+        }
+        Ok(self.0.directory.label_session(uid, &id.0, label).await?)
     }
 
     /// Ends all sessions of `uid`; their sockets close.
@@ -103,6 +122,21 @@ impl Accounts {
         Ok(())
     }
 
+    /// Ends sessions here, within a second, that another process has ended in the directory: `tidemark user` beside this server. Goes
+    /// on until `stopping` fires.
+    pub async fn follow_operator(self, stopping: CancellationToken) {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut seen = None;
+        while stopping.run_until_cancelled(looks.tick()).await.is_some() {
+            // What storage does not answer now is asked again a second later.
+            let Ok(endings) = self.0.directory.endings().await else { continue };
+            if seen.is_some_and(|seen| seen == endings) || self.confirm_sessions().await.is_ok() {
+                seen = Some(endings);
+            }
+        }
+    }
+
     /// A ticket that opens one WebSocket of `session` within 30 seconds.
     pub async fn ticket(&self, session: &Arc<LiveSession>) -> Result<Token, AccountError> {
         let ticket = Token::random(&mut rand::rng());
@@ -131,8 +165,10 @@ impl Accounts {
         session.is_over(self.0.clock.now())
     }
 
-    /// Forgets expired sessions in storage, `limit` at a time. Says how many went.
+    /// Forgets expired sessions and invitations of accounts in storage, `limit` of each at a time. Says how many went.
     pub async fn forget_expired(&self, limit: usize) -> Result<u64, StoreError> {
-        self.0.directory.forget_expired(self.0.clock.now(), limit).await
+        let now = self.0.clock.now();
+        let invites = self.0.directory.forget_sign_up_invites(now, limit).await?;
+        Ok(invites + self.0.directory.forget_expired(now, limit).await?)
     }
 }

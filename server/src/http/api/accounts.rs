@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::json;
 use crate::app::{AccountError, Accounts, Busy, DeviceToken, KnownDevice, LiveSession, SignedIn};
 use crate::http::cookies::{DEVICE, SESSION, is_secure};
+use crate::http::device_name::device_name;
 use crate::http::error::Problem;
 use crate::http::extract::{Json, Session};
 use crate::http::origin::Source;
@@ -27,6 +28,9 @@ pub(in crate::http) struct NewAccount {
     /// Any characters.
     #[schema(min_length = 8, max_length = 200, example = "correct horse")]
     password: String,
+    /// What stands in the link of an invitation; needed where `[accounts] sign_up` is `invitation`.
+    #[serde(default)]
+    invite: Option<String>,
 }
 
 /// What one logs in with.
@@ -45,7 +49,7 @@ pub(in crate::http) struct Credentials {
 
 /// An account and its session.
 #[derive(Serialize, ToSchema)]
-struct Account<'a> {
+pub(super) struct Account<'a> {
     #[schema(example = 10_001)]
     uid: u32,
     name: &'a str,
@@ -54,6 +58,10 @@ struct Account<'a> {
     /// For `device` of the next log-in under this account: with it, the attempts of strangers do not count. It opens nothing by itself, and
     /// ends with the password, or after a year.
     device: &'a str,
+    /// Of a new account: each sets another password once (`POST /recovery`). Shown this once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = json!(["K7QF-9D2M-XA4T-0ZRC"]))]
+    recovery_codes: Option<&'a [String]>,
 }
 
 /// Make an account and log it in.
@@ -66,18 +74,21 @@ struct Account<'a> {
         headers(("Set-Cookie" = String, description = "The session, for the page of this server")),
     )),
     extensions(("x-codes" = json!([
-        "rate_limited", "busy", "unavailable", "sign_up_closed", "bad_name", "bad_password", "name_taken",
+        "rate_limited", "busy", "unavailable", "sign_up_closed", "not_invited", "bad_name", "bad_password", "name_taken",
     ]))),
 )]
 pub(in crate::http) async fn sign_up(
     State(state): State<HttpState>,
     source: Source,
     caller: Caller,
-    Json(NewAccount { name, password }): Json<NewAccount>,
+    headers: HeaderMap,
+    Json(NewAccount { name, password, invite }): Json<NewAccount>,
 ) -> Result<Response, Problem> {
     state.accounts.count(&state.rates.sign_up(caller.address)?).await?;
-    let signed_in = in_line(&state, caller, state.accounts.sign_up(&name, password, &state.ids)).await?;
-    Ok(welcome(&signed_in, source, caller, &state.settings))
+    let (label, invite) = (device_name(&headers), invite.as_deref().filter(|code| !code.is_empty()));
+    let sign_up = state.accounts.sign_up((&name, password), invite, label, &state.ids);
+    let (signed_in, codes) = in_line(&state, caller, sign_up).await?;
+    Ok(welcome(&signed_in, Some(codes.texts()), source, caller, &state.settings))
 }
 
 /// Log in.
@@ -103,8 +114,9 @@ pub(in crate::http) async fn log_in(
 ) -> Result<Response, Problem> {
     let device = known_device(&state, caller, &headers, &name, device.as_deref()).await?;
     state.accounts.count(&state.rates.log_in(caller.address, &name, device.as_ref())?).await?;
-    let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password)).await?;
-    Ok(welcome(&signed_in, source, caller, &state.settings))
+    let label = device_name(&headers);
+    let signed_in = in_line(&state, caller, state.accounts.log_in(&name, password, label)).await?;
+    Ok(welcome(&signed_in, None, source, caller, &state.settings))
 }
 
 /// The device that shows by its cookie, or else by `shown`, that somebody has logged in on it as `name` before.
@@ -162,7 +174,11 @@ pub(in crate::http) async fn change_password(
 }
 
 /// Counts a password that is asked for within a session: an attempt to log in, on a device that is known by the session.
-async fn count_attempt(state: &HttpState, caller: Caller, session: &LiveSession) -> Result<(), Problem> {
+pub(super) async fn count_attempt(
+    state: &HttpState,
+    caller: Caller,
+    session: &LiveSession,
+) -> Result<(), Problem> {
     let name = state.accounts.name(session.uid).await?.ok_or_else(Problem::unauthorized)?;
     let device = KnownDevice(format!("session {}", session.id()));
     Ok(state.accounts.count(&state.rates.log_in(caller.address, &name, Some(&device))?).await?)
@@ -174,7 +190,7 @@ fn remembering(device: &DeviceToken, caller: Caller, settings: &Settings) -> Hea
 }
 
 /// Carries out what hashes a password while its address has a place in the line for that.
-async fn in_line<T>(
+pub(super) async fn in_line<T>(
     state: &HttpState,
     caller: Caller,
     hashing: impl Future<Output = Result<T, AccountError>>,
@@ -190,9 +206,15 @@ async fn in_line<T>(
 }
 
 /// A page gets its token as a cookie too, where its scripts cannot read it.
-fn welcome(signed_in: &SignedIn, source: Source, caller: Caller, settings: &Settings) -> Response {
+pub(super) fn welcome(
+    signed_in: &SignedIn,
+    recovery_codes: Option<&[String]>,
+    source: Source,
+    caller: Caller,
+    settings: &Settings,
+) -> Response {
     let SignedIn { uid, name, token, lifetime_seconds, device } = signed_in;
-    let account = Account { uid: uid.0, name, token: token.as_str(), device: &device.text };
+    let account = Account { uid: uid.0, name, token: token.as_str(), device: &device.text, recovery_codes };
     let mut response = json(StatusCode::CREATED, &account);
     if source == Source::OwnPage {
         let cookie = SESSION.set(token.as_str(), *lifetime_seconds, is_secure(caller, settings));

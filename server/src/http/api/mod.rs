@@ -3,6 +3,7 @@
 pub(super) mod accounts;
 pub(super) mod amendments;
 pub(super) mod conversations;
+pub(super) mod data;
 pub(super) mod friends;
 pub(super) mod groups;
 pub(super) mod invites;
@@ -11,8 +12,10 @@ pub(super) mod moments;
 pub(super) mod people;
 pub(super) mod range;
 pub(super) mod reading;
+pub(super) mod recovery;
 pub(super) mod sessions;
 pub(super) mod settings;
+pub(super) mod sign_up_invites;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::accounts::goodbye;
 use super::json;
 use crate::app::{Accounts, OpenSession, SessionId};
 use crate::http::error::Problem;
-use crate::http::extract::{Segment, Session};
+use crate::http::extract::{Json, Segment, Session};
 use crate::http::proxy::Caller;
 use crate::http::state::Settings;
 
@@ -23,6 +23,9 @@ struct Listed {
     /// For `DELETE /sessions/{id}`; nobody logs in with it.
     #[schema(pattern = "^[0-9a-f]{32}$", example = "b94d27b9934d3e08a52e52d7da7dabfa")]
     id: String,
+    /// What the device is called: from its `User-Agent`, until its owner says otherwise (`PUT /sessions/{id}`). Empty where nothing is known.
+    #[schema(max_length = 60, example = "Firefox on Linux")]
+    name: String,
     /// When it was begun, in UTC.
     #[schema(format = DateTime, example = "2026-11-22T06:41:08.236Z")]
     created_at: String,
@@ -46,13 +49,48 @@ pub(in crate::http) async fn list(
     Session(session): Session,
 ) -> Result<Response, Problem> {
     let open = accounts.sessions(&session, settings.limits.listed_sessions).await?;
-    let listed = open.into_iter().map(|OpenSession { id, created_at, expires_at, is_current }| Listed {
-        id: id.to_string(),
-        created_at: created_at.to_rfc3339(),
-        expires_at: expires_at.to_rfc3339(),
-        current: is_current,
-    });
+    let listed =
+        open.into_iter().map(|OpenSession { id, created_at, expires_at, is_current, label }| Listed {
+            id: id.to_string(),
+            name: label,
+            created_at: created_at.to_rfc3339(),
+            expires_at: expires_at.to_rfc3339(),
+            current: is_current,
+        });
     Ok(json(StatusCode::OK, &listed.collect::<Vec<_>>()))
+}
+
+/// What a device is to be called.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::http) struct Label {
+    /// Visible characters.
+    #[schema(min_length = 1, max_length = 60, example = "My phone")]
+    name: String,
+}
+
+/// Call the device of a session something else.
+#[utoipa::path(
+    put, path = "/api/v1/sessions/{id}", operation_id = "nameSession", tag = "Accounts",
+    params(("id" = String, Path, description = "The session's `id` in the list", pattern = "^[0-9a-fA-F]{32}$")),
+    request_body = Label,
+    responses((status = 204, description = "Named")),
+    extensions(("x-codes" = json!(["unknown_session", "bad_device_name"]))),
+)]
+pub(in crate::http) async fn rename(
+    State(accounts): State<Accounts>,
+    Session(session): Session,
+    Segment(id): Segment<SessionId>,
+    Json(Label { name }): Json<Label>,
+) -> Result<StatusCode, Problem> {
+    match accounts.label_session(session.uid, id, &name).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(unknown(id)),
+    }
+}
+
+fn unknown(id: SessionId) -> Problem {
+    let detail = format!("the account has no session {id}; `GET /sessions` lists those that it has");
+    Problem::new(StatusCode::NOT_FOUND, "unknown_session", detail)
 }
 
 /// End one session of the account.
@@ -72,8 +110,7 @@ pub(in crate::http) async fn end(
     Segment(id): Segment<SessionId>,
 ) -> Result<Response, Problem> {
     if !accounts.end_session(session.uid, id).await? {
-        let detail = format!("the account has no session {id}; `GET /sessions` lists those that it has");
-        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_session", detail));
+        return Err(unknown(id));
     }
     match id == session.id() {
         true => Ok(goodbye(caller, &settings)),

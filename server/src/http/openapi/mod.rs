@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use super::api::{
-    accounts, amendments, conversations, friends, groups, invites, messages, moments, people, range,
-    sessions, settings,
+    accounts, amendments, conversations, data, friends, groups, invites, messages, moments, people, range,
+    recovery, sessions, settings, sign_up_invites,
 };
 use super::{health, ws};
 use crate::config::LimitsSection;
@@ -50,12 +50,20 @@ pub(super) mod refusals;
     paths(
         accounts::sign_up,
         accounts::log_in,
+        recovery::recover,
+        recovery::left,
+        recovery::create,
+        sign_up_invites::create,
+        sign_up_invites::list,
+        sign_up_invites::end,
         accounts::log_out_everywhere,
         accounts::log_out,
         sessions::list,
         sessions::end,
+        sessions::rename,
         accounts::change_password,
         accounts::ticket,
+        data::download,
         people::me,
         people::find,
         people::show,

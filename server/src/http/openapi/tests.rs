@@ -12,7 +12,7 @@ fn document() -> Value {
 }
 
 /// Routes for people, which answer with pages and files.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "/",
     "/c/{conversation}",
     "/moments",
@@ -21,6 +21,7 @@ const PAGES: [&str; 14] = [
     "/groups/{gid}/invite",
     "/login",
     "/sign-up",
+    "/recover",
     "/language",
     "/docs",
     "/tables",

@@ -22,7 +22,8 @@ use super::session::{Session, run};
 use crate::app::messages::Draft;
 use crate::app::{
     AccountOptions, Accounts, Consent, Conversations, EphemeralOptions, Ephemerals, Groups, Ids, InboxSync,
-    InviteLimits, Invites, LiveSession, Messages, Moments, PasswordOptions, People, Presence, Token,
+    InviteLimits, Invites, LiveSession, Messages, Moments, PasswordOptions, People, Presence, SignUp,
+    SignUpInviteLimits, Token,
 };
 use crate::config::Config;
 use crate::domain::{ClientId, Clock, Conversation, Mentions, MessageId, PageLimit, Timestamp, Uid};
@@ -164,8 +165,13 @@ impl World {
 
 async fn log_in(state: &HttpState, directory: &MemoryDirectory, uid: Uid) -> Arc<LiveSession> {
     let token = Token::random(&mut rand::rng());
-    let session =
-        Stored { token_hash: token.hash(), uid, created_at: Timestamp(0), expires_at: Timestamp(i64::MAX) };
+    let session = Stored {
+        token_hash: token.hash(),
+        uid,
+        created_at: Timestamp(0),
+        expires_at: Timestamp(i64::MAX),
+        label: String::new(),
+    };
     assert!(directory.create_session(session, "").await.expect("memory"), "the account is there");
     state.accounts.session(token.as_str()).await.expect("memory").expect("kept")
 }
@@ -197,7 +203,8 @@ async fn state(store: Arc<FaultyStore>, config: Config) -> (HttpState, Arc<Memor
     let queues = Queues::start(parts, Options { queues: 1, ..Options::default() });
     let passwords = PasswordOptions { memory_kib: 8, passes: 1, threads: 1, waiting: 1 };
     let accounts = AccountOptions {
-        sign_up_is_open: true,
+        sign_up: SignUp::Open,
+        sign_up_invites: SignUpInviteLimits { longest_seconds: 60, most_uses: 1, most_open: 1 },
         session_days: 1,
         cached_sessions: 10,
         tickets: 10,

@@ -81,7 +81,13 @@ async fn finding(directory: &dyn Directory, uids: &[Uid]) {
 }
 
 fn session(n: u8, uid: Uid, expires_at: i64) -> Session {
-    Session { token_hash: [n; 32], uid, created_at: Timestamp(1), expires_at: Timestamp(expires_at) }
+    Session {
+        token_hash: [n; 32],
+        uid,
+        created_at: Timestamp(1),
+        expires_at: Timestamp(expires_at),
+        label: format!("device {n}"),
+    }
 }
 
 async fn sessions(directory: &dyn Directory, uid: Uid) {
@@ -166,4 +172,9 @@ async fn listed_sessions(directory: &dyn Directory, uid: Uid) {
     assert_eq!(end(uid, 33).await, Some([33; 32]));
     assert_eq!(end(uid, 33).await, None, "it ends once");
     assert_eq!(first_bytes(&listed(10).await), [32, 31]);
+
+    let label = async |uid, n: u8| directory.label_session(uid, &[n; 16], "my phone").await.expect("asked");
+    assert!(!label(Uid(7), 31).await && !label(uid, 33).await && label(uid, 31).await);
+    let labels: Vec<String> = listed(10).await.into_iter().map(|session| session.label).collect();
+    assert_eq!(labels, ["device 32", "my phone"]);
 }

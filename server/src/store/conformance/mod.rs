@@ -15,6 +15,7 @@ pub mod access_keys;
 pub mod amendments;
 pub mod assigned;
 pub mod compare;
+pub mod credentials;
 pub mod directory;
 pub mod groups;
 pub mod history;

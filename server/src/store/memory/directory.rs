@@ -1,7 +1,7 @@
 //! Accounts and sessions in memory: for tests of what stands above storage.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::invites::Kept;
 use crate::domain::{Timestamp, Uid};
 use crate::store::directory::MOST_SESSIONS;
-use crate::store::{AccessKey, Account, Directory, NewAccount, Session, StoreError};
+use crate::store::{AccessKey, Account, CodeHash, Directory, NewAccount, Session, SignUpInvite, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
@@ -20,11 +20,13 @@ pub struct MemoryDirectory {
 }
 
 #[derive(Default)]
-struct State {
-    accounts: BTreeMap<Uid, Account>,
+pub(super) struct State {
+    pub(super) accounts: BTreeMap<Uid, Account>,
     /// By the lower-case form of the name.
     names: BTreeMap<String, Uid>,
-    sessions: HashMap<[u8; 32], Session>,
+    pub(super) sessions: HashMap<[u8; 32], Session>,
+    pub(super) recovery_codes: BTreeSet<(Uid, CodeHash)>,
+    pub(super) sign_up_invites: BTreeMap<CodeHash, SignUpInvite>,
 }
 
 impl MemoryDirectory {
@@ -33,7 +35,7 @@ impl MemoryDirectory {
         MemoryDirectory::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,13 +149,13 @@ impl Directory for MemoryDirectory {
             session.expires_at > now
                 && state.accounts.get(&session.uid).is_some_and(|account| !account.disabled)
         };
-        Ok(state.sessions.get(token_hash).filter(open).copied())
+        Ok(state.sessions.get(token_hash).filter(open).cloned())
     }
 
     async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
         let state = self.state();
         let open = state.sessions.values().filter(|session| session.uid == uid && session.expires_at > now);
-        let mut open: Vec<Session> = open.take(MOST_SESSIONS).copied().collect();
+        let mut open: Vec<Session> = open.take(MOST_SESSIONS).cloned().collect();
         open.sort_by_key(|session| (Reverse(session.created_at), session.token_hash));
         open.truncate(limit);
         Ok(open)
@@ -168,6 +170,13 @@ impl Directory for MemoryDirectory {
             state.sessions.remove(token_hash);
         }
         Ok(ended)
+    }
+
+    async fn label_session(&self, uid: Uid, id: &[u8; 16], label: &str) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let mut of_account = state.sessions.values_mut().filter(|session| session.uid == uid);
+        let labelled = of_account.find(|session| session.token_hash.starts_with(id));
+        Ok(labelled.map(|session| session.label = label.to_owned()).is_some())
     }
 
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
@@ -203,6 +212,7 @@ mod tests {
     #[tokio::test]
     async fn it_keeps_the_contract() {
         conformance::directory::run(&MemoryDirectory::new()).await;
+        conformance::credentials::run(&MemoryDirectory::new()).await;
         conformance::invites::run(&MemoryDirectory::new()).await;
         conformance::access_keys::run(&MemoryDirectory::new()).await;
     }

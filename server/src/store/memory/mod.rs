@@ -12,6 +12,7 @@ use super::*;
 use crate::domain::Direction;
 
 mod access_keys;
+mod credentials;
 mod directory;
 mod invites;
 mod state;

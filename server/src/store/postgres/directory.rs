@@ -37,6 +37,11 @@ impl PgDirectory {
         PgDirectory { db: Arc::clone(&self.db), names: self.names.clone(), for_queues: true }
     }
 
+    /// Keeps the name of a new account in memory.
+    pub(super) fn keep_name(&self, uid: Uid, name: &str) {
+        self.names.keep(uid, name);
+    }
+
     /// How many rows it changed.
     pub(super) async fn change(&self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, StoreError> {
         let change = async { Ok(query.execute(&mut *self.db.reader().await?).await?.rows_affected()) };
@@ -72,28 +77,9 @@ impl Directory for PgDirectory {
         account: NewAccount,
         first: Option<Session>,
     ) -> Result<bool, StoreError> {
-        let NewAccount { name, password_hash, created_at } = account;
-        // Of several servers that take one name, all but the first wait for its commit, and then take nothing.
-        let create = sqlx::query(
-            "WITH taken AS (INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT (name_key) DO NOTHING RETURNING uid), \
-             made AS (INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
-                      SELECT $3, uid, $4, $1, $5, $6 FROM taken), \
-             opened AS (INSERT INTO sessions (token_hash, uid, created_at, expires_at) \
-                        SELECT $7, uid, $8, $9 FROM taken WHERE $7 IS NOT NULL) \
-             SELECT uid FROM taken",
-        )
-        .bind(name.to_lowercase())
-        .bind(i64::from(uid.0))
-        .bind(key_of(uid))
-        .bind(&name)
-        .bind(password_hash)
-        .bind(created_at.0)
-        .bind(first.map(|session| session.token_hash.to_vec()))
-        .bind(first.map(|session| session.created_at.0))
-        .bind(first.map(|session| session.expires_at.0));
-        let is_made = self.row(create).await?.is_some();
+        let is_made = self.row(create(uid, &account, first.as_ref())).await?.is_some();
         if is_made {
-            self.names.keep(uid, &name);
+            self.keep_name(uid, &account.name);
         }
         Ok(is_made)
     }
@@ -204,30 +190,23 @@ impl Directory for PgDirectory {
     async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
         // The lock lets whoever changes the account at this moment come first, and be seen, or end this session, too.
         let insert = sqlx::query(
-            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) SELECT $1, uid, $2, $3 FROM accounts \
+            "INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) SELECT $1, uid, $2, $3, $7 FROM accounts \
              WHERE partition_key = $4 AND uid = $5 AND password_hash = $6 AND NOT disabled FOR SHARE",
         );
         let insert =
             insert.bind(session.token_hash.to_vec()).bind(session.created_at.0).bind(session.expires_at.0);
         let insert = insert.bind(key_of(session.uid)).bind(i64::from(session.uid.0));
-        Ok(self.change(insert.bind(password_hash.to_owned())).await? > 0)
+        Ok(self.change(insert.bind(password_hash.to_owned()).bind(session.label)).await? > 0)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
         let session = sqlx::query(
-            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s \
+            "SELECT s.token_hash, s.uid, s.created_at, s.expires_at, s.label FROM sessions s \
              JOIN accounts a ON a.partition_key = left(md5(s.uid::text), 4) AND a.uid = s.uid \
              WHERE s.token_hash = $1 AND s.expires_at > $2 AND NOT a.disabled",
         );
-        let Some(row) = self.row(session.bind(token_hash.to_vec()).bind(now.0)).await? else {
-            return Ok(None);
-        };
-        Ok(Some(Session {
-            token_hash: *token_hash,
-            uid: uid_of(&row)?,
-            created_at: Timestamp(row.try_get("created_at")?),
-            expires_at: Timestamp(row.try_get("expires_at")?),
-        }))
+        let row = self.row(session.bind(token_hash.to_vec()).bind(now.0)).await?;
+        row.map(|row| session_of(&row)).transpose()
     }
 
     async fn are_good(&self, token_hashes: &[[u8; 32]], now: Timestamp) -> Result<Vec<bool>, StoreError> {
@@ -245,7 +224,7 @@ impl Directory for PgDirectory {
 
     async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
         let open = sqlx::query(
-            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at FROM sessions \
+            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at, label FROM sessions \
                             WHERE uid = $1 AND expires_at > $2 LIMIT $3) AS open \
              ORDER BY created_at DESC, token_hash LIMIT $4",
         );
@@ -261,6 +240,14 @@ impl Directory for PgDirectory {
         let delete = delete.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(uid.0));
         let ended = self.row(delete).await?;
         ended.map(|row| token_hash(row.try_get("token_hash")?)).transpose()
+    }
+
+    async fn label_session(&self, uid: Uid, id: &[u8; 16], label: &str) -> Result<bool, StoreError> {
+        let [first, last] = beginning_with(id);
+        let update =
+            sqlx::query("UPDATE sessions SET label = $4 WHERE token_hash BETWEEN $1 AND $2 AND uid = $3");
+        let update = update.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(uid.0));
+        Ok(self.change(update.bind(label.to_owned())).await? > 0)
     }
 
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
@@ -283,11 +270,50 @@ impl Directory for PgDirectory {
     }
 }
 
+/// Makes an account, with its first session if there is one. It answers a row, or none where the name is taken: of several who take one
+/// name, all but the first wait for its commit, and then take nothing.
+pub(super) fn create<'q>(
+    uid: Uid,
+    account: &'q NewAccount,
+    first: Option<&'q Session>,
+) -> Query<'q, Postgres, PgArguments> {
+    sqlx::query(
+        "WITH taken AS (INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT (name_key) DO NOTHING RETURNING uid), \
+         made AS (INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
+                  SELECT $3, uid, $4, $1, $5, $6 FROM taken), \
+         opened AS (INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) \
+                    SELECT $7, uid, $8, $9, $10 FROM taken WHERE $7 IS NOT NULL) \
+         SELECT uid FROM taken",
+    )
+    .bind(account.name.to_lowercase())
+    .bind(i64::from(uid.0))
+    .bind(key_of(uid))
+    .bind(&account.name)
+    .bind(&account.password_hash)
+    .bind(account.created_at.0)
+    .bind(first.map(|session| session.token_hash.to_vec()))
+    .bind(first.map(|session| session.created_at.0))
+    .bind(first.map(|session| session.expires_at.0))
+    .bind(first.map(|session| session.label.as_str()))
+}
+
+/// Keeps a session of an account whose row the transaction has locked.
+pub(super) fn insert_session(session: &Session) -> Query<'_, Postgres, PgArguments> {
+    let insert =
+        "INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) VALUES ($1, $2, $3, $4, $5)";
+    sqlx::query(insert)
+        .bind(session.token_hash.to_vec())
+        .bind(i64::from(session.uid.0))
+        .bind(session.created_at.0)
+        .bind(session.expires_at.0)
+        .bind(&session.label)
+}
+
 pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn key_of(uid: Uid) -> String {
+pub(super) fn key_of(uid: Uid) -> String {
     uid.partition_key().as_str().to_owned()
 }
 
@@ -316,5 +342,6 @@ fn session_of(row: &PgRow) -> Result<Session, StoreError> {
         uid: uid_of(row)?,
         created_at: Timestamp(row.try_get("created_at")?),
         expires_at: Timestamp(row.try_get("expires_at")?),
+        label: row.try_get("label")?,
     })
 }

@@ -12,6 +12,7 @@ mod check;
 mod clock;
 mod commit;
 mod condition;
+mod credentials;
 mod db;
 mod directory;
 mod distributed;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{QueryBuilder, Row, Sqlite};
+use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
-use super::Db;
 use super::db::{ReadConnection, WriteTx};
+use super::{Db, meta};
 use crate::domain::{Timestamp, Uid};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
 use crate::store::names::Names;
@@ -46,6 +46,11 @@ impl SqliteDirectory {
         self.db.write().await
     }
 
+    /// Keeps the name of a new account in memory.
+    pub(super) fn keep_name(&self, uid: Uid, name: &str) {
+        self.names.keep(uid, name);
+    }
+
     pub(super) async fn change(
         &self,
         update: sqlx::query::Query<'_, Sqlite, sqlx::sqlite::SqliteArguments>,
@@ -65,32 +70,16 @@ impl Directory for SqliteDirectory {
         account: NewAccount,
         first: Option<Session>,
     ) -> Result<bool, StoreError> {
-        let NewAccount { name, password_hash, created_at } = account;
         let mut tx = self.write().await?;
-        let key = name.to_lowercase();
-        let taken: Option<i64> = sqlx::query_scalar("SELECT uid FROM accounts WHERE name_key = ?")
-            .bind(&key)
-            .fetch_optional(&mut *tx)
-            .await?;
-        if taken.is_some() {
+        if !insert_account(&mut tx, uid, &account).await? {
             tx.rollback().await?;
             return Ok(false);
         }
-        sqlx::query(
-            "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?, ?, ?, ?, ?)",
-        )
-        .bind(i64::from(uid.0))
-        .bind(&name)
-        .bind(&key)
-        .bind(&password_hash)
-        .bind(created_at.0)
-        .execute(&mut *tx)
-        .await?;
         if let Some(session) = &first {
             insert_session(session).execute(&mut *tx).await?;
         }
         tx.commit().await?;
-        self.names.keep(uid, &name);
+        self.keep_name(uid, &account.name);
         Ok(true)
     }
 
@@ -205,37 +194,30 @@ impl Directory for SqliteDirectory {
 
     async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
         let insert = sqlx::query(
-            "INSERT INTO sessions (token_hash, uid, created_at, expires_at) SELECT ?, uid, ?, ? FROM accounts \
+            "INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) SELECT ?, uid, ?, ?, ? FROM accounts \
              WHERE uid = ? AND password_hash = ? AND NOT disabled",
         );
         let insert =
             insert.bind(session.token_hash.to_vec()).bind(session.created_at.0).bind(session.expires_at.0);
-        let insert = insert.bind(i64::from(session.uid.0)).bind(password_hash.to_owned());
+        let insert = insert.bind(session.label).bind(i64::from(session.uid.0)).bind(password_hash.to_owned());
         Ok(self.change(insert).await? > 0)
     }
 
     async fn session(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<Session>, StoreError> {
         let row = sqlx::query(
-            "SELECT s.uid, s.created_at, s.expires_at FROM sessions s JOIN accounts a ON a.uid = s.uid
+            "SELECT s.token_hash, s.uid, s.created_at, s.expires_at, s.label FROM sessions s JOIN accounts a ON a.uid = s.uid
              WHERE s.token_hash = ? AND s.expires_at > ? AND NOT a.disabled",
         )
         .bind(token_hash.to_vec())
         .bind(now.0)
         .fetch_optional(&mut *self.reader().await?)
         .await?;
-        let Some(row) = row else { return Ok(None) };
-        let (created_at, expires_at) = (row.try_get("created_at")?, row.try_get("expires_at")?);
-        Ok(Some(Session {
-            token_hash: *token_hash,
-            uid: uid_of(&row)?,
-            created_at: Timestamp(created_at),
-            expires_at: Timestamp(expires_at),
-        }))
+        row.map(|row| session_of(&row)).transpose()
     }
 
     async fn sessions(&self, uid: Uid, now: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
         let open = sqlx::query(
-            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at FROM sessions \
+            "SELECT * FROM (SELECT token_hash, uid, created_at, expires_at, label FROM sessions \
                             WHERE uid = ? AND expires_at > ? LIMIT ?) \
              ORDER BY created_at DESC, token_hash LIMIT ?",
         );
@@ -256,14 +238,30 @@ impl Directory for SqliteDirectory {
         ended.map(token_hash).transpose()
     }
 
+    async fn label_session(&self, uid: Uid, id: &[u8; 16], label: &str) -> Result<bool, StoreError> {
+        let [first, last] = beginning_with(id);
+        let update =
+            sqlx::query("UPDATE sessions SET label = ? WHERE token_hash BETWEEN ? AND ? AND uid = ?");
+        let update = update.bind(label.to_owned()).bind(first.to_vec()).bind(last.to_vec());
+        Ok(self.change(update.bind(i64::from(uid.0))).await? > 0)
+    }
+
     async fn end_session(&self, token_hash: &[u8; 32]) -> Result<bool, StoreError> {
         let delete = sqlx::query("DELETE FROM sessions WHERE token_hash = ?");
         Ok(self.change(delete.bind(token_hash.to_vec())).await? > 0)
     }
 
+    async fn endings(&self) -> Result<u64, StoreError> {
+        meta::number(&mut *self.reader().await?, meta::ENDINGS).await
+    }
+
     async fn end_sessions(&self, uid: Uid) -> Result<(), StoreError> {
-        let delete = sqlx::query("DELETE FROM sessions WHERE uid = ?");
-        self.change(delete.bind(i64::from(uid.0))).await.map(drop)
+        let mut tx = self.write().await?;
+        let delete = sqlx::query("DELETE FROM sessions WHERE uid = ?").bind(i64::from(uid.0));
+        delete.execute(&mut *tx).await?;
+        meta::count_up(&mut tx, meta::ENDINGS).await?;
+        tx.commit().await?;
+        Ok(())
     }
 
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -274,7 +272,7 @@ impl Directory for SqliteDirectory {
     }
 }
 
-fn count(limit: usize) -> i64 {
+pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -298,15 +296,43 @@ fn session_of(row: &SqliteRow) -> Result<Session, StoreError> {
         uid: uid_of(row)?,
         created_at: Timestamp(row.try_get("created_at")?),
         expires_at: Timestamp(row.try_get("expires_at")?),
+        label: row.try_get("label")?,
     })
 }
 
-fn insert_session(session: &Session) -> Query<'_, Sqlite, SqliteArguments> {
-    sqlx::query("INSERT INTO sessions (token_hash, uid, created_at, expires_at) VALUES (?, ?, ?, ?)")
-        .bind(session.token_hash.to_vec())
-        .bind(i64::from(session.uid.0))
-        .bind(session.created_at.0)
-        .bind(session.expires_at.0)
+/// Makes an account, unless its name is taken.
+pub(super) async fn insert_account(
+    connection: &mut SqliteConnection,
+    uid: Uid,
+    account: &NewAccount,
+) -> Result<bool, StoreError> {
+    let key = account.name.to_lowercase();
+    let taken = sqlx::query("SELECT uid FROM accounts WHERE name_key = ?").bind(&key);
+    if taken.fetch_optional(&mut *connection).await?.is_some() {
+        return Ok(false);
+    }
+    sqlx::query(
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+    )
+    .bind(i64::from(uid.0))
+    .bind(&account.name)
+    .bind(&key)
+    .bind(&account.password_hash)
+    .bind(account.created_at.0)
+    .execute(connection)
+    .await?;
+    Ok(true)
+}
+
+pub(super) fn insert_session(session: &Session) -> Query<'_, Sqlite, SqliteArguments> {
+    sqlx::query(
+        "INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) VALUES (?, ?, ?, ?, ?)",
+    )
+    .bind(session.token_hash.to_vec())
+    .bind(i64::from(session.uid.0))
+    .bind(session.created_at.0)
+    .bind(session.expires_at.0)
+    .bind(&session.label)
 }
 
 #[cfg(test)]
@@ -321,6 +347,7 @@ mod tests {
         let db = Db::open(&path).await.expect("opened");
         let directory = SqliteDirectory::new(Arc::clone(&db), 4);
         conformance::directory::run(&directory).await;
+        conformance::credentials::run(&directory).await;
         conformance::invites::run(&directory).await;
         conformance::access_keys::run(&directory).await;
         db.close().await.expect("closed");

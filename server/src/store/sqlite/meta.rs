@@ -17,6 +17,9 @@ pub(super) const TABLE_FLOOR: &str = "table_floor";
 /// The history's name (I14).
 const HISTORY: &str = "history";
 
+/// How often all sessions of an account were ended; absent: never.
+pub(super) const ENDINGS: &str = "endings_of_sessions";
+
 /// Who assigns the ids of messages; absent where only earlier versions served, which had the sequence service.
 const MESSAGE_IDS: &str = "message_ids";
 const SEQUENCE_SERVICE: &str = "seqsvr";
@@ -41,6 +44,17 @@ pub(super) async fn number(executor: impl SqliteExecutor<'_>, key: &str) -> Resu
             text.parse().map_err(|_| StoreError::corrupt(format!("{key} is {text:?}, not a number")))
         }
     }
+}
+
+/// Adds one to the number under `key`.
+pub(super) async fn count_up(connection: &mut SqliteConnection, key: &str) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+    )
+    .bind(key)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Sets `key`.

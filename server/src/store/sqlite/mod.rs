@@ -34,6 +34,7 @@ mod committer;
 mod compaction;
 mod condition;
 mod conversations;
+mod credentials;
 mod db;
 mod directory;
 mod error;

@@ -23,7 +23,13 @@ fn account(name: &str) -> NewAccount {
 }
 
 fn session(n: u8, uid: Uid) -> Session {
-    Session { token_hash: [n; 32], uid, created_at: Timestamp(1), expires_at: Timestamp(100) }
+    Session {
+        token_hash: [n; 32],
+        uid,
+        created_at: Timestamp(1),
+        expires_at: Timestamp(100),
+        label: String::new(),
+    }
 }
 
 fn name(n: u128) -> ClientId {
@@ -34,6 +40,7 @@ fn name(n: u128) -> ClientId {
 async fn it_keeps_the_contract() {
     let (directory, _) = servers().await;
     conformance::directory::run(&directory).await;
+    conformance::credentials::run(&directory).await;
     conformance::invites::run(&directory).await;
     conformance::access_keys::run(&directory).await;
 }

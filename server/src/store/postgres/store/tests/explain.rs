@@ -128,11 +128,16 @@ fn judge(text: &str, node: &Value, read: &mut BTreeSet<String>) {
 /// Log-ins, and what each request of a client asks.
 async fn log_in(directory: &PgDirectory, round: u32) {
     let (n, uid) = (20_001 + round, Uid(30_001 + round));
-    let session =
-        Session { token_hash: [round as u8; 32], uid, created_at: Timestamp(0), expires_at: Timestamp(10) };
+    let session = Session {
+        token_hash: [round as u8; 32],
+        uid,
+        created_at: Timestamp(0),
+        expires_at: Timestamp(10),
+        label: String::new(),
+    };
     let account =
         NewAccount { name: format!("new{round}"), password_hash: String::new(), created_at: Timestamp(0) };
-    assert!(directory.create_account(uid, account, Some(session)).await.expect("made"));
+    assert!(directory.create_account(uid, account, Some(session.clone())).await.expect("made"));
     assert!(directory.session(&session.token_hash, Timestamp(1)).await.expect("read").is_some());
     assert_eq!(directory.are_good(&[session.token_hash], Timestamp(1)).await.expect("read"), [true]);
     assert!(directory.account_by_name(&format!("user{n}")).await.expect("read").is_some());

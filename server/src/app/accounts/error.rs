@@ -1,0 +1,73 @@
+//! Why something about an account was refused.
+
+use std::time::Duration;
+
+use crate::app::passwords::Busy;
+use crate::app::tickets::TooManyTickets;
+use crate::seq::NumberError;
+use crate::store::StoreError;
+
+/// Why something about an account was refused.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AccountError {
+    /// Accounts are made by the operator alone.
+    #[error("sign-up is closed on this server; ask its operator for an account")]
+    SignUpClosed,
+    /// Accounts are made by who is invited.
+    #[error("new accounts need an invitation, and this one is missing, over or used up; ask for a new link")]
+    NotInvited,
+    /// The name cannot be one.
+    #[error(
+        "a name has 1 to 40 characters, all of them visible, and single spaces between them; choose another"
+    )]
+    BadName,
+    /// The password cannot be one.
+    #[error("a password has 8 to 200 characters; choose another")]
+    BadPassword,
+    /// Somebody has that name.
+    #[error("the name is taken; choose another, or log in")]
+    NameTaken,
+    /// Name and password do not belong together, or the account is shut.
+    #[error("name or password is wrong")]
+    WrongCredentials,
+    /// The password that was to be changed is another one.
+    #[error("the current password is wrong")]
+    WrongPassword,
+    /// The account has no such recovery code.
+    #[error("the name or the recovery code is wrong, or the code was used already")]
+    WrongRecoveryCode,
+    /// A device cannot be called so.
+    #[error("the name of a device has 1 to 60 visible characters; choose another")]
+    BadLabel,
+    /// A limit of invitations is passed.
+    #[error(
+        "an invitation lasts 60 to {longest_seconds} seconds and is for 1 to {most_uses} accounts; ask for less"
+    )]
+    InviteTerms {
+        /// The longest life.
+        longest_seconds: u32,
+        /// The most accounts.
+        most_uses: u32,
+    },
+    /// As many invitations are open as may be.
+    #[error("an account has at most {0} open invitations; end one first, or wait until one is over")]
+    TooManyInvites(usize),
+    /// No account has that name.
+    #[error("nobody has the name {0}; `tidemark user list` shows all names")]
+    Unknown(String),
+    /// Too many passwords are being checked.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// Too many tickets are open.
+    #[error(transparent)]
+    TooManyTickets(#[from] TooManyTickets),
+    /// Over all servers too many of the kind came from the same address or under the same name.
+    #[error("too many requests; try again in {} s", .0.as_secs() + 1)]
+    TooOften(Duration),
+    /// No uid could be had.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// Storage failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,101 @@
+//! Invitations to make an account, where not everybody may: somebody who has one makes a link, or the operator does.
+
+use super::{AccountError, Accounts, SignUp};
+use crate::app::sessions::SessionId;
+use crate::app::tokens::{Token, hash_of};
+use crate::domain::{Timestamp, Uid};
+use crate::store::{SignUpInvite, StoreError};
+
+/// What invitations of accounts are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct SignUpInviteLimits {
+    /// The longest life, in seconds.
+    pub longest_seconds: u32,
+    /// The most accounts that may be made by one.
+    pub most_uses: u32,
+    /// How many that are open one account may have.
+    pub most_open: usize,
+}
+
+/// How long an invitation lasts where nothing else is said, in seconds.
+const USUAL_SECONDS: u32 = 7 * 24 * 60 * 60;
+
+/// An invitation just made; the code is shown this once.
+#[derive(Clone, Debug)]
+pub struct NewSignUpInvite {
+    /// What stands in the link.
+    pub code: Token,
+    /// What its maker calls it.
+    pub id: SessionId,
+    /// From when on nobody makes an account by it.
+    pub expires_at: Timestamp,
+    /// How many accounts may be made by it.
+    pub uses: u32,
+}
+
+/// An invitation as its maker sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenSignUpInvite {
+    /// What [`Accounts::end_sign_up_invite`] takes.
+    pub id: SessionId,
+    /// The rest of it.
+    pub invite: SignUpInvite,
+}
+
+impl Accounts {
+    /// Makes an invitation of `by`; `None`: of the operator, whom no limit holds. Without terms it lasts a week and is for one account.
+    pub async fn invite(
+        &self,
+        by: Option<Uid>,
+        seconds: Option<u32>,
+        uses: Option<u32>,
+    ) -> Result<NewSignUpInvite, AccountError> {
+        if self.0.sign_up == SignUp::Closed {
+            return Err(AccountError::SignUpClosed);
+        }
+        let SignUpInviteLimits { longest_seconds, most_uses, most_open } = match by {
+            Some(_) => self.0.sign_up_invites,
+            None => {
+                SignUpInviteLimits { longest_seconds: u32::MAX, most_uses: u32::MAX, most_open: usize::MAX }
+            }
+        };
+        let (seconds, uses) = (seconds.unwrap_or(USUAL_SECONDS.min(longest_seconds)), uses.unwrap_or(1));
+        if !(60..=longest_seconds).contains(&seconds) || !(1..=most_uses).contains(&uses) {
+            return Err(AccountError::InviteTerms { longest_seconds, most_uses });
+        }
+        let code = Token::random(&mut rand::rng());
+        let made_at = self.0.clock.now();
+        let expires_at = Timestamp(made_at.0.saturating_add(i64::from(seconds) * 1_000));
+        let code_hash = code.hash();
+        let invite = SignUpInvite { code_hash, made_by: by, made_at, expires_at, uses, uses_left: uses };
+        match self.0.directory.put_sign_up_invite(invite, most_open).await? {
+            true => Ok(NewSignUpInvite { code, id: SessionId::of(&code_hash), expires_at, uses }),
+            false => Err(AccountError::TooManyInvites(most_open)),
+        }
+    }
+
+    /// The invitations of `by` by which somebody can make an account.
+    pub async fn open_invites(&self, by: Uid) -> Result<Vec<OpenSignUpInvite>, StoreError> {
+        let most = self.0.sign_up_invites.most_open;
+        let open = self.0.directory.sign_up_invites(by, self.0.clock.now(), most).await?;
+        let seen = |invite: SignUpInvite| OpenSignUpInvite { id: SessionId::of(&invite.code_hash), invite };
+        Ok(open.into_iter().map(seen).collect())
+    }
+
+    /// Ends an invitation of `by`. `false`: there is none with this id.
+    pub async fn end_sign_up_invite(&self, by: Uid, id: SessionId) -> Result<bool, StoreError> {
+        self.0.directory.end_sign_up_invite(by, &id.0).await
+    }
+
+    /// Whether somebody who shows `code`, if any, may make an account now.
+    pub async fn may_sign_up(&self, code: Option<&str>) -> Result<bool, StoreError> {
+        Ok(match (self.0.sign_up, code) {
+            (SignUp::Open, _) => true,
+            (SignUp::Closed, _) | (SignUp::Invitation, None) => false,
+            (SignUp::Invitation, Some(code)) => {
+                let invite = self.0.directory.sign_up_invite(&hash_of(code)).await?;
+                invite.is_some_and(|invite| invite.is_open(self.0.clock.now()))
+            }
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! A way back in: recovery codes, shown once, used once, made again; invitations to sign up.
+
+use super::axe::look;
+use super::window::ENTER;
+use super::world::{PASSWORD, World, connected, keep_codes};
+
+#[tokio::test]
+async fn who_has_forgotten_the_password_comes_back_in_with_a_code() {
+    let world = World::start().await;
+    let window = world.window().await;
+    window.goto(&world.at("/sign-up")).await;
+    window.write("#name", "Ada").await;
+    window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+    window.until("document.getElementById('codes').hidden === false").await;
+    window.until("document.querySelectorAll('#codes-list li').length === 8").await;
+    window.until("document.activeElement.id === 'codes'").await;
+    window.until("document.getElementById('codes-download').href.startsWith('blob:')").await;
+    look(&window, "the codes of a new account").await;
+    let code = window.run("return document.querySelector('#codes-list li').textContent").await;
+    let code = code.as_str().expect("a text").to_owned();
+    keep_codes(&window).await;
+    connected(&window).await;
+
+    let other = world.window().await;
+    other.goto(&world.at("/login?next=/contacts")).await;
+    other.click("a[href^='/recover']").await;
+    other.until("document.querySelector('h1').textContent === 'Choose a new password'").await;
+    for (typed, problem) in [
+        ("", "Enter a recovery code."),
+        ("0000", "The name or the recovery code is wrong, or the code was used already."),
+    ] {
+        other.run("document.getElementById('sign-in').reset()").await;
+        other.write("#name", "Ada").await;
+        other.write("#code", typed).await;
+        other.write("#password", &format!("another word{ENTER}")).await;
+        other.until(&format!("document.getElementById('code-problem').textContent === '{problem}'")).await;
+        other.until("document.activeElement.id === 'code'").await;
+    }
+    other.write("#code", "").await;
+    other.run("document.getElementById('sign-in').reset()").await;
+    other.write("#name", "ada").await;
+    other.write("#code", &code.to_lowercase()).await;
+    other.write("#password", &format!("another word{ENTER}")).await;
+    connected(&other).await;
+    other.until("location.pathname === '/contacts'").await;
+    window.until("location.pathname === '/login'").await;
+
+    // The settings say how many are left, and make others.
+    other.click("#open-settings").await;
+    other.click("#recovery summary").await;
+    other.until("document.getElementById('recovery-left').textContent === 'You have 7 codes left.'").await;
+    other.write("#recovery-password", &format!("guess guess{ENTER}")).await;
+    other
+        .until("document.getElementById('recovery-password-problem').textContent === 'This is not your current password.'")
+        .await;
+    other.run("document.getElementById('recovery-form').reset()").await;
+    other.write("#recovery-password", &format!("another word{ENTER}")).await;
+    other.until("document.querySelectorAll('#codes-list li').length === 8").await;
+    other.until("document.getElementById('recovery-left').textContent === 'You have 8 codes left.'").await;
+    look(&other, "new codes in the settings").await;
+
+    // The device has a name, and gets another one.
+    other.click("#devices summary").await;
+    other.until("/Chrome on Linux/.test(document.getElementById('devices-list').textContent)").await;
+    other.click("#devices-list li button").await;
+    other.until("document.querySelector('#devices-list input') === document.activeElement").await;
+    other.press(&format!("The laptop{ENTER}")).await;
+    other.until("document.querySelector('#devices-list bdi')?.textContent === 'The laptop'").await;
+}
+
+#[tokio::test]
+async fn where_one_is_invited_a_link_leads_to_an_account_and_to_who_made_it() {
+    let world = World::by_invitation().await;
+    world.add("Ada").await;
+    let ada = world.visitor("Ada").await;
+    ada.goto(&world.at("/contacts")).await;
+    connected(&ada).await;
+    ada.click("#invite-somebody").await;
+    ada.until("document.getElementById('invite-link').value").await;
+    ada.until("/^Open until /.test(document.querySelector('[aria-labelledby=invite-title] li').textContent)")
+        .await;
+    look(&ada, "an invitation to sign up").await;
+    let link = ada.run("return document.getElementById('invite-link').value").await;
+
+    let guest = world.window().await;
+    guest.goto(&world.at("/sign-up")).await;
+    guest.until("/you need an invitation/.test(document.body.textContent)").await;
+    guest.goto(link.as_str().expect("a link")).await;
+    guest.write("#name", "Ben").await;
+    guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+    keep_codes(&guest).await;
+    connected(&guest).await;
+    guest.until("location.pathname === '/c/u:10001' && document.title === 'Ada · Tidemark'").await;
+}
