@@ -79,7 +79,7 @@ SELECT create_distributed_table('groups', 'gid', colocate_with => 'none');
 SELECT create_distributed_table('members', 'gid', colocate_with => 'groups');
 SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 
--- Accounts, names, sessions, invitations, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay on the coordinator: they are written rarely,
+-- Accounts, names and what they are found by, sessions, invitations, tickets, definitions of tables, access keys, meta and the numbers of the issuer stay on the coordinator: they are written rarely,
 -- several of them in one statement, and names and numbers are common to all.
 
 -- The functions run where their partition is. Those that only others call are there, too.

@@ -52,6 +52,8 @@ use sequences::numbers_of_messages;
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
 const SWEEP_AT_ONCE: usize = 1_000;
+/// Names of one transaction, each with some ten rows.
+const INDEXED_AT_ONCE: usize = 200;
 
 /// The stop did not finish what had been accepted in time.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -351,26 +353,27 @@ impl Running {
     }
 }
 
-/// Forgets expired sessions and invitations now and then.
+/// Forgets expired sessions and invitations now and then, and indexes the names that another version stored.
 async fn sweep(accounts: Accounts, invites: Invites, stopping: CancellationToken) {
     let mut hours = tokio::time::interval(SWEEP_EVERY);
     while stopping.run_until_cancelled(hours.tick()).await.is_some() {
-        until_few(&stopping, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
-        until_few(&stopping, || invites.forget_expired(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, INDEXED_AT_ONCE, || accounts.index_names(INDEXED_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || accounts.forget_expired(SWEEP_AT_ONCE)).await;
+        until_few(&stopping, SWEEP_AT_ONCE, || invites.forget_expired(SWEEP_AT_ONCE)).await;
     }
 }
 
-/// Repeats a sweep until it finds less than it may take at once.
-async fn until_few<F>(stopping: &CancellationToken, sweep: impl Fn() -> F)
+/// Repeats a sweep until it finds less than the `most` that it may take at once.
+async fn until_few<F>(stopping: &CancellationToken, most: usize, sweep: impl Fn() -> F)
 where
     F: Future<Output = Result<u64, StoreError>>,
 {
     loop {
         match sweep().await {
-            Ok(gone) if gone == SWEEP_AT_ONCE as u64 && !stopping.is_cancelled() => {}
+            Ok(done) if done == most as u64 && !stopping.is_cancelled() => {}
             Ok(_) => return,
             Err(error) => {
-                warn!(%error, "what is expired is kept for another hour");
+                warn!(%error, "a sweep of the database is tried again in an hour");
                 return;
             }
         }

@@ -179,9 +179,17 @@ impl Accounts {
         let hashes = codes.hashes(uid);
         match self.0.directory.sign_up(uid, account, session, &hashes, invite.as_ref()).await? {
             SignedUp::Made => Ok((signed_in, codes)),
-            SignedUp::NameTaken => Err(AccountError::NameTaken),
+            SignedUp::NameTaken => Err(self.why_not(name).await?),
             SignedUp::NotInvited => Err(AccountError::NotInvited),
         }
+    }
+
+    /// Why nobody can have `name` any more.
+    async fn why_not(&self, name: &str) -> Result<AccountError, StoreError> {
+        Ok(match self.0.directory.account_by_name(name.trim()).await? {
+            Some(_) => AccountError::NameTaken,
+            None => AccountError::NameResembles,
+        })
     }
 
     /// An account that can be made, unless somebody else takes the name first.
@@ -191,6 +199,9 @@ impl Accounts {
         // Asked before the costly hash; the directory decides.
         if self.0.directory.account_by_name(&name).await?.is_some() {
             return Err(AccountError::NameTaken);
+        }
+        if self.0.directory.has_look_alike(&name).await? {
+            return Err(AccountError::NameResembles);
         }
         let password_hash = self.0.passwords.hash(password).await?;
         Ok(NewAccount { name, password_hash, created_at: self.0.clock.now() })
@@ -264,12 +275,9 @@ impl Accounts {
         Ok(self.0.directory.names(&[uid]).await?.pop().flatten())
     }
 
-    /// People whose name starts with `prefix`, by name, at most `limit`.
-    pub async fn find(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
-        match prefix.trim() {
-            "" => Ok(Vec::new()),
-            prefix => self.0.directory.search(prefix, limit).await,
-        }
+    /// Takes names that an earlier version or an import stored into the index of names, `limit` at a time. Says how many.
+    pub async fn index_names(&self, limit: usize) -> Result<u64, StoreError> {
+        self.0.directory.index_names(limit).await
     }
 }
 

@@ -35,7 +35,7 @@ pub use invites::{InviteError, InviteLimits, Invites};
 pub use messages::Messages;
 pub use moments::Moments;
 pub use passwords::{Busy, PasswordOptions};
-pub use people::{Friend, People};
+pub use people::{Friend, People, ShownPerson};
 pub use sessions::{LiveSession, OpenSession, SessionId};
 pub use sync::InboxSync;
 pub use tokens::Token;

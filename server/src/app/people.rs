@@ -6,11 +6,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::domain::{
-    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, Profile, SETTINGS, Setting,
-    Timestamp, Uid, friend_key, setting_key,
+    Body, ClientId, Conversation, Entry, FRIENDS, Friendship, Kind, MessageId, SETTINGS, Setting, Timestamp,
+    Uid, friend_key, setting_key,
 };
 use crate::queue::{FriendList, Publish, Queues, Request, SendAck, SendError};
 use crate::store::{Directory, MessageStore, StoreError};
+
+mod finding;
+
+pub use finding::ShownPerson;
 
 /// How one stands with another person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,11 @@ pub struct People {
 #[derive(Deserialize)]
 struct Greeting {
     text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ChosenLanguage {
+    tag: String,
 }
 
 impl People {
@@ -94,12 +103,13 @@ impl People {
         self.store.newest_under(who, SETTINGS, after, limit).await
     }
 
-    /// What others see of `uid` beside the name.
-    pub async fn profile(&self, uid: Uid) -> Result<Profile, StoreError> {
-        let key = setting_key(Setting::Profile, Conversation::User(uid));
+    /// The tag of the language that `uid` has chosen for pages on devices where none was chosen.
+    pub async fn language(&self, uid: Uid) -> Result<Option<String>, StoreError> {
+        let key = setting_key(Setting::Language, Conversation::User(uid));
         let row = self.store.newest(&[(uid, key)]).await?.pop().flatten();
         let value = row.as_ref().and_then(|row| row.content.body.setting_value());
-        Ok(value.and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default())
+        let chosen: Option<ChosenLanguage> = value.and_then(|value| serde_json::from_str(value).ok());
+        Ok(chosen.map(|language| language.tag))
     }
 
     /// Says whether `who` wants to be a friend of `other`. Both are told, unless a request is declined: that is one's own affair.

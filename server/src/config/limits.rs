@@ -72,6 +72,10 @@ pub struct LimitsSection {
     pub watch_lists_per_account_per_minute: u32,
     /// People whom one connection watches, to be told who is online.
     pub watched_people: usize,
+    /// Searches of one account for people, with a burst of a minute's worth.
+    pub searches_per_account_per_minute: u32,
+    /// People whom one account looks up by their uids, with a burst of a minute's worth.
+    pub look_ups_per_account_per_minute: u32,
     /// KiB of rows that one account has stored with groups and friends, with a burst of a minute's worth; then what it says to many is refused.
     pub fan_out_kib_per_account_per_second: u32,
     /// People that one account puts into groups in a day without being their friend or having heard of them; beyond it requests are refused.
@@ -123,6 +127,8 @@ impl Default for LimitsSection {
             typing_group_members: 100,
             watch_lists_per_account_per_minute: 30,
             watched_people: 200,
+            searches_per_account_per_minute: 60,
+            look_ups_per_account_per_minute: 1_200,
             fan_out_kib_per_account_per_second: 1_024,
             strangers_per_account_per_day: 50,
             read_kib_per_account_per_second: 16_384,
@@ -173,6 +179,8 @@ impl LimitsSection {
         check("sends_per_account_per_second", self.sends_per_account_per_second)?;
         check("typing_per_account_per_second", self.typing_per_account_per_second)?;
         check("watch_lists_per_account_per_minute", self.watch_lists_per_account_per_minute)?;
+        check("searches_per_account_per_minute", self.searches_per_account_per_minute)?;
+        check("look_ups_per_account_per_minute", self.look_ups_per_account_per_minute)?;
         check("fan_out_kib_per_account_per_second", self.fan_out_kib_per_account_per_second)?;
         check("strangers_per_account_per_day", self.strangers_per_account_per_day)?;
         check("downloads_per_account_per_day", self.downloads_per_account_per_day)?;

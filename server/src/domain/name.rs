@@ -1,7 +1,12 @@
-//! Which characters the name of an account or a group may have: those that people see. Others would let one name look
-//! like another one.
+//! Names of people and groups: which characters a new one may have, what a name looks like, and by which of its parts it
+//! is found.
 
-use unicode_properties::{GeneralCategory, UnicodeEmoji as _, UnicodeGeneralCategory as _};
+use std::collections::BTreeSet;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_properties::{
+    GeneralCategory, GeneralCategoryGroup, UnicodeEmoji as _, UnicodeGeneralCategory as _,
+};
 
 /// Joins two emoji to one.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
@@ -29,6 +34,37 @@ pub fn is_visible(name: &str) -> bool {
         before = Some(c);
     }
     true
+}
+
+/// What a name looks like: as it is written, in small and in capital letters, each as the skeleton of Unicode UTS #39. Names that have
+/// one in common can be taken for each other. The name is taken without what is not seen, and with its compatible characters (full-width
+/// letters, ligatures) as the usual ones; names of earlier versions have skeletons, too. Never shown.
+pub fn skeletons(name: &str) -> BTreeSet<String> {
+    let spaced = name.nfkc().map(|c| if c.is_whitespace() { ' ' } else { c });
+    let seen: String = spaced.filter(|&c| c == ' ' || is_seen(c)).collect();
+    let words: Vec<&str> = seen.split(' ').filter(|word| !word.is_empty()).collect();
+    let name = words.join(" ");
+    let forms = [name.to_lowercase(), name.to_uppercase(), name];
+    forms.iter().map(|form| unicode_security::skeleton(form).collect()).collect()
+}
+
+/// The form in which names are compared and looked for.
+pub fn name_key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// What of a name's lower-case form begins inside it and has two characters or more: a part of the name is the beginning of one of
+/// these, or of the name.
+pub fn name_endings(name: &str) -> BTreeSet<String> {
+    let key = name_key(name);
+    let begins = key.char_indices().skip(1).filter(|(_, c)| *c != ' ' && !is_attached(*c));
+    let endings = begins.map(|(at, _)| &key[at..]).filter(|ending| ending.chars().nth(1).is_some());
+    endings.map(str::to_owned).collect()
+}
+
+/// Whether a character belongs to the one before it.
+fn is_attached(c: char) -> bool {
+    matches!(c, ZERO_WIDTH_JOINER | EMOJI_FORM) || c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
 /// Digits are no emoji here, though Unicode says so for the sake of keycaps.
@@ -120,5 +156,51 @@ mod tests {
         ] {
             assert!(!is_visible(name), "{name:?}");
         }
+    }
+    #[test]
+    fn names_that_can_be_taken_for_each_other_have_a_skeleton_in_common() {
+        for (name, other) in [
+            ("Ann", "\u{410}nn"),
+            ("Ann", "ANN"),
+            ("Ann", "A\u{200b}nn"),
+            ("Ann", "\u{391}nn"),
+            ("Ann Lee", "Ann\u{a0} Lee"),
+            ("Bob", "\u{412}\u{41e}\u{412}"),
+            ("Bob", "B0b"),
+            ("Iris", "lris"),
+            ("Iris", "1ris"),
+            ("modem", "modern"),
+            ("O'Neill", "O\u{2019}Neill"),
+            ("Ann", "\u{ff21}\u{ff4e}\u{ff4e}"),
+            ("Zo\u{eb}", "Zoe\u{308}"),
+            ("Iris", "lRIS"),
+            ("файл", "ФАЙЛ"),
+            ("файл", "Ф\u{41}ЙЛ"),
+        ] {
+            assert!(!skeletons(name).is_disjoint(&skeletons(other)), "{name:?} {other:?}");
+        }
+        for (name, other) in [
+            ("Ann", "Anna"),
+            ("Ann", "Änn"),
+            ("Lia", "Ila"),
+            ("王小明", "王小朋"),
+            ("Ann Lee", "AnnLee"),
+            ("Анна", "Anna"),
+            ("🐙", "🐘"),
+        ] {
+            assert!(skeletons(name).is_disjoint(&skeletons(other)), "{name:?} {other:?}");
+        }
+        assert_eq!(skeletons("\u{200b}"), [String::new()].into(), "names of earlier versions have one, too");
+    }
+
+    #[test]
+    fn a_name_has_an_ending_for_each_place_inside_it_where_a_part_can_begin() {
+        let endings = |name: &str| name_endings(name).into_iter().collect::<Vec<_>>();
+        assert_eq!(endings("Ann Lee"), ["ee", "lee", "n lee", "nn lee"]);
+        assert_eq!(endings("王小明"), ["小明"]);
+        assert_eq!(endings("nene"), ["ene", "ne"]);
+        assert_eq!(endings("e\u{301}a"), Vec::<String>::new());
+        assert_eq!(endings("A👩\u{200d}💻"), ["👩\u{200d}💻"]);
+        assert_eq!(endings("A"), Vec::<String>::new());
     }
 }

@@ -36,11 +36,13 @@ pub enum Setting {
     Privacy,
     /// What others see of a person: [`Profile`].
     Profile,
+    /// The language of the page, on devices where none was chosen: `{"tag"}`.
+    Language,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 8] = [
+    pub const ALL: [Setting; 9] = [
         Setting::Draft,
         Setting::Mute,
         Setting::Pin,
@@ -49,6 +51,7 @@ impl Setting {
         Setting::Block,
         Setting::Privacy,
         Setting::Profile,
+        Setting::Language,
     ];
 
     /// The word in bodies, addresses and keys.
@@ -62,18 +65,21 @@ impl Setting {
             Setting::Block => "block",
             Setting::Privacy => "privacy",
             Setting::Profile => "profile",
+            Setting::Language => "language",
         }
     }
 
     /// Whether it is set once for all conversations, and not for each.
     pub fn is_for_all(self) -> bool {
-        matches!(self, Setting::Privacy | Setting::Profile)
+        matches!(self, Setting::Privacy | Setting::Profile | Setting::Language)
     }
 }
 
 /// A name that no setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such setting; there are draft, mute, pin, hide, star, block, privacy and profile")]
+#[error(
+    "there is no such setting; there are draft, mute, pin, hide, star, block, privacy, profile and language"
+)]
 pub struct UnknownSetting;
 
 impl FromStr for Setting {
@@ -232,10 +238,21 @@ struct Block {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Language {
+    tag: String,
+}
+
+#[derive(Deserialize)]
 struct Stored<'a> {
     name: &'a str,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
+}
+
+/// Whether a text may be the tag of a language (RFC 5646), which need not be one of the page.
+fn is_tag(tag: &str) -> bool {
+    (2..=35).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 impl Setting {
@@ -265,6 +282,9 @@ impl Setting {
                 }),
                 "{\"hue\": 0 to 359, \"about\": a line of at most 120 characters}",
             ),
+            Setting::Language => {
+                (reads(value, |language: Language| is_tag(&language.tag)), "{\"tag\": LANGUAGE_TAG}")
+            }
         };
         if is_good { Ok(()) } else { Err(SettingError::Shape { setting: self.as_str(), expected }) }
     }
@@ -333,6 +353,7 @@ mod tests {
             (Setting::Privacy, r#"{"write":"friends"}"#, r#"{"write":"nobody"}"#),
             (Setting::Privacy, r#"{"presence":false,"typing":false}"#, r#"{"typing":1}"#),
             (Setting::Profile, r#"{"about":"at sea","hue":359}"#, r#"{"hue":360}"#),
+            (Setting::Language, r#"{"tag":"zh"}"#, r#"{"tag":"z\u00e4"}"#),
             (Setting::Profile, "{}", r#"{"about":"two\nlines"}"#),
         ] {
             let stored = body(setting, good).expect(good);

@@ -298,6 +298,7 @@ impl From<AccountError> for Problem {
             AccountError::BadName => (StatusCode::UNPROCESSABLE_ENTITY, "bad_name", false),
             AccountError::BadPassword => (StatusCode::UNPROCESSABLE_ENTITY, "bad_password", false),
             AccountError::NameTaken => (StatusCode::CONFLICT, "name_taken", false),
+            AccountError::NameResembles => (StatusCode::CONFLICT, "name_resembles", false),
             AccountError::WrongCredentials | AccountError::WrongPassword => {
                 (StatusCode::UNAUTHORIZED, "wrong_credentials", false)
             }

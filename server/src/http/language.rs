@@ -1,6 +1,8 @@
-//! In which language a page is: the one that the person chose, else the first that the browser asks for and the page speaks.
+//! In which language a page is: the one that the person chose on this device, else (in the chat) the one that the person chose last on
+//! another, else the first that the browser asks for and the page speaks.
 //!
-//! The choice is a cookie, set by the form that `/language` takes, so that pages without scripts see it too.
+//! The choice is a cookie, set by the form that `/language` takes, so that pages without scripts see it too. The chat keeps it as a
+//! setting as well.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,6 +19,9 @@ use tidemark_web::Language;
 use super::cookies::{LANGUAGE, is_secure};
 use super::proxy::Caller;
 use super::state::Settings;
+use crate::app::People;
+use crate::domain::Uid;
+use crate::store::StoreError;
 
 /// For how long a choice is kept.
 const YEAR_SECONDS: u64 = 365 * 24 * 60 * 60;
@@ -43,6 +48,18 @@ pub(super) fn read_by(headers: &HeaderMap) -> Language {
 /// What the person chose.
 pub(super) fn chosen(headers: &HeaderMap) -> Option<Language> {
     LANGUAGE.of(headers).and_then(Language::tagged)
+}
+
+/// What `uid` chose on this device, else what is set for all devices.
+pub(super) async fn chosen_by(
+    uid: Uid,
+    headers: &HeaderMap,
+    people: &People,
+) -> Result<Option<Language>, StoreError> {
+    match chosen(headers) {
+        Some(language) => Ok(Some(language)),
+        None => Ok(people.language(uid).await?.and_then(|tag| Language::tagged(&tag))),
+    }
 }
 
 /// What the browser asks for first of what there is (RFC 9110, 12.5.4). `zh-TW` is content with `zh`.

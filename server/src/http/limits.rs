@@ -177,6 +177,9 @@ pub(super) struct Rates {
     sends: Buckets<Uid>,
     typing: Buckets<Uid>,
     watch_lists: Buckets<Uid>,
+    searches: Buckets<Uid>,
+    /// In people.
+    look_ups: Buckets<Uid>,
     /// In KiB.
     reads: Buckets<Uid>,
     downloads: Buckets<Uid>,
@@ -188,6 +191,8 @@ impl Rates {
         const MINUTE: Duration = Duration::from_secs(60);
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         let most = limits.remembered_callers;
+        // Without a longer burst: nobody needs one, and the list of all people is worth a wait.
+        let minute = |count| Buckets::of(Rate::with_burst(count, MINUTE, 1), most);
         let hashed = |count| Buckets::of(Rate::with_burst(count, MINUTE, HASHED_BURST), most);
         Rates {
             sign_ups: hashed(limits.sign_ups_per_address_per_minute),
@@ -200,6 +205,8 @@ impl Rates {
             typing: Buckets::new(limits.typing_per_account_per_second, SECOND, most),
             watch_lists: Buckets::new(limits.watch_lists_per_account_per_minute, MINUTE, most),
             downloads: Buckets::of(Rate::with_burst(limits.downloads_per_account_per_day, DAY, 1), most),
+            searches: minute(limits.searches_per_account_per_minute),
+            look_ups: minute(limits.look_ups_per_account_per_minute),
             reads: Buckets::new(limits.read_kib_per_account_per_second, SECOND, most),
         }
     }
@@ -285,6 +292,17 @@ impl Rates {
     /// Whether `uid` may download all that is kept of it once more.
     pub(super) fn download(&self, uid: Uid) -> Result<(), Problem> {
         self.downloads.take(uid, 1, now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether `uid` may look for people by a part of their name.
+    pub(super) fn search(&self, uid: Uid) -> Result<(), Problem> {
+        self.searches.take(uid, 1, now()).map_err(Problem::rate_limited)
+    }
+
+    /// Whether `uid` may see who `n` people are.
+    pub(super) fn look_up(&self, uid: Uid, n: usize) -> Result<(), Problem> {
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        self.look_ups.take(uid, n, now()).map_err(Problem::rate_limited)
     }
 
     /// Whether `uid` may read rows now, or how long it takes until then.

@@ -107,6 +107,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("delete", "sign-up-invites/{id}",         delete(sign_up_invites::end)),
         route("get",    "users",                        get(people::find)),
         route("get",    "users/{uid}",                  get(people::show)),
+        route("get",    "profiles",                     get(people::profiles)),
         route("get",    "friends",                      get(friends::list)),
         route("put",    "friends/{uid}",                put(friends::befriend)),
         route("get",    "settings",                     get(settings::list)),

@@ -26,13 +26,15 @@ pub(super) async fn shell(
         let Some(session) = session(&headers, caller, &state).await? else {
             return Ok(to_log_in(&uri, caller, &headers, &state.settings));
         };
+        let chosen = language::chosen_by(session.uid, &headers, &state.people).await?;
+        let language = chosen.unwrap_or(language);
         let name = state.accounts.name(session.uid).await?.unwrap_or_default();
         let view = web::Shell {
             uid: session.uid.0.into(),
             name: &name,
             text_limit: state.settings.limits.text_characters,
             invites: state.settings.sign_up == SignUp::Invitation,
-            chosen: language::chosen(&headers),
+            chosen,
         };
         Ok(Html(web::shell(&view, language)).into_response())
     };

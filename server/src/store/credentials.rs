@@ -38,7 +38,7 @@ impl SignUpInvite {
 pub enum SignedUp {
     /// The account is made.
     Made,
-    /// Somebody has the name.
+    /// Somebody has the name, or one that can be taken for it.
     NameTaken,
     /// The invitation is unknown, over or used up.
     NotInvited,

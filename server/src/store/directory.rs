@@ -61,11 +61,11 @@ pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
 
 /// Accounts and sessions.
 ///
-/// Names are compared by their lower-case form. Every change is durable when the call returns.
+/// Names are compared by their lower-case form, and new ones by what they look like ([`skeletons`](crate::domain::skeletons)). Every change is durable when the call returns.
 #[async_trait]
 pub trait Directory: Credentials {
     /// Makes an account under `uid`, which nobody has or had, and its `first` session, in one transaction; `false` when the name is
-    /// taken.
+    /// taken, or looks like one that is.
     async fn create_account(
         &self,
         uid: Uid,
@@ -86,8 +86,16 @@ pub trait Directory: Credentials {
     /// batch to learn whether receivers exist, and lists ask it for titles.
     async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError>;
 
-    /// Accounts whose name starts with `prefix`, by name, at most `limit`; not the disabled ones.
-    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError>;
+    /// Whether there is an account whose name looks like `name`.
+    async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError>;
+
+    /// Accounts with `part` in their name, at most `limit`, not the disabled ones: those whose name begins with it first, each by name.
+    /// A part of one character is looked for at the beginning alone.
+    async fn search(&self, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError>;
+
+    /// Takes names of accounts that an earlier version or an import made into what new names are compared with and parts are looked
+    /// for in; at most `limit`. Says how many. Who looks like another one keeps the name.
+    async fn index_names(&self, limit: usize) -> Result<u64, StoreError>;
 
     /// All accounts after `after` by uid, at most `limit`: for the operator's list.
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError>;

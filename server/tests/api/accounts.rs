@@ -29,6 +29,30 @@ async fn a_name_is_taken_whatever_its_case() {
 }
 
 #[tokio::test]
+async fn a_name_that_can_be_taken_for_another_one_is_refused() {
+    let mut app = TestApp::start().await;
+    app.sign_up("Ann Lee").await;
+    let sign_up = async |app: &TestApp, name: &str| {
+        app.post_as_nobody("/api/v1/accounts", json!({"name": name, "password": "correct horse"})).await
+    };
+    for look_alike in ["\u{410}nn Lee", "Ann L\u{435}e", "\u{ff21}nn Lee", "A\u{578}n Lee", "ANN \u{39b}ee"] {
+        let refused = sign_up(&app, look_alike).await;
+        match look_alike {
+            // A capital lambda is no L.
+            "ANN \u{39b}ee" => assert_eq!(refused.ok(201)["name"], look_alike),
+            _ => assert_eq!(refused.refused(409), "name_resembles", "{look_alike}"),
+        }
+    }
+    app.restart().await;
+    assert_eq!(sign_up(&app, "Аnn Lее").await.refused(409), "name_resembles", "also after a restart");
+    assert_eq!(
+        sign_up(&app, "Анна").await.ok(201)["name"],
+        "Анна",
+        "a name in another script is one of its own"
+    );
+}
+
+#[tokio::test]
 async fn where_sign_up_is_closed_nobody_makes_an_account_and_those_who_have_one_log_in() {
     let mut app = TestApp::start().await;
     let page = async |app: &TestApp, path| app.send(app.request(Method::GET, path)).await.text;

@@ -138,3 +138,28 @@ async fn the_author_is_told_how_far_messages_have_come_at_the_cost_of_one_row() 
         }
     }
 }
+
+#[tokio::test]
+async fn the_page_is_in_the_language_of_the_account_unless_one_was_chosen_on_the_device() {
+    let app = TestApp::start().await;
+    let ann = app.sign_up("ann").await;
+    let page = async |cookies: &str| {
+        let cookies = format!("tidemark_session={}{cookies}", ann.token);
+        let request = app.request(reqwest::Method::GET, "/").header("cookie", cookies);
+        let text = app.send(request.header("accept-language", "en")).await.text;
+        let (_, rest) = text.split_once("<html lang=\"").expect("a page");
+        rest.split('"').next().expect("a tag").to_owned()
+    };
+    assert_eq!(page("").await, "en");
+    put(&app, &ann, "settings/language", 1, json!({"tag": "zh"})).await.ok(201);
+    assert_eq!(page("").await, "zh-Hans");
+    assert_eq!(page("; tidemark_language=en").await, "en", "chosen here");
+    put(&app, &ann, "settings/language", 2, json!({"tag": "tlh"})).await.ok(201);
+    assert_eq!(page("").await, "en", "a language that the page does not speak");
+    put(&app, &ann, "settings/language", 3, Value::Null).await.ok(201);
+    assert_eq!(page("").await, "en");
+    assert_eq!(
+        put(&app, &ann, "settings/language", 4, json!({"tag": "z"})).await.refused(422),
+        "bad_setting"
+    );
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tidemark_test_support::until::until;
 
 use crate::support::{Person, TestApp, client_id, message};
 
@@ -38,6 +39,26 @@ impl Answers {
             people.push(person);
         }
         people
+    }
+
+    /// The names of everybody are found by their parts in the end, and from then on nobody new can be taken for one of them.
+    pub(crate) async fn names_are_known(&self, app: &TestApp) {
+        let person = self.log_in(app).await.remove(0);
+        for one in self.list("people") {
+            let name = one["name"].as_str().expect("a name");
+            let path = format!("/api/v1/users?name={}", &name[1..]);
+            until(&format!("{name} is found"), async || {
+                let found = app.get(&person, &path).await.ok(200);
+                found.as_array().expect("people").iter().any(|found| found["uid"] == one["uid"])
+            })
+            .await;
+            let look_alike = name.replace('a', "\u{430}").replace('o', "0");
+            if look_alike != name {
+                let body = json!({"name": look_alike, "password": "correct horse"});
+                let refused = app.post_as_nobody("/api/v1/accounts", body).await;
+                assert_eq!(refused.refused(409), "name_resembles", "{look_alike}");
+            }
+        }
     }
 
     /// Everything that was answered is still so, and what was accepted has reached everybody, once. Answers the people and their rows.

@@ -27,6 +27,9 @@ pub enum AccountError {
     /// Somebody has that name.
     #[error("the name is taken; choose another, or log in")]
     NameTaken,
+    /// Somebody has a name that can be taken for it.
+    #[error("the name looks like that of somebody else; choose another")]
+    NameResembles,
     /// Name and password do not belong together, or the account is shut.
     #[error("name or password is wrong")]
     WrongCredentials,

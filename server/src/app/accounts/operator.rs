@@ -25,7 +25,7 @@ impl Accounts {
         let uid = ids.uid().await?;
         match self.0.directory.create_account(uid, account, None).await? {
             true => Ok((uid, password)),
-            false => Err(AccountError::NameTaken),
+            false => Err(self.why_not(name).await?),
         }
     }
 

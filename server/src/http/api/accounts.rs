@@ -75,6 +75,7 @@ pub(super) struct Account<'a> {
     )),
     extensions(("x-codes" = json!([
         "rate_limited", "busy", "unavailable", "sign_up_closed", "not_invited", "bad_name", "bad_password", "name_taken",
+        "name_resembles",
     ]))),
 )]
 pub(in crate::http) async fn sign_up(

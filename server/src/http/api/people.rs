@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::json;
-use crate::app::{Accounts, InboxSync, People};
+use crate::app::{self, Accounts, InboxSync, People};
 use crate::domain::Uid;
 use crate::http::error::Problem;
 use crate::http::extract::{Params, Segment, Session};
+use crate::http::limits::Rates;
 use crate::http::state::Settings;
 
 /// A user.
@@ -66,28 +67,43 @@ pub(in crate::http) async fn me(
     Ok(json(StatusCode::OK, &Me { uid: session.uid.0, name, seq, history: sync.history().to_string() }))
 }
 
-/// What a name begins with.
+/// People of one request for profiles.
+const PROFILES: usize = 100;
+
+impl From<app::ShownPerson> for ShownPerson {
+    fn from(app::ShownPerson { uid, name, profile }: app::ShownPerson) -> ShownPerson {
+        let about = Some(profile.about).filter(|about| !about.is_empty());
+        ShownPerson { uid: uid.0, name, hue: profile.hue, about }
+    }
+}
+
+/// Which part of a name.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http) struct Search {
-    /// What the name begins with, whatever its case.
+    /// Two characters or more that stand next to each other in the name, or the whole name, whatever their case.
     #[param(example = "be")]
     name: String,
 }
 
-/// Find users whose name begins with something.
+/// Find users by a part of their name, or by the whole one.
 #[utoipa::path(
     get, path = "/api/v1/users", operation_id = "findUsers", tag = "People",
     params(Search),
-    responses((status = 200, body = Vec<Person>, description = "By name, at most `[limits] search_results`")),
+    responses((status = 200, body = Vec<Person>, description = "At most `[limits] search_results`: whoever has that name, \
+        then those whose name begins with it, then the others, each by name. Whoever is found by the whole name alone \
+        (`found_by` of the setting `privacy`) is found by friends, too")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
 )]
 pub(in crate::http) async fn find(
-    State(accounts): State<Accounts>,
+    State(people): State<People>,
+    State(rates): State<Arc<Rates>>,
     State(settings): State<Arc<Settings>>,
-    Session(_): Session,
+    Session(session): Session,
     Params(Search { name }): Params<Search>,
 ) -> Result<Response, Problem> {
-    let found = accounts.find(&name, settings.limits.search_results).await?;
+    rates.search(session.uid)?;
+    let found = people.find(session.uid, &name, settings.limits.search_results).await?;
     let people: Vec<Person> = found.into_iter().map(|(uid, name)| Person { uid: uid.0, name }).collect();
     Ok(json(StatusCode::OK, &people))
 }
@@ -97,19 +113,49 @@ pub(in crate::http) async fn find(
     get, path = "/api/v1/users/{uid}", operation_id = "user", tag = "People",
     params(("uid" = u32, Path, description = "The user's uid")),
     responses((status = 200, body = ShownPerson, description = "The user")),
-    extensions(("x-codes" = json!(["unknown_user"]))),
+    extensions(("x-codes" = json!(["unknown_user", "rate_limited"]))),
 )]
 pub(in crate::http) async fn show(
-    State(accounts): State<Accounts>,
     State(people): State<People>,
-    Session(_): Session,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
     Segment(uid): Segment<Uid>,
 ) -> Result<Response, Problem> {
-    let name = accounts.name(uid).await?;
-    let name = name.ok_or_else(|| {
+    rates.look_up(session.uid, 1)?;
+    let shown = people.shown(&[uid]).await?.pop();
+    let shown = shown.ok_or_else(|| {
         Problem::new(StatusCode::NOT_FOUND, "unknown_user", format!("user {uid} does not exist"))
     })?;
-    let profile = people.profile(uid).await?;
-    let about = Some(profile.about).filter(|about| !about.is_empty());
-    Ok(json(StatusCode::OK, &ShownPerson { uid: uid.0, name, hue: profile.hue, about }))
+    Ok(json(StatusCode::OK, &ShownPerson::from(shown)))
+}
+
+/// Which people.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct Wanted {
+    /// Uids with commas between them, at most 100.
+    #[param(example = "10001,10002")]
+    uids: String,
+}
+
+/// Get what is seen of several users.
+#[utoipa::path(
+    get, path = "/api/v1/profiles", operation_id = "profiles", tag = "People",
+    params(Wanted),
+    responses((status = 200, body = Vec<ShownPerson>, description = "Those who exist, in the order of the request")),
+    extensions(("x-codes" = json!(["rate_limited"]))),
+)]
+pub(in crate::http) async fn profiles(
+    State(people): State<People>,
+    State(rates): State<Arc<Rates>>,
+    Session(session): Session,
+    Params(Wanted { uids }): Params<Wanted>,
+) -> Result<Response, Problem> {
+    let uids: Result<Vec<Uid>, _> = uids.split(',').take(PROFILES + 1).map(str::parse).collect();
+    let uids = uids.ok().filter(|uids| uids.len() <= PROFILES).ok_or_else(|| {
+        Problem::invalid_query(format!("uids are numbers with commas between them, at most {PROFILES}"))
+    })?;
+    rates.look_up(session.uid, uids.len())?;
+    let shown: Vec<ShownPerson> = people.shown(&uids).await?.into_iter().map(ShownPerson::from).collect();
+    Ok(json(StatusCode::OK, &shown))
 }

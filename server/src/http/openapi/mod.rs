@@ -67,6 +67,7 @@ pub(super) mod refusals;
         people::me,
         people::find,
         people::show,
+        people::profiles,
         friends::list,
         friends::befriend,
         settings::list,

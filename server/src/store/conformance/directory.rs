@@ -24,7 +24,13 @@ async fn accounts(directory: &dyn Directory) -> Vec<Uid> {
     for taken in ["Ann", "aNN", "ÄNNE"] {
         assert!(!create(directory, 30, taken).await, "{taken} is taken whatever its case");
     }
-    assert!(create(directory, 30, "Zoë").await, "free");
+    for look_alike in ["\u{410}nn", "B0b", "ann\u{430}", "A\u{200b}nna", "\u{ff22}ob"] {
+        assert!(!create(directory, 30, look_alike).await, "{look_alike} can be taken for another one");
+        assert!(directory.has_look_alike(look_alike).await.expect("asked"));
+        assert_eq!(directory.account_by_name(look_alike).await.expect("asked"), None);
+    }
+    assert!(!directory.has_look_alike("Zoë").await.expect("asked"));
+    assert!(create(directory, 30, "Zoë").await, "free, whoever was refused under its number");
     let found = directory.account_by_name("ANN").await.expect("asked").expect("there");
     assert_eq!((found.uid, found.name.as_str(), found.disabled), (uids[0], "Ann", false));
     assert_eq!(found.password_hash, "hash of Ann");
@@ -69,9 +75,19 @@ async fn finding(directory: &dyn Directory, uids: &[Uid]) {
     };
     assert_eq!(search("AN", 10).await, ["Ann", "anna"], "by name, whatever the case");
     assert_eq!(search("an", 1).await, ["Ann"]);
-    assert_eq!(search("%", 10).await, Vec::<String>::new(), "a prefix is no pattern");
+    assert_eq!(search("%", 10).await, Vec::<String>::new(), "a part is no pattern");
+    assert_eq!(search("NN", 10).await, ["Ann", "anna", "Änne"], "any part, and then by name");
+    assert_eq!(search("oë", 10).await, ["Zoë"]);
+    assert_eq!(search("na", 10).await, ["anna"]);
+    assert_eq!(search("nn", 2).await.len(), 2);
+    assert_eq!(search("n", 10).await, Vec::<String>::new(), "one character is looked for at the beginning");
+    assert_eq!(search("b", 10).await, ["Bob"]);
+    assert_eq!(search("ann", 10).await, ["Ann", "anna"]);
+    assert_eq!(search("nx", 10).await, Vec::<String>::new());
     assert!(directory.set_disabled(uids[0], true).await.expect("set"));
     assert_eq!(search("an", 10).await, ["anna"], "who is shut is not found");
+    assert_eq!(search("nn", 10).await, ["anna", "Änne"]);
+    assert_eq!(directory.index_names(10).await.expect("asked"), 0, "new names are there at once");
     assert!(directory.set_disabled(uids[0], false).await.expect("set"));
     assert!(!directory.set_disabled(Uid(7), true).await.expect("asked"));
 

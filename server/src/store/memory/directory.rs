@@ -1,14 +1,15 @@
 //! Accounts and sessions in memory: for tests of what stands above storage.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
 use super::invites::Kept;
-use crate::domain::{Timestamp, Uid};
+use crate::domain::{Timestamp, Uid, name_endings, name_key, skeletons};
 use crate::store::directory::MOST_SESSIONS;
+use crate::store::names::Search;
 use crate::store::{AccessKey, Account, CodeHash, Directory, NewAccount, Session, SignUpInvite, StoreError};
 
 /// A [`Directory`] that forgets everything when it is dropped.
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) sessions: HashMap<[u8; 32], Session>,
     pub(super) recovery_codes: BTreeSet<(Uid, CodeHash)>,
     pub(super) sign_up_invites: BTreeMap<CodeHash, SignUpInvite>,
+    /// What names look like.
+    skeletons: HashSet<String>,
 }
 
 impl MemoryDirectory {
@@ -61,10 +64,12 @@ impl Directory for MemoryDirectory {
         first: Option<Session>,
     ) -> Result<bool, StoreError> {
         let mut state = self.state();
-        let key = account.name.to_lowercase();
-        if state.names.contains_key(&key) {
+        let key = name_key(&account.name);
+        let skeletons = skeletons(&account.name);
+        if state.names.contains_key(&key) || skeletons.iter().any(|one| state.skeletons.contains(one)) {
             return Ok(false);
         }
+        state.skeletons.extend(skeletons);
         let NewAccount { name, password_hash, .. } = account;
         state.names.insert(key, uid);
         state.accounts.insert(uid, Account { uid, name, password_hash, disabled: false });
@@ -78,7 +83,7 @@ impl Directory for MemoryDirectory {
 
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
         let state = self.state();
-        Ok(state.names.get(&name.to_lowercase()).and_then(|uid| state.accounts.get(uid)).cloned())
+        Ok(state.names.get(&name_key(name)).and_then(|uid| state.accounts.get(uid)).cloned())
     }
 
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
@@ -90,18 +95,36 @@ impl Directory for MemoryDirectory {
         Ok(uids.iter().map(|uid| state.accounts.get(uid).map(|account| account.name.clone())).collect())
     }
 
-    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+    async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError> {
         let state = self.state();
-        let prefix = prefix.to_lowercase();
-        Ok(state
-            .names
-            .range(prefix.clone()..)
-            .take_while(|(name, _)| name.starts_with(&prefix))
-            .filter_map(|(_, uid)| state.accounts.get(uid))
-            .filter(|account| !account.disabled)
+        Ok(skeletons(name).iter().any(|skeleton| state.skeletons.contains(skeleton)))
+    }
+
+    async fn search(&self, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        let state = self.state();
+        let search = Search::new(part, limit);
+        let open = state.names.iter().filter_map(|(key, uid)| Some((key, state.accounts.get(uid)?)));
+        let open = open.filter(|(_, account)| !account.disabled);
+        let shown = |account: &Account| (account.uid, account.name.clone());
+        let beginning: Vec<_> = open
+            .clone()
+            .filter(|(key, _)| key.starts_with(&search.part))
+            .map(|(_, account)| shown(account))
             .take(limit)
-            .map(|account| (account.uid, account.name.clone()))
-            .collect())
+            .collect();
+        let has_part = |name: &str| name_endings(name).iter().any(|ending| ending.starts_with(&search.part));
+        let elsewhere = match search.endings(beginning.len()) {
+            0 => Vec::new(),
+            most => {
+                let open = open.map(|(_, account)| account).filter(|account| has_part(&account.name));
+                open.map(shown).take(most).collect()
+            }
+        };
+        Ok(search.together(beginning, elsewhere))
+    }
+
+    async fn index_names(&self, _: usize) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {

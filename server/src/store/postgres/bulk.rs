@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sqlx::PgConnection;
 
 use crate::domain::{
-    ClientId, Conversation, Entry, Group, GroupId, Kind, MembershipEpoch, MessageId, Timestamp, Uid,
+    ClientId, Conversation, Entry, Group, GroupId, Kind, MembershipEpoch, MessageId, Timestamp, Uid, name_key,
 };
 use crate::store::{Account, IdempotencyRecord, Pending, StoreError};
 
@@ -41,7 +41,7 @@ pub(super) async fn accounts(
     .bind(keys(uids()))
     .bind(numbers(uids()))
     .bind(all().map(|account| account.name.as_str()).collect::<Vec<_>>())
-    .bind(all().map(|account| account.name.to_lowercase()).collect::<Vec<_>>())
+    .bind(all().map(|account| name_key(&account.name)).collect::<Vec<_>>())
     .bind(all().map(|account| account.password_hash.as_str()).collect::<Vec<_>>())
     .bind(accounts.iter().map(|(_, created_at, _)| created_at.0).collect::<Vec<_>>())
     .bind(all().map(|account| account.disabled).collect::<Vec<_>>())

@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
 use super::PgDirectory;
-use super::directory::{count, create, insert_session, key_of};
+use super::directory::{count, insert_account, insert_session, key_of};
 use crate::domain::{Timestamp, Uid};
 use crate::store::credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
 use crate::store::directory::{beginning_with, token_hash};
@@ -25,7 +25,7 @@ impl Credentials for PgDirectory {
             let mut connection = self.db.reader().await?;
             let mut tx = connection.begin().await?;
             // The name first: of several who want it all but one wait here, and hold no invitation meanwhile.
-            if create(uid, &account, Some(&first)).fetch_optional(&mut *tx).await?.is_none() {
+            if !insert_account(&mut tx, uid, &account, Some(&first)).await? {
                 tx.rollback().await?;
                 return Ok(SignedUp::NameTaken);
             }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::query::Query;
-use sqlx::{Connection as _, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
-use super::PgDb;
-use crate::domain::{Timestamp, Uid};
+use super::{PgDb, name_index};
+use crate::domain::{Timestamp, Uid, name_key};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
-use crate::store::names::Names;
+use crate::store::names::{Names, Search};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 /// Uids of one question for names.
@@ -77,7 +77,17 @@ impl Directory for PgDirectory {
         account: NewAccount,
         first: Option<Session>,
     ) -> Result<bool, StoreError> {
-        let is_made = self.row(create(uid, &account, first.as_ref())).await?.is_some();
+        let create = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            if !insert_account(&mut tx, uid, &account, first.as_ref()).await? {
+                tx.rollback().await?;
+                return Ok(false);
+            }
+            tx.commit().await?;
+            Ok(true)
+        };
+        let is_made = self.db.limited(create).await?;
         if is_made {
             self.keep_name(uid, &account.name);
         }
@@ -97,7 +107,7 @@ impl Directory for PgDirectory {
             "SELECT a.uid, a.name, a.password_hash, a.disabled FROM account_names n JOIN accounts a \
              ON a.partition_key = left(md5(n.uid::text), 4) AND a.uid = n.uid WHERE n.name_key = $1",
         );
-        self.row(account.bind(name.to_lowercase())).await?.map(|row| account_of(&row)).transpose()
+        self.row(account.bind(name_key(name))).await?.map(|row| account_of(&row)).transpose()
     }
 
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
@@ -124,18 +134,19 @@ impl Directory for PgDirectory {
         Ok(found.in_order(uids))
     }
 
-    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
-        if !is_text(prefix) {
-            return Ok(Vec::new());
+    async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError> {
+        self.is_looked_like(name).await
+    }
+
+    async fn search(&self, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        match is_text(part) {
+            true => self.found(Search::new(part, limit)).await,
+            false => Ok(Vec::new()),
         }
-        let first = prefix.to_lowercase();
-        let beyond = format!("{first}{}", char::MAX);
-        let search = sqlx::query(
-            "SELECT uid, name FROM accounts WHERE name_key >= $1 AND name_key < $2 AND NOT disabled \
-             ORDER BY name_key LIMIT $3",
-        );
-        let rows = self.rows(search.bind(first).bind(beyond).bind(count(limit))).await?;
-        rows.iter().map(|row| Ok((uid_of(row)?, row.try_get("name")?))).collect()
+    }
+
+    async fn index_names(&self, limit: usize) -> Result<u64, StoreError> {
+        self.index_some(limit).await
     }
 
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
@@ -270,31 +281,41 @@ impl Directory for PgDirectory {
     }
 }
 
-/// Makes an account, with its first session if there is one. It answers a row, or none where the name is taken: of several who take one
-/// name, all but the first wait for its commit, and then take nothing.
-pub(super) fn create<'q>(
+/// Makes an account, with its first session if there is one. `false`: somebody has the name, or one that can be taken for it. Of
+/// several servers that take one name, all but the first wait for its commit, and then take nothing.
+pub(super) async fn insert_account(
+    connection: &mut PgConnection,
     uid: Uid,
-    account: &'q NewAccount,
-    first: Option<&'q Session>,
-) -> Query<'q, Postgres, PgArguments> {
-    sqlx::query(
-        "WITH taken AS (INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT (name_key) DO NOTHING RETURNING uid), \
-         made AS (INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
-                  SELECT $3, uid, $4, $1, $5, $6 FROM taken), \
-         opened AS (INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) \
-                    SELECT $7, uid, $8, $9, $10 FROM taken WHERE $7 IS NOT NULL) \
-         SELECT uid FROM taken",
-    )
-    .bind(account.name.to_lowercase())
-    .bind(i64::from(uid.0))
-    .bind(key_of(uid))
-    .bind(&account.name)
-    .bind(&account.password_hash)
-    .bind(account.created_at.0)
-    .bind(first.map(|session| session.token_hash.to_vec()))
-    .bind(first.map(|session| session.created_at.0))
-    .bind(first.map(|session| session.expires_at.0))
-    .bind(first.map(|session| session.label.as_str()))
+    account: &NewAccount,
+    first: Option<&Session>,
+) -> Result<bool, StoreError> {
+    let key = name_key(&account.name);
+    let named = [(uid, account.name.clone())];
+    let take = sqlx::query("INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+    let taken = take.bind(&key).bind(i64::from(uid.0)).execute(&mut *connection).await?;
+    if taken.rows_affected() == 0 || !name_index::keep_skeletons(connection, &named).await? {
+        return Ok(false);
+    }
+    let made = sqlx::query(
+        "WITH made AS (INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at, name_indexed) \
+                       VALUES ($1, $2, $3, $4, $5, $6, true)) \
+         INSERT INTO sessions (token_hash, uid, created_at, expires_at, label) \
+         SELECT $7, $2, $8, $9, $10 WHERE $7 IS NOT NULL",
+    );
+    made.bind(key_of(uid))
+        .bind(i64::from(uid.0))
+        .bind(&account.name)
+        .bind(&key)
+        .bind(&account.password_hash)
+        .bind(account.created_at.0)
+        .bind(first.map(|session| session.token_hash.to_vec()))
+        .bind(first.map(|session| session.created_at.0))
+        .bind(first.map(|session| session.expires_at.0))
+        .bind(first.map(|session| session.label.as_str()))
+        .execute(&mut *connection)
+        .await?;
+    name_index::keep_endings(connection, &named).await?;
+    Ok(true)
 }
 
 /// Keeps a session of an account whose row the transaction has locked.
@@ -322,7 +343,7 @@ fn is_text(text: &str) -> bool {
     !text.contains('\0')
 }
 
-fn uid_of(row: &PgRow) -> Result<Uid, StoreError> {
+pub(super) fn uid_of(row: &PgRow) -> Result<Uid, StoreError> {
     let uid: i64 = row.try_get("uid")?;
     u32::try_from(uid).map(Uid).map_err(|_| StoreError::corrupt(format!("{uid} is no uid")))
 }

@@ -28,6 +28,7 @@ mod life;
 mod lookup;
 mod meta;
 mod more;
+mod name_index;
 mod options;
 mod plan;
 mod rates;

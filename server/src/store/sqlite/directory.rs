@@ -11,10 +11,10 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
 use super::db::{ReadConnection, WriteTx};
-use super::{Db, meta};
-use crate::domain::{Timestamp, Uid};
+use super::{Db, meta, name_index};
+use crate::domain::{Timestamp, Uid, name_key};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
-use crate::store::names::Names;
+use crate::store::names::{Names, Search};
 use crate::store::{Account, Directory, NewAccount, Session, StoreError};
 
 /// Uids of one question for names; SQLite bounds the parameters of a statement.
@@ -94,7 +94,7 @@ impl Directory for SqliteDirectory {
 
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
         sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE name_key = ?")
-            .bind(name.to_lowercase())
+            .bind(name_key(name))
             .fetch_optional(&mut *self.reader().await?)
             .await?
             .map(|row| account(&row))
@@ -134,19 +134,16 @@ impl Directory for SqliteDirectory {
         Ok(found.in_order(uids))
     }
 
-    async fn search(&self, prefix: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
-        let first = prefix.to_lowercase();
-        let beyond = format!("{first}{}", char::MAX);
-        let rows = sqlx::query(
-            "SELECT uid, name FROM accounts WHERE name_key >= ? AND name_key < ? AND NOT disabled
-             ORDER BY name_key LIMIT ?",
-        )
-        .bind(first)
-        .bind(beyond)
-        .bind(count(limit))
-        .fetch_all(&mut *self.reader().await?)
-        .await?;
-        rows.iter().map(|row| Ok((uid_of(row)?, row.try_get("name")?))).collect()
+    async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError> {
+        self.is_looked_like(name).await
+    }
+
+    async fn search(&self, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        self.found(Search::new(part, limit)).await
+    }
+
+    async fn index_names(&self, limit: usize) -> Result<u64, StoreError> {
+        self.index_some(limit).await
     }
 
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
@@ -276,7 +273,7 @@ pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn uid_of(row: &SqliteRow) -> Result<Uid, StoreError> {
+pub(super) fn uid_of(row: &SqliteRow) -> Result<Uid, StoreError> {
     let uid: i64 = row.try_get("uid")?;
     u32::try_from(uid).map(Uid).map_err(|_| StoreError::corrupt(format!("{uid} is no uid")))
 }
@@ -306,21 +303,24 @@ pub(super) async fn insert_account(
     uid: Uid,
     account: &NewAccount,
 ) -> Result<bool, StoreError> {
-    let key = account.name.to_lowercase();
+    let key = name_key(&account.name);
     let taken = sqlx::query("SELECT uid FROM accounts WHERE name_key = ?").bind(&key);
-    if taken.fetch_optional(&mut *connection).await?.is_some() {
+    if taken.fetch_optional(&mut *connection).await?.is_some()
+        || !name_index::keep_skeletons(connection, uid, &account.name).await?
+    {
         return Ok(false);
     }
     sqlx::query(
-        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, name_indexed) VALUES (?, ?, ?, ?, ?, TRUE)",
     )
     .bind(i64::from(uid.0))
     .bind(&account.name)
     .bind(&key)
     .bind(&account.password_hash)
     .bind(account.created_at.0)
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
+    name_index::keep_endings(connection, uid, &account.name).await?;
     Ok(true)
 }
 

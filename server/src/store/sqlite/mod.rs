@@ -54,6 +54,7 @@ mod lookup;
 mod memtable;
 mod memtable_view;
 mod meta;
+mod name_index;
 mod options;
 pub mod private;
 mod read;

@@ -16,7 +16,7 @@ use super::journal::Journal;
 use super::ledger::Open;
 use super::memtable::{ChangedGroup, Memtable, MemtableUpdate};
 use super::{SqliteOptions, identity, meta, tables};
-use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid};
+use crate::domain::{Group, HistoryId, MembershipEpoch, MessageId, Timestamp, Uid, name_key};
 use crate::store::archive::{CounterRecord, Record, Restore, RestoreError, TableRowRecord};
 use crate::store::{Account, StoreError};
 
@@ -140,7 +140,7 @@ async fn write_account(
     )
     .bind(account.uid.0)
     .bind(&account.name)
-    .bind(account.name.to_lowercase())
+    .bind(name_key(&account.name))
     .bind(&account.password_hash)
     .bind(created_at.0)
     .bind(account.disabled)

@@ -96,6 +96,7 @@ pub(crate) async fn over(home: impl Into<Home>) -> TestApp {
     TestApp::start_with(|config| {
         home.configure(&mut config.storage);
         config.limits.sends_per_account_per_second = 0;
+        config.limits.searches_per_account_per_minute = 0;
     })
     .await
 }

@@ -70,6 +70,50 @@ async fn of_two_servers_one_gets_a_name() {
 }
 
 #[tokio::test]
+async fn of_two_servers_one_gets_a_name_that_looks_like_the_other() {
+    let (one, other) = servers().await;
+    for n in 0..ROUNDS {
+        let (ann, bob) = (Uid(20_000 + 2 * n), Uid(20_001 + 2 * n));
+        let (first, second) = join!(
+            one.create_account(ann, account(&format!("Name o{n}")), None),
+            other.create_account(bob, account(&format!("N\u{430}me 0{n}")), None),
+        );
+        let (first, second) = (first.expect("asked"), second.expect("asked"));
+        assert!(first != second, "one of both: {first} {second}");
+        assert!(one.has_look_alike(&format!("N\u{430}me O{n}")).await.expect("asked"));
+        assert_eq!(one.account(if first { bob } else { ann }).await.expect("asked"), None);
+    }
+}
+
+/// Accounts as an earlier version, a server that runs it, or an import made them.
+#[tokio::test]
+async fn names_of_before_are_indexed_in_steps_by_all_servers_and_those_that_look_alike_stay() {
+    let (one, other) = servers().await;
+    let old = "INSERT INTO accounts (partition_key, uid, name, name_key, password_hash, created_at) \
+         SELECT left(md5(uid::text), 4), uid, name, lower(name), '', 0 \
+         FROM unnest($1::bigint[], $2::text[]) AS old (uid, name)";
+    let names: Vec<String> =
+        (0..100).map(|n| format!("Person {n}")).chain(["Ann".into(), "\u{410}nn".into()]).collect();
+    let uids: Vec<i64> = (1..=102).collect();
+    assert_eq!(one.change(sqlx::query(old).bind(uids).bind(names)).await.expect("stored"), 102);
+    let mut all = 0;
+    loop {
+        let (first, second) = join!(one.index_names(7), other.index_names(7));
+        let done = first.expect("indexed") + second.expect("indexed");
+        all += done;
+        if done == 0 {
+            break;
+        }
+    }
+    assert_eq!(all, 102, "each once");
+    let found = other.search("nn", 10).await.expect("asked");
+    assert_eq!(found.iter().map(|(uid, _)| uid.0).collect::<Vec<_>>(), [101, 102]);
+    assert_eq!(one.search("rson 99", 10).await.expect("asked").len(), 1);
+    assert!(!one.create_account(Uid(200), account("Ann\u{200b}"), None).await.expect("asked"));
+    assert!(!one.create_account(Uid(200), account("Pers0n 99"), None).await.expect("asked"));
+}
+
+#[tokio::test]
 async fn what_one_server_changes_the_other_sees_at_once() {
     let (one, other) = servers().await;
     let ann = Uid(20_000);

@@ -1,0 +1,17 @@
+-- What names look like, as skeletons of Unicode UTS #39: as they are written, in small and in capital letters. Each skeleton belongs to
+-- the account that had it first; accounts of earlier versions may share one.
+CREATE TABLE name_skeletons (
+    skeleton TEXT    NOT NULL PRIMARY KEY,
+    uid      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- By which part of a name a person is found: the lower-case name from each of its characters but the first and the last on.
+CREATE TABLE name_endings (
+    ending TEXT    NOT NULL,
+    uid    INTEGER NOT NULL,
+    PRIMARY KEY (ending, uid)
+) STRICT, WITHOUT ROWID;
+
+-- Whether both have the account's name. The program sees to those of earlier versions and of imports.
+ALTER TABLE accounts ADD COLUMN name_indexed INTEGER NOT NULL DEFAULT FALSE;
+CREATE INDEX accounts_to_index ON accounts (uid) WHERE NOT name_indexed;

@@ -1,0 +1,76 @@
+//! Finding people by their names, as far as each lets himself be found, and what is seen of them.
+
+use super::People;
+use crate::domain::{Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, setting_key};
+use crate::store::StoreError;
+
+/// Characters of a part that is looked for, at least. Whoever is asked for by the whole name is found in any case.
+const SHORTEST_PART: usize = 2;
+
+/// For each person that is answered so many are looked at, some of whom do not want to be found by a part of their name.
+const LOOKED_AT: usize = 2;
+
+/// What others see of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownPerson {
+    /// Who.
+    pub uid: Uid,
+    /// The account's name.
+    pub name: String,
+    /// What the person has chosen.
+    pub profile: Profile,
+}
+
+impl People {
+    /// People with `part` in their name, at most `limit`: whoever has that name first, then those whose name begins with it. Those who
+    /// let themselves be found by the whole name alone are found so, and by their friends; so are those who have blocked `who`.
+    pub async fn find(&self, who: Uid, part: &str, limit: usize) -> Result<Vec<(Uid, String)>, StoreError> {
+        let part = part.trim();
+        if part.is_empty() {
+            return Ok(Vec::new());
+        }
+        let whole = self.directory.account_by_name(part).await?.filter(|account| !account.disabled);
+        let mut found: Vec<_> = whole.into_iter().map(|account| (account.uid, account.name)).collect();
+        if part.chars().count() >= SHORTEST_PART {
+            let looked_at = self.directory.search(part, limit.saturating_mul(LOOKED_AT)).await?;
+            found.extend(self.who_are_found(who, &name_key(part), looked_at).await?);
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Those of `people` whom `who` may find by a part of their name, without the one whose whole name is `key`.
+    async fn who_are_found(
+        &self,
+        who: Uid,
+        key: &str,
+        mut people: Vec<(Uid, String)>,
+    ) -> Result<Vec<(Uid, String)>, StoreError> {
+        people.retain(|(_, name)| name_key(name) != key);
+        let keys: Vec<_> = people.iter().flat_map(|(uid, _)| Relation::keys(*uid, who)).collect();
+        let rows = self.store.newest(&keys).await?;
+        let is_found = |uid: Uid, rows: &[Option<Entry>]| {
+            let rows = rows.iter().map(|row| row.as_ref().map(|row| &*row.content));
+            let Relation { is_blocked, privacy, friendship } = Relation::read(uid, rows);
+            let is_open = privacy.found_by == FoundBy::Part && !is_blocked;
+            is_open || uid == who || friendship.is_mutual()
+        };
+        let found = people.into_iter().zip(rows.chunks(Relation::ROWS));
+        Ok(found.filter(|((uid, _), rows)| is_found(*uid, rows)).map(|(person, _)| person).collect())
+    }
+
+    /// What is seen of those of `uids` who exist, in order.
+    pub async fn shown(&self, uids: &[Uid]) -> Result<Vec<ShownPerson>, StoreError> {
+        let names = self.directory.names(uids).await?;
+        let there = uids.iter().zip(names).filter_map(|(uid, name)| Some((*uid, name?)));
+        let there: Vec<(Uid, String)> = there.collect();
+        let key = |(uid, _): &(Uid, String)| (*uid, setting_key(Setting::Profile, Conversation::User(*uid)));
+        let rows = self.store.newest(&there.iter().map(key).collect::<Vec<_>>()).await?;
+        let shown = there.into_iter().zip(rows).map(|((uid, name), row)| {
+            let value = row.as_ref().and_then(|row| row.content.body.setting_value());
+            let profile = value.and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
+            ShownPerson { uid, name, profile }
+        });
+        Ok(shown.collect())
+    }
+}
