@@ -7,7 +7,7 @@ import { Banner } from "./banner.js";
 import { Composer } from "./composer.js";
 import { forget, openDb } from "./db.js";
 import { findDialog, groupDialog } from "./dialogs.js";
-import { $ } from "./dom.js";
+import { $, hues, paint } from "./dom.js";
 import { emojiPicker } from "./emoji.js";
 import { List } from "./list.js";
 import { membersDialog } from "./members.js";
@@ -76,7 +76,7 @@ new List(store);
 new Badge(store);
 const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(call, () => state, async (path) => {
+const settings = settingsDialog(store, call, () => state, async (path) => {
   leaving = true;
   await call("DELETE", path).catch((refusal) => {
     leaving = false;
@@ -183,6 +183,7 @@ async function marks() {
   }
 }
 store.watch(() => {
+  paint(document.querySelector(".side .disc"), hues.get(self.uid));
   marks();
   beside?.render();
 });

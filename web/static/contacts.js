@@ -1,4 +1,4 @@
-// The page of contacts: friends, requests, whom one has blocked, and who may write.
+// The page of contacts: friends, requests, whom one has blocked, and one's own link.
 
 import { ask } from "./ask.js";
 import { disc, h, isolate } from "./dom.js";
@@ -22,13 +22,19 @@ export function open(store, { call, body }) {
     await navigator.clipboard?.writeText(link.value);
     copied.textContent = t("contacts.copied");
   } }, t("contacts.copy"));
-  const privacy = privacyForm(store);
+  const code = h("details", { id: "contacts-qr" }, h("summary", {}, t("contacts.qr")));
+  // Its script is fetched by who wants to see it.
+  code.addEventListener("toggle", async () => {
+    if (!code.open || code.querySelector(".qr")) return;
+    const { qrCode } = await import("./qr.js");
+    code.append(qrCode(link.value, t("contacts.qr_label", { link: link.value })));
+  });
   body.replaceChildren(
     h("div.field", {}, h("label", { for: "contacts-find" }, t("contacts.add")), input, found, note),
     lists,
-    h("div.field", {}, h("label", { for: "contacts-link" }, t("contacts.link")), h("div.together", {}, link, copy), copied),
+    h("div.field", {}, h("label", { for: "contacts-link" }, t("contacts.link")), h("div.together", {}, link, copy), copied, code),
     signUpInvites(call, store.self.uid),
-    privacy.element);
+    h("p.quiet", {}, t("contacts.privacy")));
   const picker = new Picker(input, found, {
     note: (text) => { note.textContent = text; },
     find: async (text) => (await people(call, text)).filter(({ id }) => id !== `u:${store.self.uid}`),
@@ -42,7 +48,6 @@ export function open(store, { call, body }) {
   const render = () => {
     const focused = document.activeElement?.dataset?.key;
     lists.replaceChildren(...sections(store));
-    privacy.render();
     if (focused && !body.contains(document.activeElement)) (lists.querySelector(`[data-key="${focused}"]`) ?? input).focus();
   };
   return { render };
@@ -80,9 +85,9 @@ function sections(store) {
   const byName = (a, b) => store.name(a.uid).localeCompare(store.name(b.uid));
   const all = [
     section(t("contacts.requests"), is.requests.map(({ uid, text }) =>
-      line(uid, text, wish(uid, true, t("contacts.accept")), wish(uid, false, t("contacts.decline")), block(uid)))),
+      line(uid, text || store.profile(uid).about, wish(uid, true, t("contacts.accept")), wish(uid, false, t("contacts.decline")), block(uid)))),
     section(t("contacts.friends"), is.friends.toSorted(byName).map(({ uid }) =>
-      line(uid, isBlocked(uid) ? t("contacts.is_blocked") : "", remove(uid), isBlocked(uid) ? unblock(uid) : block(uid)))),
+      line(uid, isBlocked(uid) ? t("contacts.is_blocked") : store.profile(uid).about, remove(uid), isBlocked(uid) ? unblock(uid) : block(uid)))),
     section(t("contacts.asked"), is.asked.map(({ uid }) => line(uid, t("contacts.waiting"), wish(uid, false, t("contacts.take_back"))))),
     section(t("contacts.blocked"), blocked.map((uid) => line(uid, "", unblock(uid)))),
     failed(store),
@@ -99,28 +104,4 @@ function failed(store) {
   return items.length ? h("ul", { role: "list" }, ...items.map((item) => h("li.trouble", {},
     `${store.name(Number(item.call.path.slice(9)))}: ${refused(item.code, item.reason)} `,
     h("button.link", { type: "button", onclick: () => store.discard(item) }, t("contacts.dismiss"))))) : null;
-}
-
-function privacyForm(store) {
-  const option = (value, label) => h("option", { value }, label);
-  const write = h("select", { id: "privacy-write" }, option("everybody", t("privacy.everybody")), option("friends", t("privacy.friends")));
-  const now = () => store.setting("privacy") ?? {};
-  const box = (name) => h("input", { id: `privacy-${name}`, type: "checkbox" });
-  const [quiet, typing, presence] = [box("quiet"), box("typing"), box("presence")];
-  const line = (input, label) => h("p", {}, h("label", {}, input, " ", label));
-  const element = h("section", { "aria-labelledby": "privacy-title" }, h("h3", { id: "privacy-title" }, t("privacy.title")),
-    h("div.field", {}, h("label", { for: "privacy-write" }, t("privacy.write")), write),
-    line(typing, t("privacy.typing")), line(presence, t("privacy.presence")), line(quiet, t("privacy.quiet")));
-  const set = (part) => store.setForAll("privacy", { ...now(), ...part });
-  write.addEventListener("change", () => set({ write: write.value }));
-  quiet.addEventListener("change", () => set({ quiet: quiet.checked }));
-  // What is shown by default is not said, so that a server of an earlier version takes the rest.
-  typing.addEventListener("change", () => set({ typing: typing.checked ? undefined : false }));
-  presence.addEventListener("change", () => set({ presence: presence.checked ? undefined : false }));
-  return { element, render: () => {
-    write.value = now().write ?? "everybody";
-    quiet.checked = Boolean(now().quiet);
-    typing.checked = now().typing !== false;
-    presence.checked = now().presence !== false;
-  } };
 }

@@ -369,7 +369,8 @@ class Db {
         outbox: waiting,
         settings: new Map(set.map((one) => [`${one.name} ${one.conversation}`, one.value])),
         friends: new Map(known.map((friend) => [friend.uid, friend])),
-        names: new Map(uids.map((uid, at) => [uid, called[at]])),
+        names: new Map(uids.map((uid, at) => [uid, called[at]]).filter(([uid]) => typeof uid === "number")),
+        profiles: new Map(uids.map((key, at) => [Number(`${key}`.slice(8)), called[at]]).filter(([, { at }]) => typeof at === "number")),
       };
     });
   }

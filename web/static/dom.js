@@ -33,11 +33,22 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10ff
 /** A person's words within a sentence of the page: whatever their direction, the sentence keeps its own. */
 export const isolate = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
-/** The coloured disc of a conversation; the same rules as in the page's template. */
+/** The hues that people have chosen for their discs, by uid. */
+export const hues = new Map();
+
+/** The coloured disc of a conversation; without a hue by the same rules as in the page's template. */
 export function disc(id, title) {
   const number = Number(id.slice(2));
-  const kind = id.startsWith("g:") ? ".room" : "";
-  return h(`span.disc.tint-${number % 8}${kind}`, { "aria-hidden": "true" }, ([...title][0] ?? "").toUpperCase());
+  const isRoom = id.startsWith("g:");
+  const element = h(`span.disc.tint-${number % 8}${isRoom ? ".room" : ""}`, { "aria-hidden": "true" }, ([...title][0] ?? "").toUpperCase());
+  return paint(element, isRoom ? undefined : hues.get(number));
+}
+
+/** Gives a disc a hue, or none. */
+export function paint(disc, hue) {
+  disc.classList.toggle("hued", hue !== undefined);
+  disc.style.setProperty("--hue", hue ?? 0);
+  return disc;
 }
 
 /**

@@ -4,6 +4,9 @@ import { $, disc, h, isolate, keep } from "./dom.js";
 import { many } from "./store.js";
 import { t, whenOf } from "./texts.js";
 
+// Of so many people, the first ones, it is asked what colour they have chosen.
+const MOST_PROFILES = 100;
+
 export class List {
   constructor(store) {
     this.store = store;
@@ -12,7 +15,7 @@ export class List {
 
   render() {
     const { store } = this;
-    const items = store.sorted().map((id) => {
+    const items = store.sorted().map((id, at) => {
       const last = store.pending(id).at(-1) ?? store.conversations.get(id)?.last;
       const item = {
         key: id,
@@ -24,6 +27,7 @@ export class List {
         muted: store.isMuted(id),
         open: id === store.open,
         pinned: Boolean(store.setting("pin", id)),
+        hue: id.startsWith("u:") && at < MOST_PROFILES ? store.profile(Number(id.slice(2))).hue : undefined,
       };
       item.line = !last ? "" : store.line(last.kind ? last : { ...last, sender: store.self.uid }, id.startsWith("g:"));
       const draft = id !== store.open && store.drafts.get(id);

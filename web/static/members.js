@@ -30,9 +30,23 @@ export function membersDialog(store, call) {
     $("describe").hidden = $("banned").hidden = !governs();
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
-    $("members-list").replaceChildren(...group.members.map(line));
+    lines();
     await Promise.all([invitations(), governs() && bans()]);
   };
+
+  const lines = () => {
+    seen = whatIsSeen();
+    $("members-list").replaceChildren(...group.members.map(line));
+  };
+  // What is seen of people may come later; nobody's focus is taken for it.
+  let seen = "";
+  const whatIsSeen = () => JSON.stringify(group.members.map(({ uid }) => {
+    const { hue, about } = store.profile(uid);
+    return [hue, about];
+  }));
+  store.watch(() => {
+    if ($("members").open && seen !== whatIsSeen() && !$("members-list").contains(document.activeElement)) lines();
+  });
 
   /** One change of the group, then all of it again. */
   const act = async (method, rest, body) => {
@@ -52,7 +66,9 @@ export function membersDialog(store, call) {
   const line = ({ uid, name, role }) => {
     const own = uid === store.self.uid;
     const above = !own && (group.role === "owner" || governs() && role === "member");
-    return h("li", {}, disc(`u:${uid}`, name), h("span.title", { dir: "auto" }, name),
+    const { about } = store.profile(uid);
+    return h("li", {}, disc(`u:${uid}`, name),
+      h("div.heading", {}, h("p.title", { dir: "auto" }, name), about ? h("p.quiet.title", { dir: "auto" }, about) : null),
       role === "member" ? null : h("span.quiet", {}, role === "owner" ? t("members.role_owner") : t("members.role_administrator")),
       own ? t("members.you") : null,
       above ? h("button.link", { "aria-label": t("members.remove_who", { name }), onclick: () => remove(uid, name) }, t("members.remove")) : null,

@@ -99,8 +99,9 @@ export class Pane {
     const isIn = this.id.startsWith("g:") && !left && !nobody.has(this.id);
     const isOnline = this.id.startsWith("u:") && presence.isOnline(Number(this.id.slice(2)));
     const typing = presence.typingIn(this.id);
+    const line = this.id.startsWith("u:") && !nobody.has(this.id) ? this.store.profile(Number(this.id.slice(2))).about : "";
     const group = isIn && members ? [t("pane.members", { count: members }), topic && isolate(topic)].filter(Boolean).join(" · ") : "";
-    $("pane-about").textContent = typing || (isOnline ? t("presence.online") : group);
+    $("pane-about").textContent = typing || ([isOnline && t("presence.online"), line && isolate(line)].filter(Boolean).join(" · ") || group);
     $("pane-about").classList.toggle("online", isOnline && !typing);
   }
 

@@ -45,7 +45,7 @@ export class Picker {
     };
     try {
       const found = await this.find(text, show);
-      show(found, text && !found.length ? t("people.none") : "");
+      show(found, !text || found.length ? "" : [...text].length < 2 ? t("people.type_more") : t("people.none"));
     } catch (refusal) {
       if (turn === this.turn) this.note(refusal.message);
     }
@@ -88,7 +88,7 @@ export class Picker {
   }
 }
 
-/** People whose names begin with `text`, as choices. */
+/** People with `text` in their names, as choices. */
 export async function people(call, text) {
   if (!text) return [];
   const found = await call("GET", `/users?name=${encodeURIComponent(text)}`);

@@ -60,9 +60,10 @@ function messageOf(store, row, first, quotes, { readers, inWords }) {
   const of = body?.reply_to?.of ?? quote?.of;
   const said = of && { of, ...quoteOf(store, of, quotes.get(nameOf(of))) };
   const smileys = tally(store, reactions);
+  const hue = first && !own ? store.profile(row.sender).hue : undefined;
   const starred = Boolean(row.message_id) && isStarred(store, row);
   const names = named(store, row);
-  const sig = JSON.stringify([names, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
+  const sig = JSON.stringify([names, hue, starred, readBy, brief, state, first, name, row.reason, row.code, kind, body, said, smileys, change?.state, change?.reason]);
   return { key, sig, row, own, first, starred, state, readBy, brief, name, said, smileys, names, isToMe: mentions(row, store.self.uid), recalled: store.recalled(row) };
 }
 

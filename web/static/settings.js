@@ -2,16 +2,29 @@
 
 import { accountSettings } from "./account.js";
 import { $, h } from "./dom.js";
+import { profileSettings } from "./profile.js";
+import { uuid } from "./store.js";
 import { secondOf, t } from "./texts.js";
 
-/** `state()` answers what sync last reported; `over(path)` logs out. Answers {show, facts}. */
-export function settingsDialog(call, state, over) {
+/** `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out. Answers {show, facts}. */
+export function settingsDialog(store, call, state, over) {
+  const profile = profileSettings(store);
   const account = accountSettings(call, over);
   const theme = $("theme");
   theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;
   theme.addEventListener("change", ({ target: { value } }) => {
     localStorage.setItem("theme", value);
     dispatchEvent(new Event("theme"));
+  });
+
+  // Devices on which none was chosen follow. The server is told before it makes the page; what it cannot take now holds here alone.
+  $("language").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { form, value } = event.submitter;
+    await call("PUT", "/settings/language", { client_id: uuid(), value: value ? { tag: value } : null }).catch(() => {});
+    // Without its button, which goes with a form only when that is pressed.
+    form.append(h("input", { type: "hidden", name: "language", value }));
+    form.submit();
   });
 
   const facts = () => {
@@ -25,6 +38,7 @@ export function settingsDialog(call, state, over) {
   const show = () => {
     $("language").elements.next.value = location.pathname;
     account.reset();
+    profile.show();
     $("settings").showModal();
     facts();
   };

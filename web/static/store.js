@@ -1,13 +1,18 @@
 // What the page shows, read from the database and read again when it changed: conversations, names,
 // drafts, the outbox. Writes go to the database first; other tabs are notified through `nudge`.
 
-import { isolate } from "./dom.js";
+import { hues, isolate } from "./dom.js";
 import { plain } from "./markdown.js";
 import { MOMENTS } from "./state.js";
 import { t } from "./texts.js";
 
 // How long a draft rests before other devices are told.
 const TELL_DRAFT_MS = 1_500;
+// For how long what is known of a person is taken as right, and how long others are waited for to be asked about together.
+const PROFILE_MS = 600_000;
+const GATHER_MS = 50;
+// People of one question.
+const MOST_PROFILES = 100;
 // Characters of a draft that other devices are told.
 const MOST_DRAFT = 8_000;
 
@@ -18,6 +23,9 @@ export class Store {
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
+    // Whose profile was asked for, and when; and whose is to be.
+    this.profiled = new Map();
+    this.unknown = new Set();
     // Conversations with nobody: no user has the number, or no group that one may see.
     this.nobody = new Set();
     this.watchers = [];
@@ -40,6 +48,9 @@ export class Store {
       this.next = null;
       Object.assign(this, await this.db.overview());
       this.names.set(this.self.uid, this.self.name);
+      for (const [uid, { hue }] of this.profiles ?? []) hue === undefined ? hues.delete(uid) : hues.set(uid, hue);
+      const own = this.setting("profile")?.hue;
+      own === undefined ? hues.delete(this.self.uid) : hues.set(this.self.uid, own);
       this.show(next.ids);
     });
     return this.loading;
@@ -70,6 +81,37 @@ export class Store {
         });
     }
     return known ?? `#${uid}`;
+  }
+
+  /** What others see of a person beside the name: {hue, about}; asked for when it is not known or old. */
+  profile(uid) {
+    if (uid === this.self.uid) return this.setting("profile") ?? {};
+    const known = this.profiles?.get(uid);
+    const isFresh = (at) => at > Date.now() - PROFILE_MS;
+    if (!isFresh(known?.at) && !isFresh(this.profiled.get(uid))) {
+      if (!this.unknown.size) setTimeout(() => this.meetPeople(), GATHER_MS);
+      this.unknown.add(uid);
+    }
+    return known ?? {};
+  }
+
+  /** Asks what is to be known of people, of so many at once. */
+  async meetPeople() {
+    const uids = [...this.unknown].slice(0, MOST_PROFILES);
+    this.unknown.clear();
+    for (const uid of uids) this.profiled.set(uid, Date.now());
+    const people = await this.call("GET", `/profiles?uids=${uids}`).catch(() => []);
+    const isNews = ({ uid, hue, about }) => {
+      const known = this.profiles.get(uid);
+      return !known || known.hue !== hue || known.about !== about;
+    };
+    if (!people.some(isNews)) return;
+    await this.write(null, (db) => db.write(["names"], (names) => {
+      for (const { uid, name, hue, about } of people) {
+        names.put(name, uid);
+        names.put({ hue, about, at: Date.now() }, `profile ${uid}`);
+      }
+    }));
   }
 
   isNobody(id) {

@@ -25,6 +25,7 @@ mod offline;
 mod own;
 #[path = "../support/packages.rs"]
 mod packages;
+mod people;
 mod pictures;
 mod pins;
 mod presence;

@@ -19,13 +19,14 @@ async fn record(window: &Window) {
         .await;
 }
 
-/// Opens the contacts and sets a box of the privacy settings.
+/// Sets a box of the privacy settings.
 async fn set_privacy(window: &Window, name: &str, on: bool) {
-    window.run("document.querySelector('a[href=\"/contacts\"]').click()").await;
+    window.run("document.getElementById('open-settings').click()").await;
     let input = format!("document.getElementById('privacy-{name}')");
     window.until(&format!("{input}?.checked === {}", !on)).await;
     window.run(&format!("{input}.click()")).await;
     window.until(&format!("{input}.checked === {on}")).await;
+    window.run("document.getElementById('settings').close()").await;
 }
 
 #[tokio::test]

@@ -128,10 +128,10 @@ async fn ticks_say_how_far_a_message_has_come() {
     ben.pick("Ada").await;
     ada.until("document.querySelector('.own .state').ariaLabel === 'Read'").await;
     // One who wants to be quiet tells nothing of it.
-    open(&ben, "contacts").await;
-    ben.run("document.getElementById('privacy-quiet').click()").await;
-    ben.until("document.getElementById('privacy-quiet').checked").await;
-    ben.run("history.back()").await;
+    ben.run("document.getElementById('open-settings').click()").await;
+    ben.run("document.querySelector('#privacy-form [name=quiet]').click()").await;
+    ben.until("document.querySelector('#privacy-form [name=quiet]').checked").await;
+    ben.run("document.getElementById('settings').close()").await;
     say(&ada, "Or at ten").await;
     ben.sees("Or at ten").await;
     say(&ben, "Thank you").await;

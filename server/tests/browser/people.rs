@@ -1,0 +1,172 @@
+//! Names, profiles, who may do what, one's own link, and the language that follows.
+
+use super::window::{ENTER, Window};
+use super::world::{PASSWORD, World, connected, find, say};
+
+async fn open_settings(window: &Window) {
+    window.run("document.getElementById('open-settings').click()").await;
+    window.until("document.getElementById('settings').open").await;
+}
+
+/// Chooses one of the radio buttons of the settings.
+async fn choose(window: &Window, name: &str, value: &str) {
+    window
+        .run(&format!("document.querySelector('#settings [name={name}][value=\"{value}\"]').click()"))
+        .await;
+}
+
+/// What the server keeps of a setting of the person of this window, once it is as it should be.
+async fn is_kept(window: &Window, test: &str) {
+    let read = "const done = arguments[0]; const ask = () => fetch('/api/v1/settings').then((answer) => answer.json())
+        .then(({ rows }) => (TEST)(Object.fromEntries(rows.map(({ body }) => [body.name, body.value])))
+            ? done(true) : setTimeout(ask, 50));
+        ask();";
+    window.run_async(&read.replace("TEST", test)).await;
+}
+
+#[tokio::test]
+async fn a_name_that_looks_like_another_one_is_refused_beside_its_field() {
+    let world = World::start().await;
+    world.person("Ada").await;
+    let window = world.window().await;
+    for (language, words) in [
+        ("en", "This name looks like the name of somebody here. Choose another one."),
+        ("zh", "该用户名与已有的用户名过于相似，请换一个。"),
+    ] {
+        window.goto(&world.at("/sign-up")).await;
+        window.click(&format!(".languages [value={language}]")).await;
+        window.until(&format!("document.documentElement.lang.startsWith('{language}')")).await;
+        window.write("#name", "\u{410}da").await;
+        window.write("#password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until(&format!("document.getElementById('name-problem').textContent === '{words}'")).await;
+        window.until("document.activeElement.id === 'name'").await;
+    }
+}
+
+#[tokio::test]
+async fn a_profile_is_shown_as_it_will_be_and_others_see_it() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben").await;
+    let ada = world.newcomer("Ada").await;
+    find(&ada, "Ben").await;
+    say(&ada, "Low tide is at nine").await;
+    ben.until("document.querySelector('#list .badge')").await;
+
+    open_settings(&ada).await;
+    ada.until("document.querySelector('#profile-form [name=hue][value=\"\"]').checked").await;
+    choose(&ada, "hue", "245").await;
+    ada.write("#profile-about", "At sea until Monday").await;
+    ada.until("document.getElementById('profile-line').textContent === 'At sea until Monday'").await;
+    ada.until("document.getElementById('profile-disc').style.getPropertyValue('--hue') === '245'").await;
+    ada.run("document.querySelector('#profile-form button').click()").await;
+    ada.until("document.getElementById('profile-done').textContent === 'Saved.'").await;
+    is_kept(&ada, "({ profile }) => profile?.hue === 245 && profile.about === 'At sea until Monday'").await;
+    ada.until("document.querySelector('.side .disc').style.getPropertyValue('--hue') === '245'").await;
+
+    // Another device of the same person, and the other one, who has not asked yet.
+    let other = world.visitor("Ada").await;
+    open_settings(&other).await;
+    other.until("document.querySelector('#profile-form [name=hue][value=\"245\"]').checked").await;
+    let cem = world.newcomer("Cem").await;
+    find(&cem, "Ada").await;
+    cem.until("document.getElementById('pane-about').textContent === 'At sea until Monday'").await;
+    cem.until("document.querySelector('#pane-disc.hued')?.style.getPropertyValue('--hue') === '245'").await;
+    cem.until("document.querySelector('#list .disc.hued')?.style.getPropertyValue('--hue') === '245'").await;
+    // It is kept for the next time.
+    cem.reload().await;
+    cem.until("document.getElementById('pane-about').textContent === 'At sea until Monday'").await;
+
+    open_settings(&other).await;
+    choose(&other, "hue", "").await;
+    other.run("document.getElementById('profile-about').value = ''").await;
+    other.run("document.querySelector('#profile-form button').click()").await;
+    is_kept(&other, "({ profile }) => !profile").await;
+    ada.until("!document.querySelector('.side .disc.hued')").await;
+}
+
+#[tokio::test]
+async fn who_may_write_add_and_find_is_chosen_in_the_settings() {
+    let world = World::start().await;
+    let ben = world.newcomer("Ben Bosun").await;
+    let ada = world.newcomer("Ada").await;
+    open_settings(&ben).await;
+    ben.until("document.querySelector('#privacy-form [name=write][value=everybody]').checked").await;
+    ben.until("document.querySelector('#privacy-form [name=found_by][value=part]').checked").await;
+    let find_by = async |text: &str, found: bool| {
+        ada.run("document.getElementById('find').close()").await;
+        ada.run("document.getElementById('open-find').click()").await;
+        ada.write("#find-text", text).await;
+        match found {
+            true => {
+                ada.until("document.querySelector('#find-list li')?.textContent.includes('Ben Bosun')").await
+            }
+            false => ada.until("document.getElementById('find-note').textContent === 'Nobody found.'").await,
+        }
+    };
+    find_by("bosun", true).await;
+    choose(&ben, "groups", "friends").await;
+    choose(&ben, "found_by", "name").await;
+    choose(&ben, "write", "friends").await;
+    let all = "({ privacy }) => privacy?.write === 'friends' && privacy.groups === 'friends' && privacy.found_by === 'name'";
+    is_kept(&ben, all).await;
+    find_by("bosun", false).await;
+    find_by("ben bosun", true).await;
+    ada.write("#find-text", ENTER).await;
+    say(&ada, "Hello?").await;
+    ada.until("document.querySelector('.trouble')").await;
+    // One character finds nobody by a part, and says what to do.
+    ada.run("document.getElementById('open-find').click()").await;
+    ada.write("#find-text", "q").await;
+    ada.until("document.getElementById('find-note').textContent.startsWith('Type at least two characters')")
+        .await;
+}
+
+#[tokio::test]
+async fn ones_own_link_is_a_qr_code_when_asked_for() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    ada.goto(&world.at("/contacts")).await;
+    connected(&ada).await;
+    ada.until("document.getElementById('contacts-qr')").await;
+    let fetched = "performance.getEntriesByType('resource').some(({ name }) => name.includes('lean-qr'))";
+    assert_eq!(ada.run(&format!("return {fetched}")).await, false, "only when it is asked for");
+    ada.run("document.querySelector('#contacts-qr summary').click()").await;
+    ada.until("document.querySelector('#contacts-qr svg[role=img]')").await;
+    let label = "document.querySelector('#contacts-qr svg').getAttribute('aria-label')";
+    ada.until(&format!(
+        "{label} === `QR code of your link, ${{document.getElementById('contacts-link').value}}`"
+    ))
+    .await;
+    // Dark on white in any colours, since readers expect it.
+    ada.devtools(
+        "Emulation.setEmulatedMedia",
+        serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]}),
+    )
+    .await;
+    ada.until("getComputedStyle(document.querySelector('#contacts-qr rect')).fill === 'rgb(255, 255, 255)'")
+        .await;
+    ada.until("getComputedStyle(document.querySelector('#contacts-qr path')).fill === 'rgb(0, 0, 0)'").await;
+}
+
+#[tokio::test]
+async fn a_language_follows_to_devices_on_which_none_was_chosen() {
+    let world = World::start().await;
+    let ada = world.newcomer("Ada").await;
+    let other = world.visitor("Ada").await;
+    open_settings(&ada).await;
+    ada.run("document.querySelector('#language [value=zh]').click()").await;
+    ada.until("document.documentElement.lang === 'zh-Hans'").await;
+    connected(&ada).await;
+    is_kept(&ada, "({ language }) => language?.tag === 'zh'").await;
+    other.reload().await;
+    other.until("document.documentElement.lang === 'zh-Hans'").await;
+    // Chosen there, it stays there.
+    other.until("document.getElementById('app')").await;
+    open_settings(&other).await;
+    other.run("document.querySelector('#language [value=en]').click()").await;
+    other.until("document.documentElement.lang === 'en'").await;
+    connected(&other).await;
+    is_kept(&other, "({ language }) => language?.tag === 'en'").await;
+    ada.reload().await;
+    ada.until("document.documentElement.lang === 'zh-Hans'").await;
+}
