@@ -143,8 +143,7 @@ impl DevicesRun {
             devices.push(Device::start(server, account, known[whose].clone(), seed, self.length).await?);
         }
         self.bar.set_message("twenty devices do what they like");
-        let devices = try_join_all(devices.into_iter().map(|device| tokio::spawn(device.live()))).await?;
-        let devices: Vec<Device> = devices.into_iter().collect::<Result<_>>()?;
+        let devices = try_join_all(devices.into_iter().map(Device::live)).await?;
         self.bar.set_message("comparing what they show");
         let owners = accounts.each_ref().map(|account| http.with_token(&account.token));
         let rows = compare(&owners, &accounts, &devices).await?;

@@ -291,7 +291,8 @@ pub(super) async fn insert_account(
 ) -> Result<bool, StoreError> {
     let key = name_key(&account.name);
     let named = [(uid, account.name.clone())];
-    let take = sqlx::query("INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+    let take =
+        sqlx::query("INSERT INTO account_names (name_key, uid) VALUES ($1, $2) ON CONFLICT DO NOTHING");
     let taken = take.bind(&key).bind(i64::from(uid.0)).execute(&mut *connection).await?;
     if taken.rows_affected() == 0 || !name_index::keep_skeletons(connection, &named).await? {
         return Ok(false);
