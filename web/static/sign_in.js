@@ -11,7 +11,9 @@ const fields = { name: form?.elements.name, code: form?.elements.code, password:
 const FIELD = {
   bad_name: "name", name_taken: "name", name_resembles: "name", bad_password: "password", wrong_credentials: "password", wrong_recovery_code: "code",
 };
-const MISSING = { name: "sign_in.name_missing", code: "recover.code_missing", password: "sign_in.password_missing" };
+const MISSING = {
+  name: () => t("sign_in.name_missing"), code: () => t("recover.code_missing"), password: () => t("sign_in.password_missing"),
+};
 
 function show(where, text) {
   document.getElementById(where ? `${where}-problem` : "problem").textContent = text;
@@ -32,7 +34,7 @@ form?.addEventListener("submit", async (event) => {
   const typed = Object.fromEntries(new FormData(form));
   typed.name = typed.name.trim();
   for (const [field, missing] of Object.entries(MISSING)) {
-    if (fields[field] && !typed[field]) return show(field, t(missing));
+    if (fields[field] && !typed[field]) return show(field, missing());
   }
   const button = form.querySelector("button.primary");
   button.disabled = true;
