@@ -7,21 +7,32 @@ import { t } from "./texts.js";
 export function profileSettings(store) {
   const form = $("profile-form");
   const about = $("profile-about");
-  const hue = () => form.elements.hue.value;
+  const colours = [...form.elements.hue];
+  // What was set elsewhere may be no colour of this list, and stays then.
+  let other;
+  const hue = () => {
+    const chosen = colours.find(({ checked }) => checked);
+    return chosen ? (chosen.value === "" ? undefined : Number(chosen.value)) : other;
+  };
   const preview = () => {
-    const shown = disc(`u:${store.self.uid}`, store.self.name);
-    paint(shown, hue() === "" ? undefined : Number(hue()));
+    const shown = paint(disc(`u:${store.self.uid}`, store.self.name), hue());
     $("profile-disc").replaceWith(Object.assign(shown, { id: "profile-disc" }));
     $("profile-line").textContent = about.value.trim();
-    $("profile-done").textContent = "";
   };
-  for (const { value, nextElementSibling: swatch } of form.elements.hue) if (value) paint(swatch, Number(value));
-  form.addEventListener("input", preview);
+  for (const { value, nextElementSibling: swatch } of colours) if (value) paint(swatch, Number(value));
+  // What other devices set meanwhile is shown until something is chosen here.
+  let touched = false;
+  form.addEventListener("input", () => {
+    touched = true;
+    $("profile-done").textContent = "";
+    preview();
+  });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const line = about.value.replace(/\s+/g, " ").trim();
-    const value = { ...(hue() !== "" && { hue: Number(hue()) }), ...(line && { about: line }) };
+    const value = { ...(hue() !== undefined && { hue: hue() }), ...(line && { about: line }) };
     await store.setForAll("profile", Object.keys(value).length ? value : null);
+    touched = false;
     $("profile-done").textContent = t("profile.saved");
   });
 
@@ -44,11 +55,20 @@ export function profileSettings(store) {
       if (field) field[typeof value === "boolean" ? "checked" : "value"] = value;
     }
   });
-  const show = () => {
+  const fill = () => {
     const profile = store.setting("profile") ?? {};
     about.value = profile.about ?? "";
-    form.elements.hue.value = profile.hue ?? "";
+    other = profile.hue;
+    for (const colour of colours) colour.checked = colour.value === `${profile.hue ?? ""}`;
     preview();
+  };
+  store.watch(() => {
+    if ($("settings").open && !touched) fill();
+  });
+  const show = () => {
+    touched = false;
+    $("profile-done").textContent = "";
+    fill();
   };
   return { show };
 }

@@ -43,12 +43,14 @@ impl Answers {
 
     /// The names of everybody are found by their parts in the end, and from then on nobody new can be taken for one of them.
     pub(crate) async fn names_are_known(&self, app: &TestApp) {
-        let person = self.log_in(app).await.remove(0);
+        let people = self.log_in(app).await;
+        // The first versions had nobody.
+        let Some(person) = people.first() else { return };
         for one in self.list("people") {
             let name = one["name"].as_str().expect("a name");
             let path = format!("/api/v1/users?name={}", &name[1..]);
             until(&format!("{name} is found"), async || {
-                let found = app.get(&person, &path).await.ok(200);
+                let found = app.get(person, &path).await.ok(200);
                 found.as_array().expect("people").iter().any(|found| found["uid"] == one["uid"])
             })
             .await;
