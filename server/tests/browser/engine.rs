@@ -20,6 +20,9 @@ use super::packages::{installed, run};
 /// Far longer than anything here takes; a test that needs it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a driver may take to close its browser: geckodriver ends one by force after a minute.
+const SHUTDOWN: Duration = Duration::from_secs(90);
+
 /// The variable that names the browser.
 pub(crate) const VARIABLE: &str = "TEST_BROWSER";
 
@@ -153,7 +156,7 @@ impl Drop for Driver {
         // Killed, it would leave its browser behind; asked, it closes it first.
         let asked = self.session.as_ref().map(|id| {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(SHUTDOWN))?;
             write!(
                 stream,
                 "DELETE /session/{id} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",

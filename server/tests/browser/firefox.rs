@@ -62,7 +62,8 @@ async fn this_program(arguments: &[&str]) -> (bool, String) {
         .output()
         .await
         .expect("ran");
-    (done.status.success(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    (done.status.success(), format!("{}\n{said}", done.status))
 }
 
 #[test]
