@@ -19,9 +19,11 @@ export function open(store, { call, body }) {
   const copied = h("span.quiet", { role: "status" });
   const copy = h("button.button", { type: "button", onclick: async () => {
     link.select();
-    await navigator.clipboard?.writeText(link.value);
+    await navigator.clipboard.writeText(link.value);
     copied.textContent = t("contacts.copied");
   } }, t("contacts.copy"));
+  // Browsers give a page without HTTPS no clipboard.
+  copy.hidden = !navigator.clipboard;
   const code = h("details", { id: "contacts-qr" }, h("summary", {}, t("contacts.qr")));
   // Its script is fetched by who wants to see it.
   code.addEventListener("toggle", async () => {

@@ -10,9 +10,9 @@ export function signUpInvites(call, uid) {
   const told = h("p.quiet", { role: "status" });
   const link = h("input", { id: "invite-link", readonly: "", "aria-describedby": "invite-note" });
   const shown = h("div.field", { hidden: "" }, h("label", { for: "invite-link" }, t("sign_up_invite.link")),
-    h("div.together", {}, link, h("button.button", { type: "button", onclick: async () => {
+    h("div.together", {}, link, h("button.button", { type: "button", hidden: navigator.clipboard ? null : "", onclick: async () => {
       link.select();
-      await navigator.clipboard?.writeText(link.value);
+      await navigator.clipboard.writeText(link.value);
       told.textContent = t("contacts.copied");
     } }, t("contacts.copy"))));
   const open = h("ul.people", {});

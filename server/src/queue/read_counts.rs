@@ -2,7 +2,7 @@
 //!
 //! A writer says when a read marker moved in a group ([`Marks::moved`]). One task waits for a moment, so that what many read at once is
 //! told at once, then counts anew from the read markers as they stand and puts one row into the inbox of each author. Nothing rests on what it
-//! remembers: what it misses is counted with the next read. Who is quiet is neither counted nor told.
+//! remembers: an author whom it misses is told with the next read of one of their messages. Who is quiet is neither counted nor told.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -204,10 +204,7 @@ impl Counter {
         let key = |uid: &Uid| (*uid, setting_key(Setting::Privacy, Conversation::User(*uid)));
         let keys: Vec<_> = members.iter().map(key).collect();
         let rows = self.store.newest(&keys).await?;
-        let is_open = |row: &Option<Entry>| {
-            let value = row.as_ref().and_then(|row| row.content.body.setting_value());
-            !value.and_then(|value| serde_json::from_str::<Privacy>(value).ok()).unwrap_or_default().quiet
-        };
+        let is_open = |row: &Option<Entry>| !Privacy::read(row.as_ref().map(|row| &*row.content)).quiet;
         Ok(members.iter().zip(&rows).filter(|(_, row)| is_open(row)).map(|(uid, _)| *uid).collect())
     }
 

@@ -24,6 +24,7 @@ mod mentions;
 mod messages;
 mod moments;
 mod operation;
+mod operator;
 mod people;
 mod pins;
 mod presence;

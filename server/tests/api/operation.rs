@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, Socket, TestApp, texts};
+use crate::support::{PATIENCE, TestApp, texts};
 
 #[tokio::test]
 async fn health_readiness_and_metrics_are_reported() {
@@ -115,7 +115,7 @@ async fn a_request_that_never_ends_does_not_hold_up_a_stop() {
     app.stop_within(Duration::from_secs(2)).await;
 }
 
-fn program(place: &Path) -> Command {
+pub(crate) fn program(place: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
     command
         .current_dir(place)
@@ -129,21 +129,21 @@ fn program(place: &Path) -> Command {
 }
 
 /// Runs the program to its end: exit code, standard output, standard error.
-async fn run(place: &Path, args: &[&str]) -> (i32, String, String) {
+pub(crate) async fn run(place: &Path, args: &[&str]) -> (i32, String, String) {
     let output = timeout(PATIENCE, program(place).args(args).output()).await.expect("in time").expect("run");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
 }
 
 /// Starts the program and waits for the line that tells its address.
-async fn serve(place: &Path) -> (Child, String) {
+pub(crate) async fn serve(place: &Path) -> (Child, String) {
     let mut child = program(place).args(["--listen", "127.0.0.1:0"]).spawn().expect("started");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let line = timeout(PATIENCE, lines.next_line()).await.expect("in time").expect("read").expect("a line");
     (child, line.strip_prefix("listening on http://").expect("the address").to_owned())
 }
 
-async fn terminate(child: Child) -> i32 {
+pub(crate) async fn terminate(child: Child) -> i32 {
     signal(child, "-TERM").await
 }
 
@@ -263,130 +263,6 @@ async fn a_second_process_on_the_same_database_is_refused() {
         assert!(line.contains("in use by another process; stop that one"), "{args:?}: {reported}");
     }
     assert_eq!(terminate(child).await, 0);
-}
-
-#[tokio::test]
-async fn an_operator_looks_after_accounts_while_the_server_is_stopped() {
-    let place = tempfile::tempdir().expect("a directory");
-    let (child, address) = serve(place.path()).await;
-    let http = reqwest::Client::new();
-    let log_in = async |address: &str, path: &str, password: &str| {
-        let body = json!({"name": "Ann", "password": password});
-        let answer =
-            http.post(format!("http://{address}/api/v1/{path}")).json(&body).send().await.expect("an answer");
-        answer.status().as_u16()
-    };
-    assert_eq!(log_in(&address, "accounts", "correct horse").await, 201);
-    assert_eq!(terminate(child).await, 0);
-
-    let (code, out, _) = run(place.path(), &["user", "list"]).await;
-    assert_eq!((code, out.as_str()), (0, "10001\tAnn\n"));
-    let (code, out, _) = run(place.path(), &["user", "reset-password", "ann"]).await;
-    assert_eq!(code, 0);
-    let password = out.trim().to_owned();
-    assert_eq!(run(place.path(), &["user", "disable", "ann"]).await.0, 0);
-    let (_, out, _) = run(place.path(), &["user", "list"]).await;
-    assert_eq!(out, "10001\tAnn\tdisabled\n");
-    let (code, _, reported) = run(place.path(), &["user", "disable", "nobody"]).await;
-    assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
-
-    let (child, address) = serve(place.path()).await;
-    assert_eq!(log_in(&address, "sessions", &password).await, 401, "disabled");
-    assert_eq!(terminate(child).await, 0);
-    assert_eq!(run(place.path(), &["user", "enable", "ann"]).await.0, 0);
-    let (child, address) = serve(place.path()).await;
-    assert_eq!(log_in(&address, "sessions", "correct horse").await, 401, "the old password");
-    assert_eq!(log_in(&address, "sessions", &password).await, 201);
-    assert_eq!(terminate(child).await, 0);
-}
-
-#[tokio::test]
-async fn an_operator_looks_after_accounts_while_the_server_serves() {
-    let place = tempfile::tempdir().expect("a directory");
-    let (child, address) = serve(place.path()).await;
-    let http = reqwest::Client::new();
-    let log_in = async |path: &str, password: &str| {
-        let body = json!({"name": "ann", "password": password});
-        let answer = http.post(format!("http://{address}/api/v1/{path}")).json(&body).send().await;
-        let answer = answer.expect("an answer");
-        let status = answer.status().as_u16();
-        let token = answer.json::<serde_json::Value>().await.expect("JSON")["token"].clone();
-        (status, format!("Bearer {}", token.as_str().unwrap_or_default()))
-    };
-    let socket = async |bearer: &str| {
-        let headers = [("authorization", bearer)];
-        let mut socket = Socket::dial(&address, "/ws", &headers).await.expect("opened");
-        socket.expect("welcome").await;
-        socket
-    };
-    let (_, bearer) = log_in("accounts", "correct horse").await;
-    let mut opened = socket(&bearer).await;
-    let (code, out, reported) = run(place.path(), &["user", "reset-password", "ann"]).await;
-    assert_eq!(code, 0, "{reported}");
-    assert_eq!(opened.closed().await, 4401, "the running server ends what is open");
-    assert_eq!(log_in("sessions", "correct horse").await.0, 401);
-    let (status, bearer) = log_in("sessions", out.trim()).await;
-    assert_eq!(status, 201);
-    let mut opened = socket(&bearer).await;
-    assert_eq!(run(place.path(), &["user", "disable", "ann"]).await.0, 0);
-    assert_eq!(opened.closed().await, 4401);
-    let (_, listed, _) = run(place.path(), &["user", "list"]).await;
-    assert_eq!(listed, "10001\tann\tdisabled\n");
-    let (code, path, reported) = run(place.path(), &["user", "invite", "--uses", "3"]).await;
-    assert!(code == 0 && path.starts_with("/sign-up?invite="), "{path} {reported}");
-    assert_eq!(terminate(child).await, 0);
-}
-
-#[tokio::test]
-async fn an_operator_makes_accounts_while_the_server_serves() {
-    let place = tempfile::tempdir().expect("a directory");
-    let (child, address) = serve(place.path()).await;
-    let http = reqwest::Client::new();
-    let call = async |path: &str, name: &str, password: &str| {
-        let body = json!({"name": name, "password": password});
-        let answer = http.post(format!("http://{address}/api/v1/{path}")).json(&body).send();
-        let answer = answer.await.expect("an answer");
-        (answer.status().as_u16(), answer.json::<serde_json::Value>().await.expect("JSON")["uid"].clone())
-    };
-    assert_eq!(call("accounts", "ann", "correct horse").await, (201, json!(10_001)));
-    let (code, out, reported) = run(place.path(), &["user", "add", " Bob "]).await;
-    assert_eq!(code, 0, "{reported}");
-    let (status, bob) = call("sessions", "bob", out.trim()).await;
-    assert_eq!(status, 201, "the printed password: {out}");
-
-    let add = async |name: &str, input: &str| {
-        let mut command = program(place.path());
-        command.args(["user", "add", name, "--password-stdin"]).stdin(Stdio::piped());
-        let mut child = command.spawn().expect("started");
-        let mut stdin = child.stdin.take().expect("piped");
-        stdin.write_all(input.as_bytes()).await.expect("written");
-        drop(stdin);
-        let output = timeout(PATIENCE, child.wait_with_output()).await.expect("in time").expect("run");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
-    };
-    let (code, out, reported) = add("cem", "battery staple\nnot this\n").await;
-    assert_eq!(code, 0, "{reported}");
-    let (status, cem) = call("sessions", "cem", "battery staple").await;
-    assert_eq!((status, out), (201, format!("{cem} is added\n")));
-    let (status, dea) = call("accounts", "dea", "correct horse").await;
-    assert_eq!(status, 201);
-    let uids: std::collections::HashSet<String> = [&bob, &cem, &dea].map(ToString::to_string).into();
-    assert!(uids.len() == 3 && !uids.contains("10001"), "each has a uid of its own: {uids:?}");
-    for (name, input, part) in [
-        ("ANN", "correct horse", "the name is taken"),
-        ("eve", "short", "a password has 8 to 200 characters"),
-        ("eve", "", "a password has 8 to 200 characters"),
-        ("", "correct horse", "a name has 1 to 40 characters"),
-    ] {
-        let (code, out, reported) = add(name, input).await;
-        assert_eq!((code, out.as_str()), (1, ""), "{name:?}: {reported}");
-        assert!(reported.lines().count() == 1 && reported.contains(part), "{name:?}: {reported}");
-    }
-    assert_eq!(terminate(child).await, 0);
-    let (_, listed, _) = run(place.path(), &["user", "list"]).await;
-    assert_eq!(listed.lines().count(), 4, "{listed}");
-    assert_eq!(run(place.path(), &["user", "add", "fay"]).await.0, 0, "and while it is stopped");
 }
 
 #[tokio::test]

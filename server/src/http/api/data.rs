@@ -100,6 +100,9 @@ impl Download {
         let (lines, next) = self.read(part).await?;
         self.lines += lines.len() as u64;
         let text: String = lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect();
+        if let Some(charge) = &mut self.charge {
+            charge.settle(text.len())?;
+        }
         self.state.rates.has_read(self.session.uid, text.len());
         Ok((text, next))
     }

@@ -133,6 +133,7 @@ impl Directory for MemoryDirectory {
     }
 
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        self.state().recovery_codes.retain(|(whose, _)| *whose != uid);
         Ok(self.change(uid, |account| account.password_hash = password_hash.to_owned()))
     }
 
@@ -149,6 +150,7 @@ impl Directory for MemoryDirectory {
         let Some(account) = account else { return Ok(false) };
         account.password_hash = password_hash.to_owned();
         state.sessions.retain(|token_hash, session| session.uid != uid || token_hash == kept);
+        state.recovery_codes.retain(|(whose, _)| *whose != uid);
         Ok(true)
     }
 

@@ -69,8 +69,7 @@ impl Credentials for PgDirectory {
                 tx.rollback().await?;
                 return Ok(false);
             }
-            let forget = sqlx::query("DELETE FROM recovery_codes WHERE partition_key = $1 AND uid = $2");
-            forget.bind(key_of(uid)).bind(i64::from(uid.0)).execute(&mut *tx).await?;
+            forget_codes(&mut tx, uid).await?;
             insert_codes(&mut tx, uid, codes).await?;
             tx.commit().await?;
             Ok(true)
@@ -187,6 +186,13 @@ impl Credentials for PgDirectory {
         );
         self.change(forget.bind(now.0).bind(count(limit))).await
     }
+}
+
+/// Takes the codes of an account away.
+pub(super) async fn forget_codes(connection: &mut PgConnection, uid: Uid) -> Result<(), StoreError> {
+    let forget = sqlx::query("DELETE FROM recovery_codes WHERE partition_key = $1 AND uid = $2");
+    forget.bind(key_of(uid)).bind(i64::from(uid.0)).execute(connection).await?;
+    Ok(())
 }
 
 async fn insert_codes(connection: &mut PgConnection, uid: Uid, codes: &[CodeHash]) -> Result<(), StoreError> {

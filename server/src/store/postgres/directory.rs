@@ -10,6 +10,7 @@ use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
+use super::credentials::forget_codes;
 use super::{PgDb, name_index};
 use crate::domain::{Timestamp, Uid, name_key};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
@@ -158,10 +159,18 @@ impl Directory for PgDirectory {
     }
 
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
-        let update =
-            sqlx::query("UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2");
-        let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(password_hash.to_owned());
-        Ok(self.change(update).await? > 0)
+        let set = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            let update =
+                sqlx::query("UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2");
+            let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(password_hash);
+            let is_known = update.execute(&mut *tx).await?.rows_affected() > 0;
+            forget_codes(&mut tx, uid).await?;
+            tx.commit().await?;
+            Ok(is_known)
+        };
+        self.db.limited(set).await
     }
 
     async fn change_password(
@@ -186,6 +195,7 @@ impl Directory for PgDirectory {
             // A statement of its own, which sees the sessions that were begun while the first one waited for the account.
             let end = sqlx::query("DELETE FROM sessions WHERE uid = $1 AND token_hash <> $2");
             end.bind(i64::from(uid.0)).bind(kept.to_vec()).execute(&mut *tx).await?;
+            forget_codes(&mut tx, uid).await?;
             tx.commit().await?;
             Ok(true)
         };

@@ -10,6 +10,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
+use super::credentials::forget_codes;
 use super::db::{ReadConnection, WriteTx};
 use super::{Db, meta, name_index};
 use crate::domain::{Timestamp, Uid, name_key};
@@ -158,8 +159,13 @@ impl Directory for SqliteDirectory {
     }
 
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
+        let mut tx = self.write().await?;
         let update = sqlx::query("UPDATE accounts SET password_hash = ? WHERE uid = ?");
-        Ok(self.change(update.bind(password_hash.to_owned()).bind(i64::from(uid.0))).await? > 0)
+        let update = update.bind(password_hash.to_owned()).bind(i64::from(uid.0));
+        let is_known = update.execute(&mut *tx).await?.rows_affected() > 0;
+        forget_codes(&mut tx, uid).await?;
+        tx.commit().await?;
+        Ok(is_known)
     }
 
     async fn change_password(
@@ -180,6 +186,7 @@ impl Directory for SqliteDirectory {
         }
         let end = sqlx::query("DELETE FROM sessions WHERE uid = ? AND token_hash <> ?");
         end.bind(i64::from(uid.0)).bind(kept.to_vec()).execute(&mut *tx).await?;
+        forget_codes(&mut tx, uid).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -1,0 +1,79 @@
+//! From the configuration to what each part is told of it.
+
+use std::time::Duration;
+
+use crate::app::{AccountOptions, EphemeralOptions, PasswordOptions, SignUp, SignUpInviteLimits};
+use crate::config::{self, Config};
+use crate::queue::Options;
+use crate::table;
+
+pub(super) fn account_options(config: &Config) -> AccountOptions {
+    let section = &config.accounts;
+    AccountOptions {
+        sign_up: match section.sign_up {
+            config::SignUp::Open => SignUp::Open,
+            config::SignUp::Invitation => SignUp::Invitation,
+            config::SignUp::Closed => SignUp::Closed,
+        },
+        sign_up_invites: SignUpInviteLimits {
+            longest_seconds: config.limits.invite_seconds,
+            most_uses: section.sign_ups_per_invite,
+            most_open: section.open_invites,
+        },
+        session_days: section.session_days,
+        cached_sessions: section.cached_sessions,
+        tickets: section.tickets,
+        passwords: PasswordOptions {
+            memory_kib: section.password_memory_kib,
+            passes: section.password_passes,
+            threads: section.password_threads,
+            waiting: section.password_waiting,
+        },
+    }
+}
+
+pub(super) fn ephemeral_options(config: &Config) -> EphemeralOptions {
+    EphemeralOptions {
+        typing: config.messages.typing,
+        presence: config.messages.presence,
+        group_members: config.limits.typing_group_members,
+    }
+}
+
+pub(super) fn queue_options(config: &Config) -> Options {
+    Options {
+        queues: config.queues.count,
+        length: config.queues.length,
+        deliveries: config.queues.deliveries,
+        batch: config.queues.batch,
+        batch_rows: config.queues.batch_rows,
+        number_wait: Duration::from_millis(config.queues.number_wait_ms.into()),
+        owed_bytes: config.queues.owed_bytes,
+        resend_wait: Duration::from_secs(config.queues.resend_seconds.into()),
+        text: config.limits.text_characters,
+        members: config.limits.group_members,
+        fan_out_bytes: u64::from(config.limits.fan_out_kib_per_account_per_second) * 1_024,
+        edit: Duration::from_secs(config.messages.edit_seconds),
+        recall: Duration::from_secs(config.messages.recall_seconds),
+        ..Options::default()
+    }
+}
+
+pub(super) fn table_options(config: &Config) -> table::Options {
+    let section = &config.table;
+    table::Options {
+        tables: section.tables,
+        table_operations: section.table_operations_per_second,
+        remembered_tables: section.remembered_tables,
+        writers: section.writers,
+        length: section.length,
+        waiting_bytes: section.waiting_bytes,
+        batch_rows: section.batch_rows,
+        batch_bytes: section.batch_bytes,
+        sweep_every: Duration::from_secs(section.sweep_seconds.into()),
+        sweep_rows: section.sweep_rows,
+        forget_rows: section.forget_rows,
+        split_bytes: section.split_bytes,
+        ..table::Options::default()
+    }
+}
