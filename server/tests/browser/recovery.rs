@@ -81,6 +81,8 @@ async fn where_one_is_invited_a_link_leads_to_an_account_and_to_who_made_it() {
         .await;
     look(&ada, "an invitation to sign up").await;
     let link = ada.run("return document.getElementById('invite-link').value").await;
+    let uid = ada.run("return document.body.dataset.uid").await;
+    let uid = uid.as_str().expect("a uid");
 
     let guest = world.window().await;
     guest.goto(&world.at("/sign-up")).await;
@@ -90,5 +92,5 @@ async fn where_one_is_invited_a_link_leads_to_an_account_and_to_who_made_it() {
     guest.write("#password", &format!("{PASSWORD}{ENTER}")).await;
     keep_codes(&guest).await;
     connected(&guest).await;
-    guest.until("location.pathname === '/c/u:10001' && document.title === 'Ada · Tidemark'").await;
+    guest.until(&format!("location.pathname === '/c/u:{uid}' && document.title === 'Ada · Tidemark'")).await;
 }
