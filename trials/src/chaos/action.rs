@@ -29,7 +29,7 @@ pub enum Maker {
     Programs,
 }
 
-/// All kinds of rows. A new one belongs here, and where people make it, into [`Known::action`].
+/// All kinds of rows. A new one belongs here, and where people make it, into `Known::action`.
 pub static KINDS: [(Kind, Maker); 16] = [
     (Kind::Message, Maker::People),
     (Kind::ReadMarker, Maker::People),

@@ -45,8 +45,7 @@ mod pauses;
 
 const ANN: Uid = Uid::FIRST;
 const BOB: Uid = Uid(Uid::FIRST.0 + 1);
-/// Rows of one `entries` frame, few enough that `more` happens.
-const ROWS: usize = 3;
+const ROWS: usize = 3; // of one `entries` frame, few enough that `more` happens
 
 /// Our end of the connection.
 struct Pipe {
