@@ -5,10 +5,6 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-use fantoccini::elements::Element;
-use fantoccini::wd::Capabilities;
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -73,18 +69,11 @@ impl Driver {
             "--window-size=1280,800",
             &format!("--user-data-dir={}", profile.display()),
         ];
-        let Value::Object(wanted) =
-            json!({"browserName": "chrome", "goog:chromeOptions": {"args": arguments}})
-        else {
-            return Err(Failure::new("capabilities are an object"));
-        };
-        let address = format!("http://127.0.0.1:{}", self.port);
-        let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(Capabilities::from_iter(wanted))
-            .connect(&address)
-            .await?;
-        let session = client.session_id().await?.ok_or_else(|| Failure::new("a window has no session"))?;
-        let window = Window { client, driver: format!("127.0.0.1:{}", self.port), session };
+        let wanted = json!({"browserName": "chrome", "goog:chromeOptions": {"args": arguments}});
+        let driver = format!("127.0.0.1:{}", self.port);
+        let session = ask(&driver, "/session", &json!({"capabilities": {"alwaysMatch": wanted}})).await?;
+        let session = session["sessionId"].as_str().ok_or_else(|| Failure::new("a window has no session"))?;
+        let window = Window { path: format!("/session/{session}"), driver };
         let source = json!({ "source": script });
         window.devtools("Page.addScriptToEvaluateOnNewDocument", &source).await?;
         Ok(window)
@@ -106,28 +95,44 @@ impl Drop for Driver {
 
 /// A window.
 pub(super) struct Window {
-    client: Client,
     driver: String,
-    session: String,
+    path: String,
+}
+
+/// A call of the driver at `HOST:PORT`, and the value of its answer.
+async fn ask(driver: &str, path: &str, body: &Value) -> Result<Value> {
+    let body = body.to_string();
+    let question = format!(
+        "POST {path} HTTP/1.1\r\nHost: {driver}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut connection = KeptAlive::open(driver).await?;
+    let answer = connection.ask(question.as_bytes()).await?;
+    let mut answer: Value = serde_json::from_slice(answer.body)?;
+    Ok(answer["value"].take())
 }
 
 impl Window {
+    async fn ask(&self, path: &str, body: &Value) -> Result<Value> {
+        ask(&self.driver, &format!("{}{path}", self.path), body).await
+    }
+
     pub(super) async fn goto(&self, url: &str) -> Result<()> {
-        Ok(self.client.goto(url).await?)
+        self.ask("/url", &json!({ "url": url })).await.map(drop)
     }
 
     pub(super) async fn reload(&self) -> Result<()> {
-        Ok(self.client.refresh().await?)
+        self.ask("/refresh", &json!({})).await.map(drop)
     }
 
     /// Runs a script, which may `return` something.
     pub(super) async fn run(&self, script: &str) -> Result<Value> {
-        Ok(self.client.execute(script, Vec::new()).await?)
+        self.ask("/execute/sync", &json!({"script": script, "args": []})).await
     }
 
     /// Runs a script that calls its one argument with the answer.
     pub(super) async fn run_async(&self, script: &str) -> Result<Value> {
-        Ok(self.client.execute_async(script, Vec::new()).await?)
+        self.ask("/execute/async", &json!({"script": script, "args": []})).await
     }
 
     /// Waits until an expression is a number, and answers it.
@@ -136,7 +141,7 @@ impl Window {
         let end = Instant::now() + PATIENCE;
         loop {
             // A page that is just changing has no document to ask.
-            if let Ok(value) = self.client.execute(&script, Vec::new()).await
+            if let Ok(value) = self.run(&script).await
                 && let Some(number) = value.as_f64()
             {
                 return Ok(number);
@@ -153,8 +158,12 @@ impl Window {
         self.number(&format!("({expression}) ? 1 : null")).await.map(drop)
     }
 
-    pub(super) async fn element(&self, css: &str) -> Result<Element> {
-        Ok(self.client.find(Locator::Css(css)).await?)
+    /// The first element that `css` names.
+    pub(super) async fn element(&self, css: &str) -> Result<Element<'_>> {
+        let found = self.ask("/element", &json!({"using": "css selector", "value": css})).await?;
+        let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str);
+        let id = id.ok_or_else(|| Failure::new(format!("the page has no {css}")))?;
+        Ok(Element { window: self, id: id.to_owned() })
     }
 
     /// Cuts the window off from the network, or gives it back.
@@ -167,20 +176,19 @@ impl Window {
 
     /// A call of the browser's own protocol.
     async fn devtools(&self, command: &str, parameters: &Value) -> Result<()> {
-        let call = json!({"cmd": command, "params": parameters}).to_string();
-        let question = format!(
-            "POST /session/{}/goog/cdp/execute HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\n\r\n{call}",
-            self.session,
-            self.driver,
-            call.len()
-        );
-        let mut connection = KeptAlive::open(&self.driver).await?;
-        let answer = connection.ask(question.as_bytes()).await?;
-        let answer: Value = serde_json::from_slice(answer.body)?;
-        if answer["value"]["error"].is_null() {
-            return Ok(());
-        }
-        Err(Failure::new(format!("{command}: {answer}")))
+        self.ask("/goog/cdp/execute", &json!({"cmd": command, "params": parameters})).await.map(drop)
+    }
+}
+
+/// An element of a page.
+pub(super) struct Element<'a> {
+    window: &'a Window,
+    id: String,
+}
+
+impl Element<'_> {
+    /// Types into it.
+    pub(super) async fn send_keys(&self, keys: &str) -> Result<()> {
+        self.window.ask(&format!("/element/{}/value", self.id), &json!({ "text": keys })).await.map(drop)
     }
 }
