@@ -1,5 +1,5 @@
-//! Known devices: a log-in leaves a token with the device, by which its later attempts to log in are told from those of others. Whoever
-//! guesses passwords uses up what strangers may try, and the owner of the account still gets in.
+//! Known devices. A log-in leaves a token with the device. Later attempts that show it are counted apart from those of
+//! strangers, so whoever guesses passwords does not lock the owner out.
 //!
 //! Nothing is stored: a token is signed with the hash of the password that was right, so it counts for that account, until its time is
 //! over or the password is another one. It opens nothing by itself.
