@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::app::{
-    Accounts, Consent, Conversations, Ephemerals, Follow, Groups, InboxSync, InviteLimits, Invites, Messages,
-    Moments, People, Presence, RememberedKeys,
+    Accounts, Consent, Conversations, Deletions, Ephemerals, Follow, Groups, InboxSync, InviteLimits,
+    Invites, Messages, Moments, People, Presence, RememberedKeys,
 };
 use crate::config::{Config, Listen};
 use crate::domain::{Clock, HistoryId, PageLimit};
@@ -53,6 +53,10 @@ use sequences::numbers_of_messages;
 /// How often expired sessions are swept up, and how many in one transaction.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
 const SWEEP_AT_ONCE: usize = 1_000;
+/// How long after the mark a request may still be under way that was decided on before it; where other servers hear of the mark, and
+/// look for it every ten seconds, in case they do not.
+const SETTLES: Duration = Duration::from_secs(5);
+const SETTLES_AMONG_OTHERS: Duration = Duration::from_secs(60);
 /// Names of one transaction, each with some ten rows.
 const INDEXED_AT_ONCE: usize = 200;
 
@@ -179,6 +183,7 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
         let presence = Presence::new(others.as_ref().map(|others| Arc::clone(&others.hints)));
         let ephemerals = Ephemerals::new(Arc::clone(&messages), presence, ephemeral_options(config));
         tasks.spawn(ephemerals.clone().run(stopping.clone()));
+        let settles = if others.is_some() { SETTLES_AMONG_OTHERS } else { SETTLES };
         if let Some(others) = others {
             let follow = Follow {
                 watermarks: watermarks.clone(),
@@ -195,6 +200,18 @@ pub fn start(config: &Config, clock: Clock) -> LocalBoxFuture<'_, Result<Running
             People::new(Arc::clone(&messages), Arc::clone(directory), queues.clone(), limits.friends);
         let moments =
             Moments::new(Arc::clone(&messages), people.clone(), queues.clone(), limits.text_characters);
+        let deletions = Deletions {
+            accounts: accounts.clone(),
+            directory: Arc::clone(directory),
+            store: Arc::clone(&messages),
+            invites: Arc::clone(&storage.invites),
+            people: people.clone(),
+            moments: moments.clone(),
+            queues: queues.clone(),
+            clock: clock.clone(),
+            settles,
+        };
+        tasks.spawn(deletions.run(stopping.clone()));
         let use_cases = UseCases {
             accounts,
             messages: Messages::new(queues.clone()),

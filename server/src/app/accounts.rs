@@ -7,18 +7,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use self::rules::{PASSWORD_CHARACTERS, check_password, checked_name, has_length_of_name};
 use super::passwords::{PasswordOptions, Passwords};
 use super::sessions::{LiveSession, SessionCache};
 use super::tickets::Tickets;
 use super::tokens::{Token, hash_of};
-use crate::domain::{Clock, Timestamp, Uid};
+use crate::domain::{Clock, Timestamp, Uid, is_reserved};
 use crate::notify::{Hint, Hints};
 use crate::seq::Ids;
 use crate::store::{
     Account, Directory, NewAccount, Session, SharedRates, SignedUp, StoreError, Tickets as SharedTickets,
 };
 
+mod deletion;
 mod devices;
 mod error;
 mod invitations;
@@ -114,6 +117,8 @@ struct Inner {
     sign_up: SignUp,
     sign_up_invites: SignUpInviteLimits,
     others: Option<Others>,
+    /// An account is deleted.
+    deleted: Notify,
 }
 
 impl Accounts {
@@ -139,6 +144,7 @@ impl Accounts {
             sign_up: options.sign_up,
             sign_up_invites: options.sign_up_invites,
             others,
+            deleted: Notify::new(),
         }))
     }
 
@@ -200,7 +206,7 @@ impl Accounts {
         if self.0.directory.account_by_name(&name).await?.is_some() {
             return Err(AccountError::NameTaken);
         }
-        if self.0.directory.has_look_alike(&name).await? {
+        if is_reserved(&name) || self.0.directory.has_look_alike(&name).await? {
             return Err(AccountError::NameResembles);
         }
         let password_hash = self.0.passwords.hash(password).await?;
@@ -222,6 +228,8 @@ impl Accounts {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,
         };
+        // A deleted one costs as much as an unknown one.
+        let account = account.filter(|account| account.deleted_at.is_none());
         let stored = account.as_ref().map(|account| account.password_hash.clone());
         let right = self.0.passwords.matches(password, stored).await?;
         match account {

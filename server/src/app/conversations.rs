@@ -7,7 +7,7 @@ use crate::domain::{
     Conversation, Entry, Kind, MOST_PINS, MessageId, Progress, Uid, pins, read_counts_key, seen_key,
 };
 
-use crate::store::{Directory, MessageStore, Page, StoreError, Summary};
+use crate::store::{Directory, MessageStore, Page, ShownName, StoreError, Summary};
 
 /// Rows of a conversation's pins that are looked at, also of such as were taken away.
 const MOST_PIN_ROWS: usize = 1_000;
@@ -19,6 +19,8 @@ pub struct NamedConversation {
     pub summary: Summary,
     /// The other person's or the group's name.
     pub title: String,
+    /// Whether it is with somebody whose account is deleted.
+    pub is_deleted: bool,
     /// How far the caller's messages have come there: the newest row of each state.
     pub seen: Vec<Entry>,
 }
@@ -48,17 +50,21 @@ impl Conversations {
         let limit = limit.map_or(self.most, |limit| limit.min(self.most));
         let summaries = self.store.conversations(who, before, limit).await?;
         let people: Vec<Uid> = summaries.iter().filter_map(|summary| person(summary.conversation)).collect();
-        let mut names = self.directory.names(&people).await?.into_iter();
+        let mut names = self.directory.shown_names(&people).await?.into_iter();
         let mut seen = self.seen(who, &summaries).await?;
         let mut named = Vec::with_capacity(summaries.len());
         for summary in summaries {
-            let title = match summary.conversation {
+            let shown = match summary.conversation {
                 Conversation::User(_) => names.next().flatten(),
-                Conversation::Group(gid) => self.store.group(gid).await?.map(|group| group.name.clone()),
+                Conversation::Group(gid) => {
+                    self.store.group(gid).await?.map(|group| ShownName::Of(group.name.clone()))
+                }
             };
+            let is_deleted = shown.as_ref().is_some_and(ShownName::is_deleted);
+            let title = shown.map(ShownName::into_text);
             let title = title.unwrap_or_else(|| summary.conversation.to_string());
             let seen = seen.remove(&summary.conversation).unwrap_or_default();
-            named.push(NamedConversation { summary, title, seen });
+            named.push(NamedConversation { summary, title, is_deleted, seen });
         }
         Ok(named)
     }

@@ -77,6 +77,7 @@ impl Follow {
     }
 
     async fn look_at_everything(&self, log: &LogLimit) {
+        self.accounts.forget_names();
         self.look_at_inboxes(log).await;
         self.confirm_sessions(log).await;
     }
@@ -98,7 +99,7 @@ impl Follow {
     }
 
     async fn confirm_sessions(&self, log: &LogLimit) {
-        if let Err(error) = self.accounts.confirm_sessions().await
+        if let Err(error) = self.accounts.confirm().await
             && let Some(left_out) = log.pass()
         {
             warn!(%error, left_out, "sessions cannot be compared with the database; tried again");

@@ -9,7 +9,7 @@ use crate::domain::message::Person;
 use crate::domain::{ClientId, Conversation, GroupId, Member, Role, Standing, Timestamp, Uid};
 use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
-use crate::store::{Directory, KeyState, MessageStore, StoreError};
+use crate::store::{Directory, KeyState, MessageStore, ShownName, StoreError};
 
 /// How often a change is decided again when others change the group at the same moment.
 const TRIES: usize = 5;
@@ -66,6 +66,7 @@ impl Groups {
             true => (GroupId(0), &[]),
             false => (self.ids.gid().await.map_err(|_| SendError::Unavailable)?, &members),
         };
+        self.receive(asked).await?;
         let strangers = self.consent.ask(by, asked).await?;
         let action = GroupAction::Create { name, members };
         let ack = self.counted(by, strangers, self.change(client_id, by, gid, action).await)?;
@@ -129,8 +130,17 @@ impl Groups {
         self.role(by, gid)
             .await
             .or_else(|refusal| if asked.is_empty() { Ok(Role::Member) } else { Err(refusal) })?;
+        self.receive(asked).await?;
         let strangers = self.consent.ask(by, asked).await?;
         self.counted(by, strangers, self.change(client_id, by, gid, GroupAction::Add(uid)).await).map(drop)
+    }
+
+    /// Refuses deleted accounts, before anything that their rows may still say.
+    async fn receive(&self, people: &[Uid]) -> Result<(), SendError> {
+        let names = self.directory.shown_names(people).await.map_err(|_| SendError::Unavailable)?;
+        let deleted =
+            people.iter().zip(names).find(|(_, name)| name.as_ref().is_some_and(ShownName::is_deleted));
+        deleted.map_or(Ok(()), |(uid, _)| Err(SendError::AccountDeleted(uid.0)))
     }
 
     async fn is_repeated(&self, by: Uid, key: Option<ClientId>) -> Result<bool, SendError> {

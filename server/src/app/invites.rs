@@ -288,7 +288,7 @@ impl Invites {
 /// To a guest, a maker who has left and a group that is gone are the same.
 fn ended(error: SendError) -> InviteError {
     match error {
-        SendError::UnknownGroup | SendError::NotMember => InviteError::Expired,
+        SendError::UnknownGroup | SendError::NotMember | SendError::AccountDeleted(_) => InviteError::Expired,
         error => InviteError::Group(error),
     }
 }

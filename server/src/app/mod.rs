@@ -7,6 +7,7 @@ pub mod access_keys;
 pub mod accounts;
 pub mod consent;
 mod conversations;
+pub mod deletions;
 pub mod ephemeral;
 pub mod follow;
 pub mod groups;
@@ -28,6 +29,7 @@ pub use accounts::{
 };
 pub use consent::Consent;
 pub use conversations::Conversations;
+pub use deletions::Deletions;
 pub use ephemeral::{EphemeralOptions, Ephemerals};
 pub use follow::Follow;
 pub use groups::Groups;

@@ -142,7 +142,8 @@ impl Moments {
         content.filter(is_one).ok_or(SendError::UnknownMoment)
     }
 
-    async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
+    /// Those of `uids` who have a copy, or are still to get one.
+    pub(super) async fn holders(&self, of: IdempotencyKey, uids: Vec<Uid>) -> Result<Vec<Uid>, SendError> {
         // Before the rows: what is delivered in between is among them.
         let owed = self.owed(of).await.map_err(unavailable)?;
         let copies = self.store.copies(of, &uids).await.map_err(unavailable)?;

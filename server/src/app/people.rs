@@ -10,7 +10,7 @@ use crate::domain::{
     Uid, friend_key, setting_key,
 };
 use crate::queue::{FriendList, Publish, Queues, Request, SendAck, SendError};
-use crate::store::{Directory, MessageStore, StoreError};
+use crate::store::{Directory, MessageStore, ShownName, StoreError};
 
 mod finding;
 
@@ -23,6 +23,8 @@ pub struct Friend {
     pub uid: Uid,
     /// That one's name.
     pub name: String,
+    /// Whether that one's account is deleted.
+    pub is_deleted: bool,
     /// Who wants to be whose friend.
     pub friendship: Friendship,
     /// Whether one has declined what the other one wants.
@@ -131,6 +133,7 @@ impl People {
         let (friendship, is_blocked, own) =
             self.friendship(who, other).await.map_err(|_| SendError::Unavailable)?;
         if wanted {
+            self.receives(other).await?;
             if is_blocked {
                 return Err(SendError::Blocked);
             }
@@ -146,6 +149,16 @@ impl People {
         let target = Conversation::User(other);
         let publish = Publish { client_id, kind: Kind::Friend, target, body, others };
         self.queues.submit(who, Request::Publish(publish)).await
+    }
+
+    /// Refuses what is for a deleted account, before anything that its rows may still say.
+    async fn receives(&self, other: Uid) -> Result<(), SendError> {
+        let name =
+            self.directory.shown_names(&[other]).await.map_err(|_| SendError::Unavailable)?.pop().flatten();
+        match name.is_some_and(|name| name.is_deleted()) {
+            true => Err(SendError::AccountDeleted(other.0)),
+            false => Ok(()),
+        }
     }
 
     /// Those of these people who have not blocked `who`.
@@ -246,7 +259,8 @@ impl People {
             if friends.last().is_none_or(|last| last.uid != uid) {
                 let (friendship, name) = (Friendship::default(), String::new());
                 let (declined, greeting, changed_at) = (false, None, Timestamp(0));
-                friends.push(Friend { uid, name, friendship, declined, greeting, changed_at });
+                let is_deleted = false;
+                friends.push(Friend { uid, name, is_deleted, friendship, declined, greeting, changed_at });
                 newest = MessageId::ZERO;
             }
             let Some(friend) = friends.last_mut() else { continue };
@@ -263,8 +277,9 @@ impl People {
         }
         friends.truncate(limit);
         let uids: Vec<Uid> = friends.iter().map(|friend| friend.uid).collect();
-        for (friend, name) in friends.iter_mut().zip(self.directory.names(&uids).await?) {
-            friend.name = name.unwrap_or_else(|| friend.uid.to_string());
+        for (friend, name) in friends.iter_mut().zip(self.directory.shown_names(&uids).await?) {
+            friend.is_deleted = name.as_ref().is_some_and(ShownName::is_deleted);
+            friend.name = name.map_or_else(|| friend.uid.to_string(), ShownName::into_text);
         }
         Ok(friends)
     }

@@ -111,10 +111,18 @@ async fn one(
     config: &Config,
 ) -> Result<String, ExitError> {
     let sequences = sequences(storage, config).await?;
-    if storage.directory.account(into).await.map_err(BootError::from)?.is_none() {
-        return Err(ExitError::failed(format!(
-            "there is no account {into}; `tidemark user list` shows them"
-        )));
+    match storage.directory.account(into).await.map_err(BootError::from)? {
+        None => {
+            return Err(ExitError::failed(format!(
+                "there is no account {into}; `tidemark user list` shows them"
+            )));
+        }
+        Some(account) if account.deleted_at.is_some() => {
+            return Err(ExitError::failed(format!(
+                "the account {into} is deleted; its rows do not come back, import them into another account"
+            )));
+        }
+        Some(_) => {}
     }
     let bar = progress::bar();
     let checked = check(file, config, &bar)?;

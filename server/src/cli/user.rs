@@ -14,7 +14,7 @@ use crate::domain::{Clock, Uid};
 /// Accounts read at a time.
 const PAGE: usize = 1_000;
 
-/// Bytes of standard input that a password is looked for in; the longest password is shorter.
+/// Bytes of standard input that a password or a name is looked for in; the longest are shorter.
 const LONGEST_LINE: u64 = 4_096;
 
 /// What to do to accounts.
@@ -45,7 +45,7 @@ pub(super) enum User {
 /// What to do to accounts that are there.
 #[derive(Debug, Subcommand)]
 pub(super) enum Existing {
-    /// List all accounts: uid, name, and whether it is disabled
+    /// List all accounts: uid, name, and whether it is disabled or deleted
     List,
     /// Give an account a new password, print it, and log it out everywhere
     ResetPassword {
@@ -61,6 +61,14 @@ pub(super) enum Existing {
     Enable {
         /// The account's name
         name: String,
+    },
+    /// Delete an account for good; asks for the name once more
+    Delete {
+        /// The account's name
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -81,11 +89,20 @@ pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
             println!("/sign-up?invite={}", made.map_err(ExitError::failed)?.code.as_str());
             Ok(())
         }
+        User::Existing(Existing::Delete { name, yes: false }) if !is_repeated(&name)? => {
+            Err(ExitError::failed("nothing is deleted: the name was not repeated"))
+        }
         User::Existing(what) => change(what, config).await,
     }
 }
 
-/// A password without the end of its line.
+/// Whether the operator writes the name once more.
+fn is_repeated(name: &str) -> Result<bool, ExitError> {
+    eprint!("This cannot be undone. Type the name {name:?} again to delete the account: ");
+    Ok(first_line_of_input()?.trim() == name.trim())
+}
+
+/// Without the end of the line.
 fn first_line_of_input() -> Result<String, ExitError> {
     let mut line = String::new();
     io::stdin().lock().take(LONGEST_LINE).read_line(&mut line)?;
@@ -110,7 +127,7 @@ async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
     let hinting = Hinting::default();
     let accounts = match what {
         Existing::List | Existing::Enable { .. } => storage.accounts(config, Clock::system()),
-        Existing::ResetPassword { .. } | Existing::Disable { .. } => {
+        Existing::ResetPassword { .. } | Existing::Disable { .. } | Existing::Delete { .. } => {
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
@@ -138,6 +155,11 @@ async fn carry_out(what: Existing, accounts: &Accounts) -> Result<(), ExitError>
             println!("{uid} is enabled");
             Ok(())
         }
+        Existing::Delete { name, .. } => {
+            let uid = accounts.delete(&name).await.map_err(ExitError::failed)?;
+            println!("{uid} is deleted");
+            Ok(())
+        }
     }
 }
 
@@ -147,7 +169,11 @@ async fn list(accounts: &Accounts) -> Result<(), ExitError> {
     loop {
         let page = accounts.list(after, PAGE).await.map_err(ExitError::failed)?;
         for account in &page {
-            let state = if account.disabled { "\tdisabled" } else { "" };
+            let state = match account.deleted_at {
+                Some(_) => "\tdeleted",
+                None if account.disabled => "\tdisabled",
+                None => "",
+            };
             writeln!(out, "{}\t{}{state}", account.uid, account.name)?;
         }
         match page.last() {

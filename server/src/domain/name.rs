@@ -13,6 +13,18 @@ const ZERO_WIDTH_JOINER: char = '\u{200d}';
 /// Asks for the coloured form of an emoji.
 const EMOJI_FORM: char = '\u{fe0f}';
 
+/// What others see in place of the name of a deleted account. The page says it in the language of who looks.
+pub const DELETED_ACCOUNT: &str = "Deleted account";
+
+/// Names that no new account can have, since they stand for something else: that of deleted accounts in each language of the page.
+const RESERVED: [&str; 2] = [DELETED_ACCOUNT, "已注销账号"];
+
+/// Whether `name` can be taken for one that stands for something else.
+pub fn is_reserved(name: &str) -> bool {
+    let skeletons = skeletons(name);
+    RESERVED.iter().any(|reserved| !skeletons.is_disjoint(&self::skeletons(reserved)))
+}
+
 /// Whether `name`, which has no spaces around it, has visible characters alone and single spaces between them. Of what is not seen by
 /// itself only that passes which makes up an emoji.
 pub fn is_visible(name: &str) -> bool {

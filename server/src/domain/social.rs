@@ -126,6 +126,11 @@ impl Body {
         Ok(Body::from_stored(body.to_string()))
     }
 
+    /// That somebody wants nothing of anybody any more: the account is deleted.
+    pub fn friend_deleted() -> Body {
+        Body::from_stored(json!({ "wanted": false, "deleted": true }).to_string())
+    }
+
     /// `wanted` of the body of a friend row.
     pub fn wanted(&self) -> bool {
         serde_json::from_str(self.as_json()).is_ok_and(|Wanted { wanted }| wanted)
@@ -237,6 +242,8 @@ mod tests {
         let gone = Body::friend(false, Some(" ")).expect("short");
         assert_eq!((gone.as_json(), gone.wanted()), (r#"{"wanted":false}"#, false));
         assert_eq!(Body::friend(true, Some(&"a".repeat(201))), Err(SocialError::Greeting));
+        let deleted = Body::friend_deleted();
+        assert_eq!((deleted.as_json(), deleted.wanted()), (r#"{"deleted":true,"wanted":false}"#, false));
         let like = Body::like(of, true);
         assert_eq!(like.as_json(), format!(r#"{{"liked":true,{named}}}"#));
         assert!(like.liked());

@@ -62,6 +62,7 @@ pub(super) const CODES: &[Code] = &[
     passing(409, "group_changed", "others changed the group at the same moment"),
     final_( 410, "expired_invite", "the invitation has ended"),
     final_( 410, "used_up_invite", "the invitation has let in as many as it was made for"),
+    final_( 410, "account_deleted", "the account of that user is deleted; what it sent can still be read"),
     final_( 410, "recalled", "the message was taken back"),
     final_( 413, "body_too_large", "the body has more than 131,072 bytes, or 4 MiB for a batch (`[limits] body_bytes`, `batch_body_bytes`)"),
     final_( 422, "invalid_body", "a field is missing or has the wrong type"),

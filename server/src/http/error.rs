@@ -259,7 +259,7 @@ impl From<SendError> for Problem {
                     Problem::passing(StatusCode::TOO_MANY_REQUESTS, error.code(), error.to_string());
                 return Problem { after: Some(*wait), ..problem };
             }
-            SendError::Recalled => StatusCode::GONE,
+            SendError::Recalled | SendError::AccountDeleted(_) => StatusCode::GONE,
             SendError::UnknownUser(_)
             | SendError::UnknownGroup
             | SendError::UnknownMoment
@@ -303,6 +303,7 @@ impl From<AccountError> for Problem {
                 (StatusCode::UNAUTHORIZED, "wrong_credentials", false)
             }
             AccountError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown_user", false),
+            AccountError::Deleted(_) => (StatusCode::GONE, "account_deleted", false),
             AccountError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy", true),
             AccountError::TooManyTickets(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_tickets", true),
         };

@@ -98,6 +98,7 @@ fn routes(settings: &Settings) -> Vec<Route> {
         route("post",   "sessions/current/ticket",      post(accounts::ticket)),
         route("get",    "me",                           get(people::me)),
         route("get",    "me/data",                      get(data::download)),
+        route("post",   "me/delete",                    post(accounts::delete)),
         route("put",    "me/password",                  put(accounts::change_password)),
         route("post",   "recovery",                     post(recovery::recover)),
         route("get",    "me/recovery-codes",            get(recovery::left)),

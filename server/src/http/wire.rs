@@ -114,6 +114,9 @@ enum BodyForm {
         /// A greeting.
         #[schema(nullable = false)]
         text: Option<String>,
+        /// The account of `sender` is deleted; absent otherwise.
+        #[schema(nullable = false)]
+        deleted: Option<bool>,
     },
     /// Of a `like`.
     Like {

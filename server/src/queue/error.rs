@@ -26,6 +26,9 @@ pub enum SendError {
     /// No account has this uid.
     #[error("user {0} does not exist")]
     UnknownUser(u32),
+    /// The account is deleted.
+    #[error("the account of user {0} is deleted; what it sent can still be read")]
+    AccountDeleted(u32),
     /// No group has this number, or not for this user: strangers cannot tell the two apart.
     #[error("this group does not exist, or you are not in it")]
     UnknownGroup,
@@ -146,6 +149,7 @@ impl SendError {
             SendError::Stopping => "stopping",
             SendError::ClientIdReused => "client_id_reused",
             SendError::UnknownUser(_) => "unknown_user",
+            SendError::AccountDeleted(_) => "account_deleted",
             SendError::UnknownGroup => "unknown_group",
             SendError::Text(TextError::Empty) => "text_empty",
             SendError::Text(TextError::TooLong { .. }) => "text_too_long",

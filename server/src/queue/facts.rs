@@ -57,7 +57,8 @@ impl Unread {
 /// The facts that a request needs.
 fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
     let who = queued.who;
-    let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(3), &[]);
+    let (mut facts, mut people): (Vec<Fact>, &[Uid]) = (Vec::with_capacity(4), &[]);
+    facts.push(Fact::Person(who));
     match &queued.request {
         Request::Message(Draft { client_id, to, reply_to, .. }) => {
             facts.extend([Fact::Key((who, *client_id)), receivers(*to)]);
@@ -88,7 +89,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
         }
         Request::Seen { of, message_id, progress } => {
             facts.extend([Fact::Row(who, *message_id), Fact::MayWrite((*of, who))]);
-            facts.push(Fact::Told(*of, who, *progress));
+            facts.extend([Fact::Person(*of), Fact::Told(*of, who, *progress)]);
         }
         Request::ReadCounts { gid, .. } => facts.extend([Fact::Group(*gid), Fact::Counted(who, *gid)]),
         Request::Post(post) => {
@@ -102,7 +103,7 @@ fn needs(queued: &Queued) -> impl Iterator<Item = Fact> + '_ {
             facts.extend([Fact::Row(who, *message_id), Fact::ReadMarker(who, *conversation)]);
         }
         Request::Group { client_id, gid, action } => {
-            facts.extend([Fact::Key((who, *client_id)), Fact::Group(*gid), Fact::Person(who)]);
+            facts.extend([Fact::Key((who, *client_id)), Fact::Group(*gid)]);
             facts.extend(action.concerns().map(Fact::Person));
             if let GroupAction::Create { members, .. } = action {
                 people = members;
@@ -171,10 +172,14 @@ impl Writer<'_> {
         people.extend(heirs(requests, &facts));
         people.sort_unstable();
         people.dedup();
-        let read = all_or_each(&people, |uids| directory.names(uids)).await;
+        let read = all_or_each(&people, |uids| directory.shown_names(uids)).await;
         for (&uid, name) in people.iter().zip(read) {
             match name {
-                Ok(name) => facts.people.extend(name.map(|name| (uid, name))),
+                Ok(Some(name)) => {
+                    facts.deleted.extend(name.is_deleted().then_some(uid));
+                    facts.people.insert(uid, name.into_text());
+                }
+                Ok(None) => {}
                 Err(error) => self.unread(&mut unread, Fact::Person(uid), &error),
             }
         }

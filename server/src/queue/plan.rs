@@ -3,7 +3,7 @@
 //! Called by the writer for each batch, in the order of acceptance. It sees its own earlier decisions of the batch
 //! (a group that was just changed, a read marker that was just moved, a `client_id` that was just used).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub(super) struct Facts {
     pub(super) keys: HashMap<IdempotencyKey, KeyState>,
     /// Names of the people whom the batch mentions, where they exist.
     pub(super) people: HashMap<Uid, String>,
+    /// Those of them whose accounts are deleted.
+    pub(super) deleted: HashSet<Uid>,
     /// Groups that the batch mentions, where they exist.
     pub(super) groups: HashMap<GroupId, Arc<Group>>,
     /// The rows that requests name, where those exist and are no read markers.
@@ -57,6 +59,17 @@ pub(super) struct Facts {
     pub(super) pins: HashMap<(Uid, Conversation), Vec<IdempotencyKey>>,
     /// What authors know of how many have read in groups.
     pub(super) counted: HashMap<(Uid, GroupId), Vec<ReadCount>>,
+}
+
+impl Facts {
+    /// Refuses what is for somebody who does not exist, or whose account is deleted.
+    fn receiving(&self, uid: Uid) -> Result<(), SendError> {
+        match self.people.contains_key(&uid) {
+            false => Err(SendError::UnknownUser(uid.0)),
+            true if self.deleted.contains(&uid) => Err(SendError::AccountDeleted(uid.0)),
+            true => Ok(()),
+        }
+    }
 }
 
 /// A write that only lacks its numbers.
@@ -110,6 +123,9 @@ impl Planner {
 
     /// Decides the request at place `at` of the batch.
     pub(super) fn decide(&mut self, at: usize, who: Uid, request: &Request) -> Decision {
+        if self.facts.deleted.contains(&who) && !request.takes_back(who) {
+            return Decision::Answer(Err(SendError::AccountDeleted(who.0)));
+        }
         let decided = match request {
             Request::Message(draft) => self.message(at, who, draft),
             Request::Post(post) => self.post(at, who, post),
@@ -153,7 +169,7 @@ impl Planner {
     fn recipients(&self, who: Uid, to: Conversation) -> Result<(Vec<Recipient>, Option<u64>), SendError> {
         match to {
             Conversation::User(other) => {
-                self.person(other)?;
+                self.facts.receiving(other)?;
                 let pair = [who, other];
                 let copies = if who == other { 1 } else { 2 };
                 let pair = pair[..copies].iter().map(|&uid| Recipient { uid, epoch: MembershipEpoch(0) });
@@ -206,6 +222,9 @@ impl Planner {
         };
         match target {
             Conversation::MOMENTS => {}
+            Conversation::User(other) if kind == Kind::Friend && body.wanted() => {
+                self.facts.receiving(other)?
+            }
             Conversation::User(other) => drop(self.person(other)?),
             // Also one who is not in it any more chooses what becomes of it on the own devices.
             Conversation::Group(gid) => {
@@ -216,7 +235,8 @@ impl Planner {
         }
         self.used.insert(key, (at, digest));
         let is_told = self.is_told(who, publish);
-        let others = others.iter().copied().filter(|uid| *uid != who && is_told);
+        let is_there = |uid: &Uid| *uid != who && !self.facts.deleted.contains(uid);
+        let others = others.iter().copied().filter(|uid| is_there(uid) && is_told);
         let everybody = std::iter::once(who).chain(others);
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
         let content = self.content(kind, who, target, Some(client_id), body.clone());
@@ -290,7 +310,7 @@ impl Planner {
             Some(Under::Nothing(unused)) => unused,
             None => None,
         };
-        self.person(receiver)?;
+        self.facts.receiving(receiver)?;
         let (epoch, group_version) = match target {
             Conversation::User(_) => (MembershipEpoch(0), None),
             Conversation::Group(gid) => {

@@ -60,6 +60,19 @@ pub enum Request {
 }
 
 impl Request {
+    /// Whether `who` only takes back what was said before, or leaves: all that is still done for an account that is deleted.
+    pub(super) fn takes_back(&self, who: Uid) -> bool {
+        match self {
+            Request::Publish(Publish { kind, body, .. }) => match kind {
+                Kind::Friend => !body.wanted(),
+                Kind::Like => !body.liked(),
+                kind => *kind == Kind::Delete,
+            },
+            Request::Group { action: GroupAction::Remove(uid), .. } => *uid == who,
+            _ => false,
+        }
+    }
+
     /// By which a repetition is known, if its client said that.
     pub fn client_id(&self) -> Option<ClientId> {
         match self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Credentials, StoreError};
+use super::{Credentials, Deletions, ShownName, StoreError};
 use crate::domain::{Timestamp, Uid};
 
 /// A stored account.
@@ -16,8 +16,10 @@ pub struct Account {
     pub name: String,
     /// The password's argon2id hash in PHC form.
     pub password_hash: String,
-    /// Whether the operator has shut it.
+    /// Whether the operator has shut it, or it is deleted.
     pub disabled: bool,
+    /// When it was deleted, if it is.
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// An account to be made.
@@ -63,7 +65,7 @@ pub(super) fn token_hash(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
 ///
 /// Names are compared by their lower-case form, and new ones by what they look like ([`skeletons`](crate::domain::skeletons)). Every change is durable when the call returns.
 #[async_trait]
-pub trait Directory: Credentials {
+pub trait Directory: Credentials + Deletions {
     /// Makes an account under `uid`, which nobody has or had, and its `first` session, in one transaction; `false` when the name is
     /// taken, or looks like one that is.
     async fn create_account(
@@ -82,9 +84,15 @@ pub trait Directory: Credentials {
     /// The account of this uid.
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError>;
 
-    /// The names of these accounts, in order. Served from a bounded memory where possible: queues ask it for every
-    /// batch to learn whether receivers exist, and lists ask it for titles.
-    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError>;
+    /// What these accounts are called, in order. Served from a bounded memory where possible: queues ask it for every
+    /// batch to learn whether senders and receivers exist, and lists ask it for titles.
+    async fn shown_names(&self, uids: &[Uid]) -> Result<Vec<Option<ShownName>>, StoreError>;
+
+    /// The same as texts.
+    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+        let shown = self.shown_names(uids).await?;
+        Ok(shown.into_iter().map(|name| name.map(ShownName::into_text)).collect())
+    }
 
     /// Whether there is an account whose name looks like `name`.
     async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError>;
@@ -100,7 +108,7 @@ pub trait Directory: Credentials {
     /// All accounts after `after` by uid, at most `limit`: for the operator's list.
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError>;
 
-    /// Gives the account another password. `false` when there is none.
+    /// Gives the account another password. `false` when there is none, or it is deleted.
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError>;
 
     /// Gives the account another password and ends all its sessions but the one with the hash `kept`, in one transaction. `false`, and
@@ -113,7 +121,7 @@ pub trait Directory: Credentials {
         kept: &[u8; 32],
     ) -> Result<bool, StoreError>;
 
-    /// Shuts or opens the account. `false` when there is none.
+    /// Shuts or opens the account. `false` when there is none, or it is deleted.
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError>;
 
     /// Keeps a session of somebody whose password was held against `password_hash`. `false`, and nothing is kept, when the account has

@@ -205,6 +205,10 @@ impl MessageStore for FaultyStore {
         self.inner().newest_under(uid, prefix, after, limit).await
     }
 
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
+        self.inner().forget_rows(uid, limit).await
+    }
+
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         self.inner().copies(key, uids).await
     }

@@ -32,6 +32,9 @@ pub trait Invites: Send + Sync + 'static {
     /// Ends an invitation at `at`, if it does not end before.
     async fn end_invite(&self, number: u64, at: Timestamp) -> Result<(), StoreError>;
 
+    /// Ends the invitations of `made_by` at `at`, as far as they do not end before.
+    async fn end_invites_of(&self, made_by: Uid, at: Timestamp) -> Result<(), StoreError>;
+
     /// The largest number of an invitation that was ever kept; 0 without any. New ones get larger numbers.
     async fn largest_invite(&self) -> Result<u64, StoreError>;
 

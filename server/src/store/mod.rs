@@ -22,6 +22,7 @@ mod changes;
 #[cfg(test)]
 pub mod conformance;
 pub mod credentials;
+pub mod deletions;
 pub mod directory;
 pub mod error;
 #[cfg(any(test, feature = "test-support"))]
@@ -40,6 +41,7 @@ pub mod tables;
 
 pub use access_keys::{AccessKey, AccessKeys};
 pub use credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
+pub use deletions::{Deletions, Forgotten, ShownName};
 pub use directory::{Account, Directory, NewAccount, Session, SharedRates, Tickets};
 pub use error::{Behind, CommitError, StoreError};
 pub use invites::Invites;
@@ -391,6 +393,10 @@ pub trait MessageStore: Send + Sync + 'static {
 
     /// The ids of these users' copies of what was accepted under `key`, in order; `None`: that user has none.
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError>;
+
+    /// Removes rows of `uid` and what is kept beside them (idempotency records, read markers, compaction keys), at most `limit` of each
+    /// kind. The latest id stays, so that no id comes twice. For an account that is deleted: nobody writes to its inbox any more.
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError>;
 
     /// How far these users have read in these conversations, in order; [`MessageId::ZERO`] before the first read marker.
     async fn read_markers(&self, of: &[(Uid, Conversation)]) -> Result<Vec<MessageId>, StoreError>;

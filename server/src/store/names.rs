@@ -1,36 +1,55 @@
 //! Names of people in a bounded memory. A name never changes and its uid is never given again, so what is there is
-//! right on every server; that somebody does not exist is not kept, since another server may make the account a moment
-//! later.
+//! right on every server until the account is deleted: then it is dropped here, and on the other servers as they hear of
+//! it. That somebody does not exist is not kept, since another server may make the account a moment later.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::sync::Cache;
 
+use super::ShownName;
 use crate::domain::{Uid, name_key};
 
 /// See the module. Cheap to clone; clones share the memory.
 #[derive(Clone)]
-pub(super) struct Names(Arc<Cache<Uid, Arc<str>>>);
+pub(super) struct Names(Arc<Inner>);
+
+struct Inner {
+    /// `None`: the account is deleted.
+    known: Cache<Uid, Option<Arc<str>>>,
+    /// Counts what was dropped: a name that was read before that is not kept after it.
+    dropped: AtomicU64,
+}
 
 impl Names {
     /// A memory of about `most` names.
     pub(super) fn new(most: usize) -> Names {
-        Names(Arc::new(Cache::new(most)))
+        Names(Arc::new(Inner { known: Cache::new(most), dropped: AtomicU64::new(0) }))
     }
 
-    /// Keeps a name.
+    /// Keeps the name of a new account.
     pub(super) fn keep(&self, uid: Uid, name: &str) {
-        self.0.insert(uid, name.into());
+        self.0.known.insert(uid, Some(name.into()));
+    }
+
+    /// Drops a name; without a uid, all.
+    pub(super) fn forget(&self, of: Option<Uid>) {
+        self.0.dropped.fetch_add(1, Ordering::AcqRel);
+        match of {
+            Some(uid) => drop(self.0.known.remove(&uid)),
+            None => self.0.known.clear(),
+        }
     }
 
     /// Those of `uids` that are in memory, and the others, each once.
     pub(super) fn look(&self, uids: &[Uid]) -> (Found, Vec<Uid>) {
-        let mut found = Found(HashMap::with_capacity(uids.len()));
+        let since = self.0.dropped.load(Ordering::Acquire);
+        let mut found = Found { names: HashMap::with_capacity(uids.len()), since };
         let mut missing = Vec::new();
         for &uid in uids {
-            match self.0.get(&uid) {
-                Some(name) => drop(found.0.insert(uid, name)),
+            match self.0.known.get(&uid) {
+                Some(name) => drop(found.names.insert(uid, name)),
                 None => missing.push(uid),
             }
         }
@@ -41,24 +60,34 @@ impl Names {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.0.known.len()
     }
 }
 
 /// Names that were found.
-pub(super) struct Found(HashMap<Uid, Arc<str>>);
+pub(super) struct Found {
+    names: HashMap<Uid, Option<Arc<str>>>,
+    since: u64,
+}
 
 impl Found {
-    /// One more, which is kept in memory, too.
-    pub(super) fn add(&mut self, names: &Names, uid: Uid, name: String) {
-        let name: Arc<str> = name.into();
-        names.0.insert(uid, Arc::clone(&name));
-        self.0.insert(uid, name);
+    /// One more, which is kept in memory, too; `None`: of a deleted account.
+    pub(super) fn add(&mut self, names: &Names, uid: Uid, name: Option<String>) {
+        let name: Option<Arc<str>> = name.map(Into::into);
+        names.0.known.insert(uid, name.clone());
+        if names.0.dropped.load(Ordering::Acquire) != self.since {
+            names.0.known.remove(&uid);
+        }
+        self.names.insert(uid, name);
     }
 
     /// The names of `uids`, in order.
-    pub(super) fn in_order(&self, uids: &[Uid]) -> Vec<Option<String>> {
-        uids.iter().map(|uid| self.0.get(uid).map(|name| name.as_ref().to_owned())).collect()
+    pub(super) fn in_order(&self, uids: &[Uid]) -> Vec<Option<ShownName>> {
+        let shown = |name: &Option<Arc<str>>| match name {
+            Some(name) => ShownName::Of(name.as_ref().to_owned()),
+            None => ShownName::Deleted,
+        };
+        uids.iter().map(|uid| self.names.get(uid).map(shown)).collect()
     }
 }
 

@@ -29,6 +29,9 @@ struct AccountLine {
     password_hash: String,
     disabled: bool,
     created_at: String,
+    /// When it was deleted, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<String>,
     /// The latest id of the inbox, where no row has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_id: Option<u64>,
@@ -130,6 +133,7 @@ pub(super) fn write(record: &Record) -> serde_json::Result<String> {
             password_hash: account.password_hash.clone(),
             disabled: account.disabled,
             created_at: created_at.to_rfc3339(),
+            deleted_at: account.deleted_at.map(Timestamp::to_rfc3339),
             latest_id: latest_id.map(MessageId::get),
         }),
         Record::Group(group) => serde_json::to_string(&GroupLine::of(group)),
@@ -178,8 +182,15 @@ impl AccountLine {
     fn read(self) -> Result<Record, String> {
         let created_at = time(&self.created_at)?;
         let latest_id = self.latest_id.map(message_id).transpose()?;
+        let deleted_at = self.deleted_at.as_deref().map(time).transpose()?;
         let AccountLine { uid, name, password_hash, disabled, .. } = self;
-        Ok(Record::Account(Account { uid: Uid(uid), name, password_hash, disabled }, created_at, latest_id))
+        // Nobody comes into it, whatever a file says.
+        let (password_hash, disabled) = match deleted_at {
+            None => (password_hash, disabled),
+            Some(_) => (String::new(), true),
+        };
+        let account = Account { uid: Uid(uid), name, password_hash, disabled, deleted_at };
+        Ok(Record::Account(account, created_at, latest_id))
     }
 }
 
@@ -316,10 +327,17 @@ mod tests {
             name: "Ann".into(),
             password_hash: "$argon2id$".into(),
             disabled: true,
+            deleted_at: None,
+        };
+        let gone = Account {
+            password_hash: String::new(),
+            deleted_at: Some(Timestamp(1_795_261_438_042)),
+            ..ann.clone()
         };
         let records = [
             Record::Account(ann.clone(), Timestamp(5), None),
             Record::Account(ann, Timestamp(5), Some(id(12))),
+            Record::Account(gone, Timestamp(5), None),
             Record::Group(Group {
                 gid: GroupId(1),
                 name: "walkers".into(),

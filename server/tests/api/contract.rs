@@ -67,7 +67,7 @@ impl World {
                 let code = self.codes.pop().expect("a code");
                 json!({"name": "cat", "code": code, "password": "correct horse"})
             }
-            "makeRecoveryCodes" => json!({"password": "correct horse"}),
+            "makeRecoveryCodes" | "deleteAccount" => json!({"password": "correct horse"}),
             "inviteToSignUp" => json!({"uses": 2}),
             "nameSession" => json!({"name": "my phone"}),
             "changePassword" => json!({"current": "correct horse", "new": "correct horse"}),
@@ -182,7 +182,10 @@ async fn every_described_call_answers_as_described() {
             _ => world.path(call),
         };
         // A session of its own: some calls end it.
-        let ann = world.app.log_in("ann").await;
+        let ann = match call.operation.as_str() {
+            "deleteAccount" => world.app.sign_up("leaver").await,
+            _ => world.app.log_in("ann").await,
+        };
         let path = match call.operation.as_str() {
             "revokeInvite" => {
                 let invites = format!("/api/v1/groups/{}/invites", world.gid);

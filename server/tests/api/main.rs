@@ -12,6 +12,8 @@ mod amendments;
 mod contract;
 mod conversations;
 mod data;
+mod deletion;
+mod deletion_killed;
 mod door;
 mod files;
 mod floods;

@@ -137,7 +137,12 @@ pub(crate) async fn run(place: &Path, args: &[&str]) -> (i32, String, String) {
 
 /// Starts the program and waits for the line that tells its address.
 pub(crate) async fn serve(place: &Path) -> (Child, String) {
-    let mut child = program(place).args(["--listen", "127.0.0.1:0"]).spawn().expect("started");
+    serve_with(program(place)).await
+}
+
+/// The same by a program whose environment is changed.
+pub(crate) async fn serve_with(mut program: Command) -> (Child, String) {
+    let mut child = program.args(["--listen", "127.0.0.1:0"]).spawn().expect("started");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let line = timeout(PATIENCE, lines.next_line()).await.expect("in time").expect("read").expect("a line");
     (child, line.strip_prefix("listening on http://").expect("the address").to_owned())

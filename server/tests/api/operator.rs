@@ -82,6 +82,44 @@ async fn an_operator_looks_after_accounts_while_the_server_serves() {
 }
 
 #[tokio::test]
+async fn an_operator_deletes_an_account_while_the_server_serves() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (child, address) = serve(place.path()).await;
+    let http = reqwest::Client::new();
+    let post = async |path: &str| {
+        let body = json!({"name": "Ann", "password": "correct horse"});
+        let answer = http.post(format!("http://{address}/api/v1/{path}")).json(&body).send().await;
+        answer.expect("an answer")
+    };
+    let made = post("accounts").await.json::<serde_json::Value>().await.expect("JSON");
+    let bearer = format!("Bearer {}", made["token"].as_str().expect("a token"));
+    let mut socket = Socket::dial(&address, "/ws", &[("authorization", &bearer)]).await.expect("opened");
+    socket.expect("welcome").await;
+    let (code, _, reported) = run(place.path(), &["user", "delete", "ann"]).await;
+    assert!(code == 1 && reported.contains("the name was not repeated"), "{reported}");
+    let (code, _, reported) = run(place.path(), &["user", "delete", "nobody", "--yes"]).await;
+    assert!(code == 1 && reported.contains("nobody has the name nobody"), "{reported}");
+
+    let mut asked = program(place.path());
+    let mut asked = asked.args(["user", "delete", "Ann"]).stdin(Stdio::piped()).spawn().expect("started");
+    asked.stdin.take().expect("piped").write_all(b"Ann\n").await.expect("written");
+    let output = timeout(PATIENCE, asked.wait_with_output()).await.expect("in time").expect("run");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "10001 is deleted\n");
+    assert_eq!(socket.closed().await, 4401, "the running server ends what is open");
+    assert_eq!(post("sessions").await.status(), 401);
+    assert_eq!(post("accounts").await.status(), 409, "the name stays taken");
+    let (code, out, _) = run(place.path(), &["user", "delete", "ann", "--yes"]).await;
+    assert_eq!((code, out.as_str()), (0, "10001 is deleted\n"), "once more changes nothing");
+    for what in ["enable", "disable", "reset-password"] {
+        let (code, _, reported) = run(place.path(), &["user", what, "ann"]).await;
+        assert!(code == 1 && reported.contains("the account ann is deleted"), "{what}: {reported}");
+    }
+    let (_, listed, _) = run(place.path(), &["user", "list"]).await;
+    assert_eq!(listed, "10001\tAnn\tdeleted\n");
+    assert_eq!(terminate(child).await, 0);
+}
+
+#[tokio::test]
 async fn an_operator_makes_accounts_while_the_server_serves() {
     let place = tempfile::tempdir().expect("a directory");
     let (child, address) = serve(place.path()).await;

@@ -8,6 +8,8 @@ mod support;
 mod accounts;
 #[path = "../api/conversations.rs"]
 mod conversations;
+#[path = "../api/deletion.rs"]
+mod deletion;
 #[path = "../api/groups.rs"]
 mod groups;
 #[path = "../api/invites.rs"]

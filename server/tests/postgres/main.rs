@@ -12,6 +12,8 @@ mod accounts;
 mod contract;
 #[path = "../api/conversations.rs"]
 mod conversations;
+#[path = "../api/deletion.rs"]
+mod deletion;
 #[path = "../api/door.rs"]
 mod door;
 #[path = "../api/floods.rs"]

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::servers::{beside, run};
-use crate::support::{PATIENCE, Person, Socket, TestApp};
+use crate::support::{PATIENCE, Person, Socket, TestApp, message};
 
 const LOGGED_OUT: u16 = 4401;
 
@@ -98,6 +98,22 @@ async fn a_log_out_on_one_server_closes_the_sockets_on_all() {
     one.get(&ann, "/api/v1/me").await.refused(401);
     let answer = stays.only_answer_to(0).await;
     assert_eq!(answer["type"], "alive", "the other session goes on: {answer}");
+}
+
+#[tokio::test]
+async fn an_account_that_is_deleted_on_one_server_is_gone_on_all() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    // The other server has its name in memory.
+    other.say(&bob, &ann, 1, "hello").await;
+    let mut socket = Socket::open(&other.address, &bearer(&ann)).await;
+    socket.begin().await;
+    one.post(&ann, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
+    assert_eq!(socket.closed().await, LOGGED_OUT);
+    assert_eq!(other.get(&ann, "/api/v1/me").await.refused(401), "unauthorized");
+    let more = message(2, json!({"user": ann.uid}), "hello?");
+    assert_eq!(other.post(&bob, "/api/v1/messages", more).await.refused(410), "account_deleted");
 }
 
 #[tokio::test]

@@ -111,7 +111,8 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_795_309_323_000);
 
     fn account(uid: u32, password_hash: &str) -> Account {
-        Account { uid: Uid(uid), name: "ann".into(), password_hash: password_hash.into(), disabled: false }
+        let (name, password_hash) = ("ann".into(), password_hash.into());
+        Account { uid: Uid(uid), name, password_hash, disabled: false, deleted_at: None }
     }
 
     #[test]

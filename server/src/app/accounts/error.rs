@@ -58,6 +58,9 @@ pub enum AccountError {
     /// No account has that name.
     #[error("nobody has the name {0}; `tidemark user list` shows all names")]
     Unknown(String),
+    /// The account is deleted.
+    #[error("the account {0} is deleted; that cannot be undone, and its name is not given again")]
+    Deleted(String),
     /// Too many passwords are being checked.
     #[error(transparent)]
     Busy(#[from] Busy),

@@ -96,12 +96,7 @@ impl Accounts {
         self.0.sessions.end(session);
     }
 
-    /// All sessions of `uid` have ended in the directory; their sockets here close.
-    pub(in crate::app) fn end_all_here(&self, uid: Uid) {
-        self.0.sessions.end_all(uid);
-    }
-
-    /// The same without the session that is kept.
+    /// All sessions of `uid` but one have ended in the directory; their sockets here close.
     pub(in crate::app) fn end_others_here(&self, uid: Uid, kept: &TokenHash) {
         self.0.sessions.end_others(uid, kept);
     }
@@ -113,13 +108,19 @@ impl Accounts {
     }
 
     /// Ends the sessions in memory that the directory does not have any more: they ended on another server.
-    pub(in crate::app) async fn confirm_sessions(&self) -> Result<(), StoreError> {
+    async fn confirm_sessions(&self) -> Result<(), StoreError> {
         for some in self.0.sessions.hashes().chunks(CONFIRMED_AT_ONCE) {
             let good = self.0.directory.are_good(some, self.0.clock.now()).await?;
             let over = some.iter().zip(good).filter(|(_, good)| !good);
             over.for_each(|(hash, _)| self.end_here(hash));
         }
         Ok(())
+    }
+
+    /// Compares what is in memory with the directory.
+    pub(in crate::app) async fn confirm(&self) -> Result<(), StoreError> {
+        self.confirm_sessions().await?;
+        self.forget_deleted().await
     }
 
     /// Ends sessions here, within a second, that another process has ended in the directory: `tidemark user` beside this server. Goes
@@ -131,7 +132,7 @@ impl Accounts {
         while stopping.run_until_cancelled(looks.tick()).await.is_some() {
             // What storage does not answer now is asked again a second later.
             let Ok(endings) = self.0.directory.endings().await else { continue };
-            if seen.is_some_and(|seen| seen == endings) || self.confirm_sessions().await.is_ok() {
+            if seen.is_some_and(|seen| seen == endings) || self.confirm().await.is_ok() {
                 seen = Some(endings);
             }
         }

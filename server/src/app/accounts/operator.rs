@@ -54,9 +54,30 @@ impl Accounts {
         Ok(account.uid)
     }
 
+    /// Deletes the account, for good. Once more changes nothing.
+    pub async fn delete(&self, name: &str) -> Result<Uid, AccountError> {
+        match self.known(name).await {
+            Ok(Account { uid, .. }) => {
+                self.0.directory.delete_account(uid, None, self.0.clock.now()).await?;
+                self.has_deleted(uid);
+                Ok(uid)
+            }
+            Err(AccountError::Deleted(name)) => {
+                let account = self.0.directory.account_by_name(&name).await?;
+                account.map(|account| account.uid).ok_or(AccountError::Unknown(name))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The account of this name, if it is not deleted.
     async fn known(&self, name: &str) -> Result<Account, AccountError> {
-        let account = self.0.directory.account_by_name(name.trim()).await?;
-        account.ok_or_else(|| AccountError::Unknown(name.trim().to_owned()))
+        let name = name.trim().to_owned();
+        match self.0.directory.account_by_name(&name).await? {
+            Some(Account { deleted_at: Some(_), .. }) => Err(AccountError::Deleted(name)),
+            Some(account) => Ok(account),
+            None => Err(AccountError::Unknown(name)),
+        }
     }
 }
 

@@ -95,6 +95,7 @@ impl Accounts {
             name if has_length_of_name(name) => self.0.directory.account_by_name(name).await?,
             _ => None,
         };
+        let account = account.filter(|account| account.deleted_at.is_none());
         // An unknown name and a wrong code are the same question to storage.
         let uid = account.as_ref().map_or(Uid(0), |account| account.uid);
         let hash = hash_of(uid, code).ok_or(AccountError::WrongRecoveryCode)?;

@@ -2,7 +2,7 @@
 
 use super::People;
 use crate::domain::{Conversation, Entry, FoundBy, Profile, Relation, Setting, Uid, name_key, setting_key};
-use crate::store::StoreError;
+use crate::store::{ShownName, StoreError};
 
 /// Characters of a part that is looked for, at least. Whoever is asked for by the whole name is found in any case.
 const SHORTEST_PART: usize = 2;
@@ -19,6 +19,8 @@ pub struct ShownPerson {
     pub name: String,
     /// What the person has chosen.
     pub profile: Profile,
+    /// Whether the account is deleted.
+    pub is_deleted: bool,
 }
 
 impl People {
@@ -61,15 +63,17 @@ impl People {
 
     /// What is seen of those of `uids` who exist, in order.
     pub async fn shown(&self, uids: &[Uid]) -> Result<Vec<ShownPerson>, StoreError> {
-        let names = self.directory.names(uids).await?;
+        let names = self.directory.shown_names(uids).await?;
         let there = uids.iter().zip(names).filter_map(|(uid, name)| Some((*uid, name?)));
-        let there: Vec<(Uid, String)> = there.collect();
-        let key = |(uid, _): &(Uid, String)| (*uid, setting_key(Setting::Profile, Conversation::User(*uid)));
+        let there: Vec<(Uid, ShownName)> = there.collect();
+        let key =
+            |(uid, _): &(Uid, ShownName)| (*uid, setting_key(Setting::Profile, Conversation::User(*uid)));
         let rows = self.store.newest(&there.iter().map(key).collect::<Vec<_>>()).await?;
         let shown = there.into_iter().zip(rows).map(|((uid, name), row)| {
+            let is_deleted = name.is_deleted();
             let value = row.as_ref().and_then(|row| row.content.body.setting_value());
-            let profile = value.and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
-            ShownPerson { uid, name, profile }
+            let profile = value.filter(|_| !is_deleted).and_then(|value| serde_json::from_str(value).ok());
+            ShownPerson { uid, name: name.into_text(), profile: profile.unwrap_or_default(), is_deleted }
         });
         Ok(shown.collect())
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::json;
+use super::recovery::Password;
 use crate::app::{AccountError, Accounts, Busy, DeviceToken, KnownDevice, LiveSession, SignedIn};
 use crate::http::cookies::{DEVICE, SESSION, is_secure};
 use crate::http::device_name::device_name;
@@ -266,6 +267,29 @@ pub(super) fn goodbye(caller: Caller, settings: &Settings) -> Response {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
+}
+
+/// Delete the account, for good.
+///
+/// At once: its sessions end and their WebSockets close with 4401, nobody logs in or signs up under its name, and nothing can be sent to
+/// it (`account_deleted`). Soon after: its moments, comments and likes are taken back, its friendships end, it leaves its groups, and its
+/// own rows are removed. What others have received from it stays with them. An attempt counts as an attempt to log in, on a device that
+/// is known by its session.
+#[utoipa::path(
+    post, path = "/api/v1/me/delete", operation_id = "deleteAccount", tag = "Accounts",
+    request_body = Password,
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-codes" = json!(["rate_limited", "busy", "unavailable", "wrong_credentials"]))),
+)]
+pub(in crate::http) async fn delete(
+    State(state): State<HttpState>,
+    Session(session): Session,
+    caller: Caller,
+    Json(Password { password }): Json<Password>,
+) -> Result<Response, Problem> {
+    count_attempt(&state, caller, &session).await?;
+    in_line(&state, caller, state.accounts.delete_own(&session, password)).await?;
+    Ok(goodbye(caller, &state.settings))
 }
 
 /// What opens a WebSocket.

@@ -33,6 +33,9 @@ struct ConversationLine {
     id: String,
     /// The name of the other user, or of the group.
     title: String,
+    /// The account of the other user is deleted; absent otherwise.
+    #[schema(nullable = false)]
+    deleted: Option<bool>,
     /// Its newest row.
     last: EntryForm,
     /// Messages of others beyond `read_to`, counted up to 1,000.
@@ -92,7 +95,7 @@ pub(in crate::http) async fn list(
         let comma = if at > 0 { "," } else { "" };
         put(&mut text, format_args!("{comma}{{\"id\":\"{}\",\"title\":", line.summary.conversation));
         write_text(&mut text, &line.title);
-        text.push_str(",\"last\":");
+        text.push_str(if line.is_deleted { ",\"deleted\":true,\"last\":" } else { ",\"last\":" });
         write_entry(&mut text, &line.summary.last);
         let Summary { unread, mentions, read_to, .. } = line.summary;
         put(&mut text, format_args!(",\"unread\":{unread},\"mentions\":{mentions},\"read_to\":{read_to}"));

@@ -40,6 +40,9 @@ struct FriendLine {
     #[schema(example = 10_002)]
     uid: u32,
     name: String,
+    /// Whether that user's account is deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
     /// Whether the caller wants it.
     mine: bool,
     /// Whether the other one wants it.
@@ -119,6 +122,7 @@ pub(in crate::http) async fn list(
     let friends = wanted.map(|friend| FriendLine {
         uid: friend.uid.0,
         name: friend.name,
+        deleted: friend.is_deleted,
         mine: friend.friendship.mine,
         theirs: friend.friendship.theirs,
         declined: friend.declined,

@@ -30,6 +30,9 @@ struct ShownPerson {
     #[schema(example = 10_002)]
     uid: u32,
     name: String,
+    /// Whether the account is deleted: what it sent can still be read, and nothing can be sent to it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
     /// The hue of the user's disc.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 359, nullable = false)]
@@ -71,9 +74,9 @@ pub(in crate::http) async fn me(
 const PROFILES: usize = 100;
 
 impl From<app::ShownPerson> for ShownPerson {
-    fn from(app::ShownPerson { uid, name, profile }: app::ShownPerson) -> ShownPerson {
+    fn from(app::ShownPerson { uid, name, profile, is_deleted }: app::ShownPerson) -> ShownPerson {
         let about = Some(profile.about).filter(|about| !about.is_empty());
-        ShownPerson { uid: uid.0, name, hue: profile.hue, about }
+        ShownPerson { uid: uid.0, name, deleted: is_deleted, hue: profile.hue, about }
     }
 }
 

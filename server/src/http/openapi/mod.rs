@@ -62,6 +62,7 @@ pub(super) mod refusals;
         sessions::end,
         sessions::rename,
         accounts::change_password,
+        accounts::delete,
         accounts::ticket,
         data::download,
         people::me,

@@ -15,7 +15,7 @@ const REFUSED_MESSAGE: &str = "/components/schemas/Outcome/oneOf/1/properties/er
 
 /// Codes of everything that is written through a queue.
 pub(in crate::http) fn writing<const N: usize>(own: [&'static str; N]) -> Vec<&'static str> {
-    let shared = ["busy", "unavailable", "stopping", "exhausted", "rejected"];
+    let shared = ["busy", "unavailable", "stopping", "exhausted", "rejected", "account_deleted"];
     shared.into_iter().chain(own).collect()
 }
 

@@ -32,12 +32,16 @@ pub(super) fn step(
         if all.len() > most {
             return Err(SendError::GroupFull(most));
         }
-        all.iter().try_for_each(|uid| person(*uid))?;
+        all.iter().try_for_each(|uid| facts.receiving(*uid))?;
         return Ok(Some(GroupStep::Created { name, members: all }));
     }
     let group = group.ok_or(SendError::UnknownGroup)?;
     let own = group.role_of(who).ok_or(SendError::UnknownGroup)?;
     action.concerns().map_or(Ok(()), person)?;
+    if let GroupAction::Add(uid) | GroupAction::Admit { guest: uid, .. } | GroupAction::Role(uid, _) = action
+    {
+        facts.receiving(*uid)?;
+    }
     match *action {
         GroupAction::Create { .. } => Ok(None),
         GroupAction::Add(uid) => joining(uid, group, most).map(|epoch| Some(GroupStep::Added(uid, epoch))),

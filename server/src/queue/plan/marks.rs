@@ -45,7 +45,7 @@ impl Planner {
         let message = self.row_in(who, Conversation::User(of), message_id)?;
         let key = message.key().filter(|(sender, _)| *sender == of && of != who);
         let key = key.ok_or(SendError::NoMessage)?;
-        if self.pass(who, Conversation::User(of)).is_err() {
+        if self.facts.deleted.contains(&of) || self.pass(who, Conversation::User(of)).is_err() {
             return Ok(Decision::Answer(Ok(self.unsaid())));
         }
         // A device that was slow reports what is known already: ticks never go back.

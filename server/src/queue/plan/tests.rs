@@ -247,3 +247,53 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
     let react = planner.decide(9, ANN, &amend(9, id(5), Amendment::React(vec!["👍".into()])));
     assert!(matches!(react, Decision::Write(_)));
 }
+
+#[test]
+fn a_deleted_account_gets_nothing_and_only_takes_back() {
+    let gone = Facts { deleted: HashSet::from([BOB]), ..facts() };
+    let mut planner = planner(gone);
+    let (to_bob, walkers) = (Conversation::User(BOB), Conversation::Group(WALKERS));
+    let publish = |id, kind, target, body, others: &[Uid]| {
+        let client_id = ClientId(Uuid::from_u128(id));
+        Request::Publish(Publish { client_id, kind, target, body, others: others.to_vec() })
+    };
+    let friend = |id, with: Uid, wanted| {
+        let body = Body::friend(wanted, None).expect("short");
+        publish(id, Kind::Friend, Conversation::User(with), body, &[with])
+    };
+    let refused = Some(SendError::AccountDeleted(BOB.0));
+    for (at, who, request) in [
+        (0, ANN, say(1, to_bob, "hi")),
+        (1, ANN, friend(2, BOB, true)),
+        (2, ANN, post(3, to_bob)),
+        (3, BOB, say(4, Conversation::User(ANN), "hi")),
+        (4, BOB, say(5, walkers, "hi")),
+        (5, BOB, friend(6, ANN, true)),
+    ] {
+        assert_eq!(refusal(planner.decide(at, who, &request)), refused, "{request:?}");
+    }
+    let of = (BOB, ClientId(Uuid::from_u128(9)));
+    let told = |decision| match decision {
+        Decision::Write(plan) => plan.recipients.iter().map(|to| to.uid).collect(),
+        Decision::Answer(_) | Decision::SameAs(_) => Vec::new(),
+    };
+    planner.facts.wishes = HashMap::from([((BOB, ANN), true), ((ANN, BOB), true)]);
+    assert_eq!(told(planner.decide(6, BOB, &friend(7, ANN, false))), [BOB, ANN]);
+    let deletion = publish(8, Kind::Delete, Conversation::MOMENTS, Body::deletion(of), &[ANN]);
+    assert_eq!(told(planner.decide(7, BOB, &deletion)), [BOB, ANN]);
+    let like = |liked, id| publish(id, Kind::Like, Conversation::MOMENTS, Body::like(of, liked), &[ANN]);
+    assert_eq!(refusal(planner.decide(8, BOB, &like(true, 10))), refused);
+    assert_eq!(told(planner.decide(9, BOB, &like(false, 11))), [BOB, ANN]);
+    // What the others want of it they take back for themselves alone.
+    assert_eq!(told(planner.decide(10, ANN, &friend(12, BOB, false))), [ANN]);
+    let leave = |uid| Request::Group {
+        client_id: ClientId(Uuid::from_u128(13)),
+        gid: WALKERS,
+        action: GroupAction::Remove(uid),
+    };
+    assert_eq!(refusal(planner.decide(11, BOB, &leave(ANN))), refused);
+    assert_eq!(told(planner.decide(12, BOB, &leave(BOB))), [BOB, ANN]);
+    let add = GroupAction::Add(BOB);
+    let add = Request::Group { client_id: ClientId(Uuid::from_u128(14)), gid: WALKERS, action: add };
+    assert_eq!(refusal(planner.decide(13, ANN, &add)), refused);
+}

@@ -84,9 +84,14 @@ async fn listed_and_ended(invites: &dyn Invites, like: Invite) {
     invites.end_invite(20, Timestamp(180)).await.expect("ended before");
     invites.end_invite(99, Timestamp(180)).await.expect("there is none");
     assert_eq!(invites.invite(20).await.expect("asked").expect("there").expires_at, Timestamp(150));
+    invites.end_invites_of(Uid(77), Timestamp(1)).await.expect("there is none");
+    assert_eq!(open(None, 140, 0, 10).await, [20, 22, 23]);
+    invites.end_invites_of(bob, Timestamp(145)).await.expect("ended");
+    assert_eq!(open(None, 145, 0, 10).await, [20, 23]);
+    assert_eq!(put(new(24, bob, None)).await, 24);
     for guest in [31, 32] {
         let name = ClientId(Uuid::from_u128(u128::from(guest)));
         invites.claim_use(23, Uid(guest), name, Timestamp(150)).await.expect("asked").expect("claimed");
     }
-    assert_eq!(open(None, 150, 0, 10).await, [22], "one ended, one is used up");
+    assert_eq!(open(None, 150, 0, 10).await, [24], "two ended, one is used up");
 }

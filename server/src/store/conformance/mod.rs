@@ -16,6 +16,7 @@ pub mod amendments;
 pub mod assigned;
 pub mod compare;
 pub mod credentials;
+pub mod deletions;
 pub mod directory;
 pub mod groups;
 pub mod history;
@@ -67,6 +68,7 @@ macro_rules! message_store_conformance {
                 mentions_are_counted_among_what_is_unread,
                 conversations_come_newest_first, a_conversation_is_read_downwards, a_read_marker_only_grows,
                 inboxes_are_apart, all_inboxes_are_walked_over, the_history_stays;
+            deletions: the_rows_of_a_user_are_removed_in_batches_and_no_id_comes_twice;
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,
                 an_epoch_ends_when_its_row_is_written, a_sender_whose_epoch_ended_decides_again,

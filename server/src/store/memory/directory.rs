@@ -10,7 +10,9 @@ use super::invites::Kept;
 use crate::domain::{Timestamp, Uid, name_endings, name_key, skeletons};
 use crate::store::directory::MOST_SESSIONS;
 use crate::store::names::Search;
-use crate::store::{AccessKey, Account, CodeHash, Directory, NewAccount, Session, SignUpInvite, StoreError};
+use crate::store::{
+    AccessKey, Account, CodeHash, Directory, NewAccount, Session, ShownName, SignUpInvite, StoreError,
+};
 
 /// A [`Directory`] that forgets everything when it is dropped.
 #[derive(Default)]
@@ -28,6 +30,8 @@ pub(super) struct State {
     pub(super) sessions: HashMap<[u8; 32], Session>,
     pub(super) recovery_codes: BTreeSet<(Uid, CodeHash)>,
     pub(super) sign_up_invites: BTreeMap<CodeHash, SignUpInvite>,
+    /// Deleted accounts of which nothing is left.
+    pub(super) cleared: BTreeSet<Uid>,
     /// What names look like.
     skeletons: HashSet<String>,
 }
@@ -51,7 +55,8 @@ impl MemoryDirectory {
     }
 
     fn change(&self, uid: Uid, change: impl FnOnce(&mut Account)) -> bool {
-        self.state().accounts.get_mut(&uid).map(change).is_some()
+        let mut state = self.state();
+        state.accounts.get_mut(&uid).filter(|account| account.deleted_at.is_none()).map(change).is_some()
     }
 }
 
@@ -72,7 +77,8 @@ impl Directory for MemoryDirectory {
         state.skeletons.extend(skeletons);
         let NewAccount { name, password_hash, .. } = account;
         state.names.insert(key, uid);
-        state.accounts.insert(uid, Account { uid, name, password_hash, disabled: false });
+        let account = Account { uid, name, password_hash, disabled: false, deleted_at: None };
+        state.accounts.insert(uid, account);
         state.sessions.extend(first.map(|session| (session.token_hash, session)));
         Ok(true)
     }
@@ -90,9 +96,13 @@ impl Directory for MemoryDirectory {
         Ok(self.state().accounts.get(&uid).cloned())
     }
 
-    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+    async fn shown_names(&self, uids: &[Uid]) -> Result<Vec<Option<ShownName>>, StoreError> {
         let state = self.state();
-        Ok(uids.iter().map(|uid| state.accounts.get(uid).map(|account| account.name.clone())).collect())
+        let shown = |account: &Account| match account.deleted_at {
+            None => ShownName::Of(account.name.clone()),
+            Some(_) => ShownName::Deleted,
+        };
+        Ok(uids.iter().map(|uid| state.accounts.get(uid).map(shown)).collect())
     }
 
     async fn has_look_alike(&self, name: &str) -> Result<bool, StoreError> {
@@ -238,6 +248,7 @@ mod tests {
     async fn it_keeps_the_contract() {
         conformance::directory::run(&MemoryDirectory::new()).await;
         conformance::credentials::run(&MemoryDirectory::new()).await;
+        conformance::deletions::run(&MemoryDirectory::new()).await;
         conformance::invites::run(&MemoryDirectory::new()).await;
         conformance::access_keys::run(&MemoryDirectory::new()).await;
     }

@@ -62,6 +62,13 @@ impl Invites for MemoryDirectory {
         Ok(())
     }
 
+    async fn end_invites_of(&self, made_by: Uid, at: Timestamp) -> Result<(), StoreError> {
+        for kept in self.invites().values_mut().filter(|kept| kept.invite.made_by == made_by) {
+            kept.invite.expires_at = kept.invite.expires_at.min(at);
+        }
+        Ok(())
+    }
+
     async fn invite(&self, number: u64) -> Result<Option<Invite>, StoreError> {
         Ok(self.invites().get(&number).map(|kept| kept.invite))
     }

@@ -13,6 +13,7 @@ use crate::domain::Direction;
 
 mod access_keys;
 mod credentials;
+mod deletions;
 mod directory;
 mod invites;
 mod state;
@@ -90,6 +91,10 @@ impl MessageStore for MemoryStore {
             rows.find(|entry| entry.content.key() == Some(key)).map(|entry| entry.message_id)
         };
         Ok(uids.iter().map(copy).collect())
+    }
+
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
+        Ok(self.state().forget_rows(uid, limit))
     }
 
     async fn latest_ids(&self, uids: &[Uid]) -> Result<Vec<MessageId>, StoreError> {

@@ -8,8 +8,8 @@ use crate::domain::{
     MessageId, Uid,
 };
 use crate::store::{
-    Accept, AcceptanceId, CopyOutcome, Deliver, IdempotencyRecord, Outcome, Pending, Recipient, Row, Summary,
-    Write,
+    Accept, AcceptanceId, CopyOutcome, Deliver, Forgotten, IdempotencyRecord, Outcome, Pending, Recipient,
+    Row, Summary, Write,
 };
 
 /// An acceptance with copies owed.
@@ -214,6 +214,18 @@ impl State {
             let is_edit = |row: &Content| row.kind == Kind::Edit && row.of() == Some(of);
             self.rows.retain(|(uid, _), row| *uid != receiver || !is_edit(row));
         }
+    }
+
+    /// Removes rows of `uid` and what is kept beside them.
+    pub(super) fn forget_rows(&mut self, uid: Uid, limit: usize) -> Forgotten {
+        let rows = self.rows.range((uid, MessageId::ZERO)..=(uid, MessageId::MAX));
+        let rows: Vec<_> = rows.map(|(at, _)| *at).take(limit).collect();
+        rows.iter().for_each(|at| _ = self.rows.remove(at));
+        let keys: Vec<_> =
+            self.records.keys().filter(|(sender, _)| *sender == uid).copied().take(limit).collect();
+        keys.iter().for_each(|key| _ = self.records.remove(key));
+        self.read_to.retain(|(owner, _), _| *owner != uid);
+        Forgotten { removed: (rows.len() + keys.len()) as u64, more: rows.len().max(keys.len()) == limit }
     }
 
     /// Acceptances with copies owed.

@@ -15,7 +15,7 @@ use super::{PgDb, name_index};
 use crate::domain::{Timestamp, Uid, name_key};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
 use crate::store::names::{Names, Search};
-use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+use crate::store::{Account, Directory, NewAccount, Session, ShownName, StoreError};
 
 /// Uids of one question for names.
 const ASKED_AT_ONCE: usize = 5_000;
@@ -41,6 +41,11 @@ impl PgDirectory {
     /// Keeps the name of a new account in memory.
     pub(super) fn keep_name(&self, uid: Uid, name: &str) {
         self.names.keep(uid, name);
+    }
+
+    /// Drops a name from memory; without a uid, all.
+    pub(super) fn drop_names(&self, of: Option<Uid>) {
+        self.names.forget(of);
     }
 
     /// How many rows it changed.
@@ -105,7 +110,7 @@ impl Directory for PgDirectory {
             return Ok(None);
         }
         let account = sqlx::query(
-            "SELECT a.uid, a.name, a.password_hash, a.disabled FROM account_names n JOIN accounts a \
+            "SELECT a.uid, a.name, a.password_hash, a.disabled, a.deleted_at FROM account_names n JOIN accounts a \
              ON a.partition_key = left(md5(n.uid::text), 4) AND a.uid = n.uid WHERE n.name_key = $1",
         );
         self.row(account.bind(name_key(name))).await?.map(|row| account_of(&row)).transpose()
@@ -113,19 +118,19 @@ impl Directory for PgDirectory {
 
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
         let account = sqlx::query(
-            "SELECT uid, name, password_hash, disabled FROM accounts WHERE partition_key = $1 AND uid = $2",
+            "SELECT uid, name, password_hash, disabled, deleted_at FROM accounts WHERE partition_key = $1 AND uid = $2",
         );
         let account = account.bind(key_of(uid)).bind(i64::from(uid.0));
         self.row(account).await?.map(|row| account_of(&row)).transpose()
     }
 
-    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+    async fn shown_names(&self, uids: &[Uid]) -> Result<Vec<Option<ShownName>>, StoreError> {
         let (mut found, missing) = self.names.look(uids);
         for part in missing.chunks(ASKED_AT_ONCE) {
             let keys: Vec<String> = part.iter().map(|&uid| key_of(uid)).collect();
             let uids: Vec<i64> = part.iter().map(|uid| i64::from(uid.0)).collect();
             let ask = sqlx::query(
-                "SELECT uid, name FROM unnest($1::text[], $2::bigint[]) AS asked (partition_key, uid) \
+                "SELECT uid, CASE WHEN deleted_at IS NULL THEN name END AS name FROM unnest($1::text[], $2::bigint[]) AS asked (partition_key, uid) \
                  JOIN accounts USING (partition_key, uid)",
             );
             for row in self.rows(ask.bind(keys).bind(uids)).await? {
@@ -152,7 +157,7 @@ impl Directory for PgDirectory {
 
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
         let page = sqlx::query(
-            "SELECT uid, name, password_hash, disabled FROM accounts WHERE uid > $1 ORDER BY uid LIMIT $2",
+            "SELECT uid, name, password_hash, disabled, deleted_at FROM accounts WHERE uid > $1 ORDER BY uid LIMIT $2",
         );
         let rows = self.rows(page.bind(i64::from(after.0)).bind(count(limit))).await?;
         rows.iter().map(account_of).collect()
@@ -162,8 +167,9 @@ impl Directory for PgDirectory {
         let set = async {
             let mut connection = self.db.reader().await?;
             let mut tx = connection.begin().await?;
-            let update =
-                sqlx::query("UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2");
+            let update = sqlx::query(
+                "UPDATE accounts SET password_hash = $3 WHERE partition_key = $1 AND uid = $2 AND deleted_at IS NULL",
+            );
             let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(password_hash);
             let is_known = update.execute(&mut *tx).await?.rows_affected() > 0;
             forget_codes(&mut tx, uid).await?;
@@ -203,7 +209,9 @@ impl Directory for PgDirectory {
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
-        let update = sqlx::query("UPDATE accounts SET disabled = $3 WHERE partition_key = $1 AND uid = $2");
+        let update = sqlx::query(
+            "UPDATE accounts SET disabled = $3 WHERE partition_key = $1 AND uid = $2 AND deleted_at IS NULL",
+        );
         let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(disabled);
         Ok(self.change(update).await? > 0)
     }
@@ -365,6 +373,7 @@ fn account_of(row: &PgRow) -> Result<Account, StoreError> {
         name: row.try_get("name")?,
         password_hash: row.try_get("password_hash")?,
         disabled: row.try_get("disabled")?,
+        deleted_at: row.try_get::<Option<i64>, _>("deleted_at")?.map(Timestamp),
     })
 }
 

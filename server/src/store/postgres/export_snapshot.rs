@@ -77,7 +77,7 @@ impl PgExportSnapshot {
         let after = if let Some(Key::Account(uid)) = after { i64::from(uid.0) } else { -1 };
         let rows = sqlx::query(
             "SELECT account.*, coalesce(head.last_id, 0), coalesce(newest.message_id, 0)
-             FROM (SELECT partition_key, uid, name, password_hash, disabled, created_at FROM accounts
+             FROM (SELECT partition_key, uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
                  WHERE uid > $1 ORDER BY uid LIMIT $2) AS account
              LEFT JOIN LATERAL (SELECT last_id FROM heads
                  WHERE partition_key = account.partition_key AND receiver = account.uid LIMIT 1) AS head ON true
@@ -217,9 +217,10 @@ fn account(row: &PgRow) -> Result<Record, StoreError> {
         name: row.try_get(2)?,
         password_hash: row.try_get(3)?,
         disabled: row.try_get(4)?,
+        deleted_at: row.try_get::<Option<i64>, _>(6)?.map(Timestamp),
     };
     let (latest, newest): (MessageId, MessageId) =
-        (message_id(row.try_get(6)?)?, message_id(row.try_get(7)?)?);
+        (message_id(row.try_get(7)?)?, message_id(row.try_get(8)?)?);
     Ok(Record::Account(account, Timestamp(row.try_get(5)?), Some(latest).filter(|latest| *latest > newest)))
 }
 

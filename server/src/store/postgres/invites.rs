@@ -67,6 +67,11 @@ impl Invites for PgDirectory {
         self.change(end.bind(at.0).bind(number.cast_signed())).await.map(drop)
     }
 
+    async fn end_invites_of(&self, made_by: Uid, at: Timestamp) -> Result<(), StoreError> {
+        let end = sqlx::query("UPDATE invites SET expires_at = least(expires_at, $1) WHERE made_by = $2");
+        self.change(end.bind(at.0).bind(i64::from(made_by.0))).await.map(drop)
+    }
+
     async fn largest_invite(&self) -> Result<u64, StoreError> {
         let largest = sqlx::query("SELECT number FROM invites ORDER BY number DESC LIMIT 1");
         let number = self.row(largest).await?.map(|row| row.try_get::<i64, _>("number")).transpose()?;

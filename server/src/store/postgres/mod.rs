@@ -14,6 +14,7 @@ mod commit;
 mod condition;
 mod credentials;
 mod db;
+mod deletions;
 mod directory;
 mod distributed;
 mod error;

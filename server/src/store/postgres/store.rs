@@ -22,14 +22,14 @@ use super::learnt::Learnt;
 use super::life::HISTORY;
 use super::recent::Recent;
 use super::tables::Revisions;
-use super::{PgDb, distributed, keyed, lookup, read};
+use super::{PgDb, deletions, distributed, keyed, lookup, read};
 use crate::domain::{
     Conversation, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId, PageLimit,
     RangeQuery, Uid,
 };
 use crate::store::{
-    CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey, StoreError, Summary,
-    Unused, Write,
+    CommitError, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey, StoreError,
+    Summary, Unused, Write,
 };
 
 /// How often changes of groups are looked for that nobody accepts.
@@ -208,6 +208,10 @@ impl MessageStore for PostgresStore {
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         let copies = async { keyed::copies(&mut *self.db.reader().await?, key, uids, self.db.layout).await };
         self.db.limited(copies).await
+    }
+
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
+        deletions::forget_rows(&self.db, uid, limit).await
     }
 
     async fn conversations(

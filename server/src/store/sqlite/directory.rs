@@ -16,7 +16,7 @@ use super::{Db, meta, name_index};
 use crate::domain::{Timestamp, Uid, name_key};
 use crate::store::directory::{MOST_SESSIONS, beginning_with, token_hash};
 use crate::store::names::{Names, Search};
-use crate::store::{Account, Directory, NewAccount, Session, StoreError};
+use crate::store::{Account, Directory, NewAccount, Session, ShownName, StoreError};
 
 /// Uids of one question for names; SQLite bounds the parameters of a statement.
 const ASKED_AT_ONCE: usize = 500;
@@ -50,6 +50,11 @@ impl SqliteDirectory {
     /// Keeps the name of a new account in memory.
     pub(super) fn keep_name(&self, uid: Uid, name: &str) {
         self.names.keep(uid, name);
+    }
+
+    /// Drops a name from memory; without a uid, all.
+    pub(super) fn drop_names(&self, of: Option<Uid>) {
+        self.names.forget(of);
     }
 
     pub(super) async fn change(
@@ -94,7 +99,7 @@ impl Directory for SqliteDirectory {
     }
 
     async fn account_by_name(&self, name: &str) -> Result<Option<Account>, StoreError> {
-        sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE name_key = ?")
+        sqlx::query("SELECT uid, name, password_hash, disabled, deleted_at FROM accounts WHERE name_key = ?")
             .bind(name_key(name))
             .fetch_optional(&mut *self.reader().await?)
             .await?
@@ -103,7 +108,7 @@ impl Directory for SqliteDirectory {
     }
 
     async fn account(&self, uid: Uid) -> Result<Option<Account>, StoreError> {
-        sqlx::query("SELECT uid, name, password_hash, disabled FROM accounts WHERE uid = ?")
+        sqlx::query("SELECT uid, name, password_hash, disabled, deleted_at FROM accounts WHERE uid = ?")
             .bind(i64::from(uid.0))
             .fetch_optional(&mut *self.reader().await?)
             .await?
@@ -111,10 +116,12 @@ impl Directory for SqliteDirectory {
             .transpose()
     }
 
-    async fn names(&self, uids: &[Uid]) -> Result<Vec<Option<String>>, StoreError> {
+    async fn shown_names(&self, uids: &[Uid]) -> Result<Vec<Option<ShownName>>, StoreError> {
         let (mut found, missing) = self.names.look(uids);
         for part in missing.chunks(ASKED_AT_ONCE) {
-            let mut ask = QueryBuilder::<Sqlite>::new("SELECT uid, name FROM accounts WHERE uid IN (");
+            let mut ask = QueryBuilder::<Sqlite>::new(
+                "SELECT uid, CASE WHEN deleted_at IS NULL THEN name END AS name FROM accounts WHERE uid IN (",
+            );
             let mut list = ask.separated(", ");
             for uid in part {
                 list.push_bind(i64::from(uid.0));
@@ -149,7 +156,7 @@ impl Directory for SqliteDirectory {
 
     async fn accounts(&self, after: Uid, limit: usize) -> Result<Vec<Account>, StoreError> {
         let rows = sqlx::query(
-            "SELECT uid, name, password_hash, disabled FROM accounts WHERE uid > ? ORDER BY uid LIMIT ?",
+            "SELECT uid, name, password_hash, disabled, deleted_at FROM accounts WHERE uid > ? ORDER BY uid LIMIT ?",
         )
         .bind(i64::from(after.0))
         .bind(count(limit))
@@ -160,7 +167,8 @@ impl Directory for SqliteDirectory {
 
     async fn set_password(&self, uid: Uid, password_hash: &str) -> Result<bool, StoreError> {
         let mut tx = self.write().await?;
-        let update = sqlx::query("UPDATE accounts SET password_hash = ? WHERE uid = ?");
+        let update =
+            sqlx::query("UPDATE accounts SET password_hash = ? WHERE uid = ? AND deleted_at IS NULL");
         let update = update.bind(password_hash.to_owned()).bind(i64::from(uid.0));
         let is_known = update.execute(&mut *tx).await?.rows_affected() > 0;
         forget_codes(&mut tx, uid).await?;
@@ -192,7 +200,7 @@ impl Directory for SqliteDirectory {
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
-        let update = sqlx::query("UPDATE accounts SET disabled = ? WHERE uid = ?");
+        let update = sqlx::query("UPDATE accounts SET disabled = ? WHERE uid = ? AND deleted_at IS NULL");
         Ok(self.change(update.bind(disabled).bind(i64::from(uid.0))).await? > 0)
     }
 
@@ -291,6 +299,7 @@ fn account(row: &SqliteRow) -> Result<Account, StoreError> {
         name: row.try_get("name")?,
         password_hash: row.try_get("password_hash")?,
         disabled: row.try_get("disabled")?,
+        deleted_at: row.try_get::<Option<i64>, _>("deleted_at")?.map(Timestamp),
     })
 }
 
@@ -355,6 +364,7 @@ mod tests {
         let directory = SqliteDirectory::new(Arc::clone(&db), 4);
         conformance::directory::run(&directory).await;
         conformance::credentials::run(&directory).await;
+        conformance::deletions::run(&directory).await;
         conformance::invites::run(&directory).await;
         conformance::access_keys::run(&directory).await;
         db.close().await.expect("closed");

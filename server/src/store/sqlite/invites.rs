@@ -84,6 +84,11 @@ impl Invites for SqliteDirectory {
         self.change(end.bind(at.0).bind(number.cast_signed())).await.map(drop)
     }
 
+    async fn end_invites_of(&self, made_by: Uid, at: Timestamp) -> Result<(), StoreError> {
+        let end = sqlx::query("UPDATE invites SET expires_at = min(expires_at, ?) WHERE made_by = ?");
+        self.change(end.bind(at.0).bind(i64::from(made_by.0))).await.map(drop)
+    }
+
     async fn largest_invite(&self) -> Result<u64, StoreError> {
         let largest: Option<i64> = sqlx::query_scalar("SELECT max(number) FROM invites")
             .fetch_one(&mut *self.reader().await?)

@@ -188,6 +188,13 @@ impl Memtable {
         self.shards.iter().flat_map(of).collect()
     }
 
+    /// Drops what is here of `uid`: rows and idempotency records.
+    fn forget(&self, uid: Uid) {
+        let mut shard = self.shard(uid);
+        shard.inboxes.remove(&uid);
+        shard.records.retain(|(sender, _), _| *sender != uid);
+    }
+
     /// The groups that changed here.
     pub(super) fn all_groups(&self) -> Vec<(GroupId, ChangedGroup)> {
         lock(&self.groups).iter().map(|(gid, changed)| (*gid, changed.clone())).collect()
@@ -268,6 +275,14 @@ impl Memory {
         if let Some(frozen) = now.frozen.take() {
             now.flushed = Some(frozen);
         }
+    }
+
+    /// Drops what is kept of `uid` although it is in the tables. Says whether something of it is in memory alone.
+    pub(super) fn forget_flushed(&self, uid: Uid) -> bool {
+        let now = self.memtables.read().unwrap_or_else(PoisonError::into_inner);
+        now.flushed.iter().for_each(|flushed| flushed.forget(uid));
+        let has_some = |memtable: &Arc<Memtable>| memtable.inbox(uid, |_| ()).is_some();
+        now.frozen.as_ref().is_some_and(has_some) || has_some(&now.active)
     }
 
     /// Forgets everything for what was read back from the journal.

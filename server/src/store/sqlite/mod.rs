@@ -23,7 +23,7 @@ use crate::domain::{
     RangeQuery, Uid,
 };
 use crate::store::{
-    AcceptanceId, CommitError, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
+    AcceptanceId, CommitError, Forgotten, Health, KeyState, MessageStore, Outcome, Page, Pending, PendingKey,
     StoreError, Summary, Write,
 };
 
@@ -36,6 +36,7 @@ mod condition;
 mod conversations;
 mod credentials;
 mod db;
+mod deletions;
 mod directory;
 mod error;
 mod export_snapshot;
@@ -250,6 +251,10 @@ impl MessageStore for SqliteStore {
 
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         self.shared.copies(key, uids).await
+    }
+
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
+        self.shared.forget_rows(uid, limit).await
     }
 
     async fn conversations(

@@ -136,7 +136,7 @@ async fn write_account(
     created_at: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO accounts (uid, name, name_key, password_hash, created_at, disabled, deleted_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(account.uid.0)
     .bind(&account.name)
@@ -144,6 +144,7 @@ async fn write_account(
     .bind(&account.password_hash)
     .bind(created_at.0)
     .bind(account.disabled)
+    .bind(account.deleted_at.map(|at| at.0))
     .execute(&mut *connection)
     .await?;
     Ok(())

@@ -101,6 +101,37 @@ async fn friends_moments_settings_and_deletions_come_through() {
     world.app.stop().await;
 }
 
+/// Also elsewhere. A file from before the deletion brings its rows into no deleted account; a new installation is as the file says.
+#[tokio::test]
+async fn a_deleted_account_stays_so_and_its_rows_are_not_brought_back() {
+    let mut world = World::new().await;
+    let before = world.export("before.jsonl").await;
+    let (ann, bob) = (world.people[0].clone(), world.people[1].clone());
+    world.app.post(&ann, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
+    let after = world.export("after.jsonl").await;
+    let [moved, of_before] = [world.other("moved").await, world.other("of_before").await];
+    done(&moved, &["import", text(&after)]).await;
+    let mut copy = over(&moved).await;
+    let account = json!({"name": ann.name, "password": "correct horse"});
+    assert_eq!(
+        copy.post_as_nobody("/api/v1/sessions", account.clone()).await.refused(401),
+        "wrong_credentials"
+    );
+    assert_eq!(copy.post_as_nobody("/api/v1/accounts", account).await.refused(409), "name_taken");
+    let again = copy.log_in(&bob.name).await;
+    let shown = copy.get(&again, &format!("/api/v1/users/{}", ann.uid)).await.ok(200);
+    assert_eq!(shown, json!({"uid": ann.uid, "name": "Deleted account", "deleted": true}));
+    copy.stop().await;
+
+    world.app.stop().await;
+    let uid = ann.uid.to_string();
+    let one = ["import", text(&before), "--user", &ann.name, "--into", &uid];
+    let reported = refused(&world.home, &one).await;
+    assert!(reported.contains(&format!("the account {uid} is deleted")), "{reported}");
+    done(&of_before, &["import", text(&before)]).await;
+    over(&of_before).await.log_in(&ann.name).await;
+}
+
 #[tokio::test]
 async fn exporting_the_import_gives_the_same_records() {
     let world = World::new().await;

@@ -41,6 +41,7 @@ async fn it_keeps_the_contract() {
     let (directory, _) = servers().await;
     conformance::directory::run(&directory).await;
     conformance::credentials::run(&directory).await;
+    conformance::deletions::run(&directory).await;
     conformance::invites::run(&directory).await;
     conformance::access_keys::run(&directory).await;
 }

@@ -42,7 +42,7 @@ impl SqliteExportSnapshot {
         match (section, after) {
             (Section::Accounts, after) => {
                 let after = if let Some(Key::Account(uid)) = after { i64::from(uid.0) } else { -1 };
-                let sql = "SELECT uid, name, password_hash, disabled, created_at FROM accounts
+                let sql = "SELECT uid, name, password_hash, disabled, created_at, deleted_at FROM accounts
                            WHERE uid > ? ORDER BY uid LIMIT ?";
                 let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&mut self.main).await?;
                 self.with_latest_ids(rows.iter().map(account).collect::<Result<_, _>>()?).await
@@ -265,6 +265,7 @@ fn account(row: &SqliteRow) -> Result<(Account, Timestamp), StoreError> {
         name: row.try_get(1)?,
         password_hash: row.try_get(2)?,
         disabled: row.try_get(3)?,
+        deleted_at: row.try_get::<Option<i64>, _>(5)?.map(Timestamp),
     };
     Ok((account, Timestamp(row.try_get(4)?)))
 }

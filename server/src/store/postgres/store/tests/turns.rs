@@ -69,6 +69,10 @@ impl MessageStore for Turns {
         self.next().newest_under(uid, prefix, after, limit).await
     }
 
+    async fn forget_rows(&self, uid: Uid, limit: usize) -> Result<Forgotten, StoreError> {
+        self.next().forget_rows(uid, limit).await
+    }
+
     async fn copies(&self, key: IdempotencyKey, uids: &[Uid]) -> Result<Vec<Option<MessageId>>, StoreError> {
         self.next().copies(key, uids).await
     }

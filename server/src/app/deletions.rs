@@ -1,0 +1,271 @@
+//! What follows when an account is deleted. The mark in the directory comes first and holds by itself: nobody comes in, and
+//! nobody writes to the account. Behind it this task takes back what others have of it, by the same rows as the person would
+//! have: moments, comments and likes, friendships, memberships of groups. Then its own rows go.
+//!
+//! Owns nothing that lasts: what is left to do is read from the rows themselves, so a server that is killed, or another one,
+//! goes on where it ended, and two at a time change nothing twice (the names of their rows are the same). The account is walked
+//! over twice: at once, and again when no server can still write for it. Only then its rows go, by which one knows who has what.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use super::{Accounts, Moments, People};
+use crate::domain::{Body, ClientId, Clock, Conversation, Entry, FRIENDS, GroupId, Kind, Timestamp, Uid};
+use crate::queue::{GroupAction, Publish, Queues, Request, SendError};
+use crate::store::{Directory, Forgotten, Invites, MessageStore, StoreError};
+
+/// Accounts, rows of a feed, friends and conversations that are read at a time.
+const PAGE: usize = 200;
+/// Rows of each kind that go in one transaction.
+const FORGOTTEN_AT_ONCE: usize = 1_000;
+/// How soon what could not be finished is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How often it is looked for what nobody told of.
+const LOOK_EVERY: Duration = Duration::from_secs(3_600);
+/// How often a change of a group is decided again when others change it at the same moment.
+const TRIES: usize = 5;
+/// Accounts that are remembered as walked over once.
+const REMEMBERED: usize = 10_000;
+
+/// See the module.
+pub struct Deletions {
+    /// Says which accounts are deleted, and wakes this task.
+    pub accounts: Accounts,
+    /// Where they are.
+    pub directory: Arc<dyn Directory>,
+    /// Their rows.
+    pub store: Arc<dyn MessageStore>,
+    /// Their invitations into groups.
+    pub invites: Arc<dyn Invites>,
+    /// Who has been a friend.
+    pub people: People,
+    /// Who has a copy of a moment.
+    pub moments: Moments,
+    /// The way to write.
+    pub queues: Queues,
+    /// Compared with when an account was deleted.
+    pub clock: Clock,
+    /// How long a server may still write for an account after its mark.
+    pub settles: Duration,
+}
+
+/// Why a walk over an account has not come to its end.
+#[derive(Debug, thiserror::Error)]
+enum Stopped {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Send(#[from] SendError),
+}
+
+impl Deletions {
+    /// Clears deleted accounts until `stopping`.
+    pub async fn run(self, stopping: CancellationToken) {
+        let forever = async {
+            let mut walked = HashSet::new();
+            loop {
+                let pause = match self.pass(&mut walked).await {
+                    Ok(true) => LOOK_EVERY,
+                    Ok(false) => AGAIN,
+                    Err(error) => {
+                        warn!(%error, "deleted accounts cannot be looked for; tried again");
+                        AGAIN
+                    }
+                };
+                // Woken or not, it looks again.
+                _ = timeout(pause, self.accounts.deleted()).await;
+            }
+        };
+        stopping.run_until_cancelled(forever).await;
+    }
+
+    /// One walk over all deleted accounts that are not cleared. Says whether all of them are now.
+    async fn pass(&self, walked: &mut HashSet<Uid>) -> Result<bool, StoreError> {
+        let (mut after, mut all_clear, mut still) = (Uid(0), true, HashSet::new());
+        loop {
+            let page = self.directory.to_clear(after, PAGE).await?;
+            for &(uid, deleted_at) in &page {
+                let is_settled = self.is_settled(deleted_at);
+                if is_settled || !walked.contains(&uid) {
+                    match self.clear(uid, is_settled).await {
+                        Ok(true) => {
+                            info!(%uid, "nothing is left of a deleted account");
+                            continue;
+                        }
+                        Ok(false) => {}
+                        Err(error) => {
+                            warn!(%uid, %error, "a deleted account is cleared later");
+                            all_clear = false;
+                            continue;
+                        }
+                    }
+                }
+                all_clear = false;
+                if still.len() < REMEMBERED {
+                    still.insert(uid);
+                }
+            }
+            match page.last() {
+                Some((last, _)) if page.len() == PAGE => after = *last,
+                _ => break,
+            }
+        }
+        *walked = still;
+        Ok(all_clear)
+    }
+
+    fn is_settled(&self, deleted_at: Timestamp) -> bool {
+        let settles = i64::try_from(self.settles.as_millis()).unwrap_or(i64::MAX);
+        deleted_at.0.saturating_add(settles) <= self.clock.now().0
+    }
+
+    /// Takes back what others have of `uid`, and, once that is settled, removes its rows. Says whether nothing is left.
+    async fn clear(&self, uid: Uid, is_settled: bool) -> Result<bool, Stopped> {
+        self.invites.end_invites_of(uid, self.clock.now()).await?;
+        // Before the friendships: by them it is known who may have a copy.
+        self.take_back_moments(uid).await?;
+        self.end_friendships(uid).await?;
+        self.leave_groups(uid).await?;
+        if !is_settled {
+            return Ok(false);
+        }
+        loop {
+            match self.store.forget_rows(uid, FORGOTTEN_AT_ONCE).await? {
+                Forgotten { more: false, .. } => break,
+                // What is left lies in memory, and will be in the tables by and by.
+                Forgotten { removed: 0, more: true } => return Ok(false),
+                Forgotten { .. } => {}
+            }
+        }
+        self.directory.has_cleared(uid).await?;
+        Ok(true)
+    }
+
+    /// Moments and comments are deleted, and likes taken back, for everybody who has them.
+    async fn take_back_moments(&self, uid: Uid) -> Result<(), Stopped> {
+        let (mut known, former) = self.people.current_and_former_friends(uid).await?;
+        known.extend(former);
+        let mut before = None;
+        loop {
+            let page = self.store.conversation(uid, Conversation::MOMENTS, before, PAGE).await?;
+            for row in page.rows.iter().filter(|row| row.content.sender == uid) {
+                let body = match row.content.kind {
+                    Kind::Moment | Kind::Comment => {
+                        row.content.key().map(|of| (Kind::Delete, Body::deletion(of)))
+                    }
+                    Kind::Like if row.content.body.liked() => {
+                        row.content.of().map(|of| (Kind::Like, Body::like(of, false)))
+                    }
+                    _ => None,
+                };
+                let (Some((kind, body)), Some(key)) = (body, row.content.key()) else { continue };
+                let others = self.moments.holders(key, known.clone()).await?;
+                self.publish(uid, row, kind, Conversation::MOMENTS, body, others).await?;
+            }
+            match page.rows.last() {
+                Some(last) if page.more => before = Some(last.message_id),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The others are told as by who ends a friendship, or takes a request back. A request of somebody else is declined, which tells nobody.
+    async fn end_friendships(&self, uid: Uid) -> Result<(), Stopped> {
+        let mut after = String::new();
+        loop {
+            let page = self.store.newest_under(uid, FRIENDS, &after, PAGE).await?;
+            for (_, row) in &page {
+                let Conversation::User(other) = row.conversation() else { continue };
+                if row.content.sender == uid && row.content.body.wanted() {
+                    self.publish(
+                        uid,
+                        row,
+                        Kind::Friend,
+                        Conversation::User(other),
+                        Body::friend_deleted(),
+                        vec![other],
+                    )
+                    .await?;
+                }
+            }
+            match page.last() {
+                Some((last, _)) if page.len() == PAGE => after.clone_from(last),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// As by who leaves: the members are told, and an owner's group goes to its heir.
+    async fn leave_groups(&self, uid: Uid) -> Result<(), Stopped> {
+        let mut before = None;
+        loop {
+            let page = self.store.conversations(uid, before, PAGE).await?;
+            let group = |conversation| match conversation {
+                Conversation::Group(gid) => Some(gid),
+                Conversation::User(_) => None,
+            };
+            let gids: Vec<GroupId> = page.iter().filter_map(|line| group(line.conversation)).collect();
+            for gid in gids {
+                self.leave(uid, gid).await?;
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => before = Some(last.last.message_id),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn leave(&self, uid: Uid, gid: GroupId) -> Result<(), Stopped> {
+        for _ in 0..TRIES {
+            let group = self.store.group(gid).await?;
+            let Some(epoch) = group.and_then(|group| group.epoch_of(uid)) else { return Ok(()) };
+            let client_id = name(uid, &format!("leave {gid} {}", epoch.0));
+            let action = GroupAction::Remove(uid);
+            match self.queues.submit(uid, Request::Group { client_id, gid, action }).await {
+                Err(SendError::GroupChanged) => {}
+                outcome => return settled(uid, outcome.map(drop)),
+            }
+        }
+        Err(SendError::GroupChanged.into())
+    }
+
+    /// Says what takes `row` back.
+    async fn publish(
+        &self,
+        uid: Uid,
+        row: &Entry,
+        kind: Kind,
+        target: Conversation,
+        body: Body,
+        others: Vec<Uid>,
+    ) -> Result<(), Stopped> {
+        let client_id = name(uid, &format!("take back {}", row.message_id));
+        let publish = Publish { client_id, kind, target, body, others };
+        settled(uid, self.queues.submit(uid, Request::Publish(publish)).await.map(drop))
+    }
+}
+
+/// What may succeed later is tried later. What never will is left as it is, so that it keeps nothing else from being done.
+fn settled(uid: Uid, outcome: Result<(), SendError>) -> Result<(), Stopped> {
+    match outcome {
+        Err(error) if error.is_retryable() => Err(error.into()),
+        Err(SendError::UnknownGroup | SendError::NotMember) | Ok(()) => Ok(()),
+        Err(error) => {
+            warn!(%uid, %error, "something of a deleted account stays with others");
+            Ok(())
+        }
+    }
+}
+
+/// The name of a row that clears something of `uid`: the same, whichever server writes it and however often.
+fn name(uid: Uid, what: &str) -> ClientId {
+    let hash = Sha256::digest(format!("tidemark deletion 1\n{uid}\n{what}").as_bytes());
+    ClientId(Uuid::from_slice(&hash[..16]).expect("16 bytes"))
+}
