@@ -50,6 +50,7 @@ static EMBEDDED: &[(&str, &[u8])] = files![
     "composer.js",
     "contacts.js",
     "db.js",
+    "deletion.js",
     "dialogs.js",
     "docs.css",
     "dom.js",

@@ -76,14 +76,19 @@ new List(store);
 new Badge(store);
 const notifier = new Notifier(store, { ask: () => tabs.tell("looked at?"), go });
 const banner = new Banner(() => (sync ? sync.now() : tabs.tell("now")));
-const settings = settingsDialog(store, call, () => state, async (path) => {
+const settings = settingsDialog(store, call, () => state, (path) => leave("DELETE", path),
+  (password) => leave("POST", "/me/delete", { password }));
+
+/** Ends the session by a call, and forgets everything here. */
+async function leave(method, path, body) {
   leaving = true;
-  await call("DELETE", path).catch((refusal) => {
+  await call(method, path, body).catch((refusal) => {
     leaving = false;
     throw refusal;
   });
-  await over(true);
-});
+  await over(true, path === "/me/delete");
+}
+
 const mute = muteMenu(store);
 const find = findDialog(store, call, go);
 const newGroup = groupDialog(store, call, go);
@@ -98,7 +103,7 @@ const starred = starredDialog(store, call, (row) => {
 pinsBar(store, reveal);
 
 /** The session is over: nothing of it stays in this browser but, unless logged out here, what was not sent. */
-async function over(everything) {
+async function over(everything, isDeleted = false) {
   sync?.stop();
   await forgetPage();
   if (everything) {
@@ -106,6 +111,7 @@ async function over(everything) {
     db.close();
     await forget(self);
   } else await db.begin(0, undefined, []);
+  if (isDeleted) sessionStorage.setItem("deleted", "yes");
   location.replace(everything ? "/login" : location.pathname);
 }
 

@@ -62,9 +62,11 @@ export class Composer {
   /** Who may be mentioned here. */
   people() { return this.id?.startsWith("g:") ? this.store.people(this.id) : []; }
 
-  /** Nobody writes to a group that he left, or to nobody. */
+  /** Nobody writes to a group that he left, to a deleted account, or to nobody. */
   lock() {
-    const left = Boolean(this.store.conversations.get(this.id)?.left);
+    const isDeleted = this.id?.startsWith("u:") && this.store.isDeleted(Number(this.id.slice(2)));
+    const left = isDeleted || Boolean(this.store.conversations.get(this.id)?.left);
+    $("locked-text").textContent = isDeleted ? t("composer.deleted") : t("composer.left_group");
     const nobody = this.store.nobody.has(this.id);
     this.text.disabled = $("send").disabled = $("open-emoji").disabled = left || nobody;
     this.text.hidden = $("send").hidden = $("open-emoji").hidden = left;

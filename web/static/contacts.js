@@ -56,7 +56,8 @@ export function open(store, { call, body }) {
 }
 
 function sections(store) {
-  const known = [...new Set([...store.friends.keys(), ...asked(store)])].map((uid) => store.friend(uid));
+  const uids = [...new Set([...store.friends.keys(), ...asked(store)])].filter((uid) => !store.isDeleted(uid));
+  const known = uids.map((uid) => store.friend(uid));
   const blocked = [...store.settings.keys()].filter((key) => key.startsWith("block u:")).map((key) => Number(key.slice(8)))
     .filter((uid) => store.setting("block", `u:${uid}`));
   const isBlocked = (uid) => blocked.includes(uid);

@@ -84,10 +84,10 @@ class Db {
     return this.write(names, async (rows, early, conversations, outbox, people, meta, settings, friends) => {
       for (const store of [rows, early, conversations, settings, friends]) store.clear();
       meta.put({ cursor: seq, history, base: seq + 1 }, "position");
-      for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [] } of list) {
+      for (const { id, title, last, unread, mentions = 0, read_to, seen: told = [], deleted } of list) {
         // May be newer than `seq`: its row is still to come.
         const counted = last?.message_id ?? seq;
-        const conversation = { id, title, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
+        const conversation = { id, title, deleted, last, unread, mentions, counted, read_to, acked: read_to, floor: seq + 1 };
         if (last?.kind === "membership") learn(conversation, last.body, people, this.uid);
         for (const row of told) await seen(rows, conversation, row);
         conversations.put(conversation);
@@ -126,7 +126,7 @@ class Db {
         // What is still to go out from here is newer.
         else if (isState(row) && !await isOvertaken(outbox, row)) {
           const isOwn = row.client_id && (await done(outbox.index("client_id").getKey(row.client_id))) !== undefined;
-          await keepState(row, { settings, friends, drafts }, this.uid, isOwn);
+          await keepState(row, { settings, friends, drafts, people }, this.uid, isOwn);
         }
         if (shown(row)) conversation.last = row;
         if (row.sender === this.uid) hasArrived(conversation, row);
@@ -309,7 +309,7 @@ class Db {
     const names = ["outbox", "settings", "friends", "drafts", "names", "meta"];
     return this.write(names, async (outbox, settings, friends, drafts, people, meta) => {
       for (const row of rows) {
-        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts }, this.uid);
+        if (!await isOvertaken(outbox, row)) await keepState(row, { settings, friends, drafts, people }, this.uid);
       }
       for (const { uid, name, mine, theirs, declined, text } of list) {
         people.put(name, uid);

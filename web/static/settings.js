@@ -1,15 +1,17 @@
 // The settings: account, language, colours, keys; last, for the curious, the own sequence.
 
 import { accountSettings } from "./account.js";
+import { deletionSettings } from "./deletion.js";
 import { $, h } from "./dom.js";
 import { profileSettings } from "./profile.js";
 import { uuid } from "./store.js";
 import { secondOf, t } from "./texts.js";
 
-/** `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out. Answers {show, facts}. */
-export function settingsDialog(store, call, state, over) {
+/** `store` keeps the settings, `state()` answers what sync last reported; `over(path)` logs out, `leave(password)` deletes the account. Answers {show, facts}. */
+export function settingsDialog(store, call, state, over, leave) {
   const profile = profileSettings(store);
   const account = accountSettings(call, over);
+  const deletion = deletionSettings(leave);
   const theme = $("theme");
   theme.querySelector(`[value="${localStorage.getItem("theme") ?? "system"}"]`).checked = true;
   theme.addEventListener("change", ({ target: { value } }) => {
@@ -38,6 +40,7 @@ export function settingsDialog(store, call, state, over) {
   const show = () => {
     $("language").elements.next.value = location.pathname;
     account.reset();
+    deletion.reset();
     profile.show();
     $("settings").showModal();
     facts();

@@ -28,6 +28,13 @@ function clear() {
   for (const field of Object.values(fields)) field?.removeAttribute("aria-invalid");
 }
 
+// Said once, by the page that came here; nothing else of the account is left in this browser.
+if (sessionStorage.getItem("deleted")) {
+  sessionStorage.removeItem("deleted");
+  const notice = document.getElementById("deleted");
+  if (notice) Object.assign(notice, { hidden: false, textContent: t("deletion.done") });
+}
+
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clear();

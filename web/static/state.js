@@ -31,8 +31,8 @@ const STATE = ["setting", "friend", "seen", "pin"];
 /** Whether a row only says what holds now. */
 export const isState = ({ kind }) => STATE.includes(kind);
 
-/** Takes in a setting or what somebody says about being friends. `drafts`: those of this browser; `isOwn`: this browser has set it. */
-export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts }, uid, isOwn = false) {
+/** Takes in a setting or what somebody says about being friends. `drafts`: those of this browser; `people`: names and profiles; `isOwn`: this browser has set it. */
+export async function keepState({ kind, conversation, sender, body }, { settings, friends, drafts, people }, uid, isOwn = false) {
   if (kind === "setting") {
     const { name, value } = body;
     // What was written here may have been changed here since.
@@ -43,6 +43,7 @@ export async function keepState({ kind, conversation, sender, body }, { settings
     const friend = (await done(friends.get(other))) ?? { uid: other, mine: false, theirs: false };
     if (sender === uid) Object.assign(friend, { mine: body.wanted, declined: !body.wanted });
     else Object.assign(friend, { theirs: body.wanted, text: body.text, declined: false });
+    if (body.deleted) people.put({ deleted: true, at: Date.now() }, `profile ${sender}`);
     friend.mine || friend.theirs ? friends.put(friend) : friends.delete(other);
   }
 }

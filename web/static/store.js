@@ -16,6 +16,10 @@ const MOST_PROFILES = 100;
 // Characters of a draft that other devices are told.
 const MOST_DRAFT = 8_000;
 
+// What the server says in place of the name of a deleted account; nobody can take that name.
+const DELETED = "Deleted account";
+const called = (name) => (name === DELETED ? t("person.deleted") : name);
+
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
   constructor({ db, call, self, nudge }) {
@@ -68,8 +72,12 @@ export class Store {
     return result;
   }
 
+  /** Whether the account of a person is deleted, as far as that is known here. */
+  isDeleted(uid) { return Boolean(this.profiles?.get(uid)?.deleted || this.conversations.get(`u:${uid}`)?.deleted); }
+
   /** The name of a person; asked for once when it is not known yet. */
   name(uid) {
+    if (this.isDeleted(uid)) return t("person.deleted");
     const known = this.names.get(uid);
     if (known === undefined && !this.asked.has(uid)) {
       this.asked.add(uid);
@@ -80,7 +88,7 @@ export class Store {
           if (refusal.status === 404) this.isNobody(`u:${uid}`);
         });
     }
-    return known ?? `#${uid}`;
+    return known === undefined ? `#${uid}` : called(known);
   }
 
   /** What others see of a person beside the name: {hue, about}; asked for when it is not known or old. */
@@ -101,15 +109,15 @@ export class Store {
     this.unknown.clear();
     for (const uid of uids) this.profiled.set(uid, Date.now());
     const people = await this.call("GET", `/profiles?uids=${uids}`).catch(() => []);
-    const isNews = ({ uid, hue, about }) => {
+    const isNews = ({ uid, hue, about, deleted }) => {
       const known = this.profiles.get(uid);
-      return !known || known.hue !== hue || known.about !== about;
+      return !known || known.hue !== hue || known.about !== about || known.deleted !== deleted;
     };
     if (!people.some(isNews)) return;
     await this.write(null, (db) => db.write(["names"], (names) => {
-      for (const { uid, name, hue, about } of people) {
+      for (const { uid, name, hue, about, deleted } of people) {
         names.put(name, uid);
-        names.put({ hue, about, at: Date.now() }, `profile ${uid}`);
+        names.put({ hue, about, deleted, at: Date.now() }, `profile ${uid}`);
       }
     }));
   }
@@ -120,6 +128,7 @@ export class Store {
   }
 
   title(id) {
+    if (id.startsWith("u:") && this.isDeleted(Number(id.slice(2)))) return t("person.deleted");
     const title = this.conversations.get(id)?.title;
     if (title) return title;
     if (this.nobody.has(id)) return id.startsWith("u:") ? t("title.nobody") : t("title.no_group");
@@ -189,7 +198,8 @@ export class Store {
   /** A membership row as a sentence. */
   event({ body: { action, name, topic, role, uid, user_name, by, by_name, owner, owner_name } }) {
     const me = this.self.uid;
-    const nameOf = (number, name) => (number === me ? t("you") : isolate(name ?? this.name(number)));
+    const nameOf = (number, name) => (number === me ? t("you")
+      : isolate(name === undefined || this.isDeleted(number) ? this.name(number) : called(name)));
     const names = () => ({ by: nameOf(by, by_name), name: nameOf(uid, user_name) });
     // Some languages say "you" in a way of their own, so there is a sentence for each.
     const byMe = (what) => (by === me ? `you_${what}` : what);
@@ -296,7 +306,7 @@ export class Store {
   /** Who wants to be a friend and waits for an answer. */
   requests() {
     const all = [...this.friends.keys()].map((uid) => this.friend(uid));
-    return all.filter(({ uid, mine, theirs, declined }) => theirs && !mine && !declined && !this.setting("block", `u:${uid}`));
+    return all.filter(({ uid, mine, theirs, declined }) => theirs && !mine && !declined && !this.isDeleted(uid) && !this.setting("block", `u:${uid}`));
   }
 
   /** A call of the API that is made as soon as there is a connection. */

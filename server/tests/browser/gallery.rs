@@ -5,8 +5,8 @@ use tidemark_client::Recipient;
 
 use super::axe::{LANGUAGES, choose};
 use super::pictures::take;
-use super::window::{BACKSPACE, Window};
-use super::world::{World, befriend, connected};
+use super::window::{BACKSPACE, ENTER, Window};
+use super::world::{PASSWORD, World, befriend, connected};
 
 /// One page in both sets of colours and both sizes.
 async fn show(window: &Window, language: &str, page: &str) {
@@ -76,6 +76,16 @@ async fn every_page_can_be_pictured() {
             window.run(&format!("document.getElementById('{button}').click()")).await;
             window.until(&format!("document.getElementById('{dialog}').open")).await;
             show(&window, language, dialog).await;
+            window.run(&format!("document.getElementById('{dialog}').close()")).await;
+        }
+        window.click("#open-settings").await;
+        window.click("#delete-account summary").await;
+        window.run("document.getElementById('delete-account').scrollIntoView()").await;
+        show(&window, language, "delete-account").await;
+        window.write("#delete-password", &format!("{PASSWORD}{ENTER}")).await;
+        window.until("document.getElementById('ask').open").await;
+        show(&window, language, "delete-ask").await;
+        for dialog in ["ask", "settings"] {
             window.run(&format!("document.getElementById('{dialog}').close()")).await;
         }
         window.goto(&world.at(&format!("/groups/{gid}/invite"))).await;

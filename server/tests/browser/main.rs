@@ -7,6 +7,7 @@
 mod amend;
 mod axe;
 mod chat;
+mod deletion;
 mod ears;
 mod emoji;
 mod engine;

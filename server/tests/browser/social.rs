@@ -37,7 +37,8 @@ async fn badge(window: &Window, page: &str, text: &str) {
         .await;
 }
 
-async fn befriend(ada: &Window, ben: &Window) {
+/// Each adds the other one under Contacts: Ada asks, and Ben accepts.
+pub(super) async fn befriend(ada: &Window, ben: &Window) {
     open(ada, "contacts").await;
     ada.write("#contacts-find", "Ben").await;
     ada.until("document.querySelector('#contacts-found li')").await;
