@@ -17,8 +17,8 @@ const MOST_PROFILES = 100;
 const MOST_DRAFT = 8_000;
 
 // What the server says in place of the name of a deleted account; nobody can take that name.
-const DELETED = "Deleted account";
-const called = (name) => (name === DELETED ? t("person.deleted") : name);
+const DELETED = /^Deleted account$/;
+const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
 export class Store {
   /** `nudge(conversations)`: something was written here that sync and other tabs should know. */

@@ -6,10 +6,11 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 use clap::Subcommand;
 
 use super::ExitError;
-use crate::app::Accounts;
+use crate::app::{Accounts, OpenSignUpInvite};
 use crate::boot::{BootError, Hinting, Storage, numbers_of_users};
 use crate::config::Config;
 use crate::domain::{Clock, Uid};
+use crate::store::Invites;
 
 /// Accounts read at a time.
 const PAGE: usize = 1_000;
@@ -28,7 +29,7 @@ pub(super) enum User {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Make an invitation to sign up and print the path of its link
+    /// Make an invitation to sign up and print the path of its link; list those that were made so, or end one
     Invite {
         /// How many accounts may be made by it
         #[arg(long, default_value_t = 1)]
@@ -36,6 +37,12 @@ pub(super) enum User {
         /// For how many days it is good
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         days: u32,
+        /// List what is open: id, uses left of how many, and until when
+        #[arg(long, conflicts_with_all = ["uses", "days", "end"])]
+        list: bool,
+        /// End the one with this code, link or id
+        #[arg(long, value_name = "CODE", conflicts_with_all = ["uses", "days"])]
+        end: Option<String>,
     },
     /// What is done to accounts that are there.
     #[command(flatten)]
@@ -52,7 +59,7 @@ pub(super) enum Existing {
         /// The account's name
         name: String,
     },
-    /// Shut an account and log it out everywhere
+    /// Shut an account, log it out everywhere, and end the invitations that it has made
     Disable {
         /// The account's name
         name: String,
@@ -81,13 +88,16 @@ pub(super) async fn run(what: User, config: &Config) -> Result<(), ExitError> {
             storage.close().await.map_err(BootError::from)?;
             done
         }
-        User::Invite { uses, days } => {
+        User::Invite { uses, days, list, end } => {
             let storage = Storage::open_for_accounts(config).await?;
             let accounts = storage.accounts(config, Clock::system());
-            let made = accounts.invite(None, Some(days * 24 * 60 * 60), Some(uses)).await;
+            let done = match end {
+                Some(named) => end_invite(&named, &accounts).await,
+                None if list => list_invites(&accounts).await,
+                None => invite(days * 24 * 60 * 60, uses, &accounts).await,
+            };
             storage.close().await.map_err(BootError::from)?;
-            println!("/sign-up?invite={}", made.map_err(ExitError::failed)?.code.as_str());
-            Ok(())
+            done
         }
         User::Existing(Existing::Delete { name, yes: false }) if !is_repeated(&name)? => {
             Err(ExitError::failed("nothing is deleted: the name was not repeated"))
@@ -107,6 +117,32 @@ fn first_line_of_input() -> Result<String, ExitError> {
     let mut line = String::new();
     io::stdin().lock().take(LONGEST_LINE).read_line(&mut line)?;
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+async fn invite(seconds: u32, uses: u32, accounts: &Accounts) -> Result<(), ExitError> {
+    let made = accounts.invite(None, Some(seconds), Some(uses)).await.map_err(ExitError::failed)?;
+    println!("/sign-up?invite={}", made.code.as_str());
+    Ok(())
+}
+
+async fn list_invites(accounts: &Accounts) -> Result<(), ExitError> {
+    let mut out = io::stdout().lock();
+    for OpenSignUpInvite { id, invite } in accounts.open_invites(None).await.map_err(ExitError::failed)? {
+        writeln!(out, "{id}\t{} of {}\t{}", invite.uses_left, invite.uses, invite.expires_at.to_rfc3339())?;
+    }
+    Ok(())
+}
+
+async fn end_invite(named: &str, accounts: &Accounts) -> Result<(), ExitError> {
+    match accounts.end_operators_invite(named).await.map_err(ExitError::failed)? {
+        true => {
+            println!("the invitation is ended");
+            Ok(())
+        }
+        false => Err(ExitError::failed(
+            "there is no such invitation of yours; `tidemark user invite --list` shows them",
+        )),
+    }
 }
 
 async fn add(name: &str, given: Option<String>, storage: &Storage, config: &Config) -> Result<(), ExitError> {
@@ -131,13 +167,13 @@ async fn change(what: Existing, config: &Config) -> Result<(), ExitError> {
             storage.accounts_among(config, Clock::system(), &hinting).await
         }
     };
-    let done = carry_out(what, &accounts).await;
+    let done = carry_out(what, &accounts, &*storage.invites).await;
     hinting.stop().await;
     storage.close().await.map_err(BootError::from)?;
     done
 }
 
-async fn carry_out(what: Existing, accounts: &Accounts) -> Result<(), ExitError> {
+async fn carry_out(what: Existing, accounts: &Accounts, invites: &dyn Invites) -> Result<(), ExitError> {
     match what {
         Existing::List => list(accounts).await,
         Existing::ResetPassword { name } => {
@@ -147,6 +183,8 @@ async fn carry_out(what: Existing, accounts: &Accounts) -> Result<(), ExitError>
         }
         Existing::Disable { name } => {
             let uid = accounts.disable(&name).await.map_err(ExitError::failed)?;
+            // Those into groups; invitations to sign up have ended with the account.
+            invites.end_invites_of(uid, Clock::system().now()).await.map_err(ExitError::failed)?;
             println!("{uid} is disabled");
             Ok(())
         }

@@ -89,16 +89,16 @@ pub trait Credentials: Send + Sync + 'static {
     /// The invitation of this code.
     async fn sign_up_invite(&self, code: &CodeHash) -> Result<Option<SignUpInvite>, StoreError>;
 
-    /// The invitations of `made_by` that are open at `now`, the one that ends first before the others, at most `limit`.
+    /// The invitations of `made_by` (`None`: the operator) that are open at `now`, the one that ends first before the others, at most `limit`.
     async fn sign_up_invites(
         &self,
-        made_by: Uid,
+        made_by: Option<Uid>,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<SignUpInvite>, StoreError>;
 
     /// Forgets the invitation of `made_by` whose code's hash begins with `id`. `false`: there is none.
-    async fn end_sign_up_invite(&self, made_by: Uid, id: &[u8; 16]) -> Result<bool, StoreError>;
+    async fn end_sign_up_invite(&self, made_by: Option<Uid>, id: &[u8; 16]) -> Result<bool, StoreError>;
 
     /// Forgets up to `limit` invitations that were over at `now`, and tells how many.
     async fn forget_sign_up_invites(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;

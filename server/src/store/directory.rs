@@ -121,7 +121,7 @@ pub trait Directory: Credentials + Deletions {
         kept: &[u8; 32],
     ) -> Result<bool, StoreError>;
 
-    /// Shuts or opens the account. `false` when there is none, or it is deleted.
+    /// Shuts or opens the account. With the shutting its invitations to sign up end. `false` when there is none, or it is deleted.
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError>;
 
     /// Keeps a session of somebody whose password was held against `password_hash`. `false`, and nothing is kept, when the account has

@@ -78,6 +78,19 @@ async fn an_operator_looks_after_accounts_while_the_server_serves() {
     assert_eq!(listed, "10001\tann\tdisabled\n");
     let (code, path, reported) = run(place.path(), &["user", "invite", "--uses", "3"]).await;
     assert!(code == 0 && path.starts_with("/sign-up?invite="), "{path} {reported}");
+    let list = async || run(place.path(), &["user", "invite", "--list"]).await.1;
+    let listed = list().await;
+    let (id, rest) = listed.split_once('\t').expect("a line");
+    assert!(id.len() == 32 && rest.starts_with("3 of 3\t"), "{listed}");
+    let (code, other, _) = run(place.path(), &["user", "invite"]).await;
+    assert_eq!((code, list().await.lines().count()), (0, 2));
+    for ended in [id, other.trim()] {
+        let (code, out, reported) = run(place.path(), &["user", "invite", "--end", ended]).await;
+        assert_eq!((code, out.as_str()), (0, "the invitation is ended\n"), "{reported}");
+    }
+    assert_eq!(list().await, "");
+    let (code, _, reported) = run(place.path(), &["user", "invite", "--end", id]).await;
+    assert!(code == 1 && reported.contains("there is no such invitation"), "{reported}");
     assert_eq!(terminate(child).await, 0);
 }
 

@@ -17,6 +17,9 @@ pub struct SignUpInviteLimits {
     pub most_open: usize,
 }
 
+/// Invitations of the operator in one list.
+const MOST_LISTED: usize = 10_000;
+
 /// How long an invitation lasts where nothing else is said, in seconds.
 const USUAL_SECONDS: u32 = 7 * 24 * 60 * 60;
 
@@ -74,17 +77,25 @@ impl Accounts {
         }
     }
 
-    /// The invitations of `by` by which somebody can make an account.
-    pub async fn open_invites(&self, by: Uid) -> Result<Vec<OpenSignUpInvite>, StoreError> {
-        let most = self.0.sign_up_invites.most_open;
+    /// The invitations of `by` (`None`: the operator) by which somebody can make an account, those that end first; of an account all, of the
+    /// operator no more than a list is for.
+    pub async fn open_invites(&self, by: Option<Uid>) -> Result<Vec<OpenSignUpInvite>, StoreError> {
+        let most = by.map_or(MOST_LISTED, |_| self.0.sign_up_invites.most_open);
         let open = self.0.directory.sign_up_invites(by, self.0.clock.now(), most).await?;
         let seen = |invite: SignUpInvite| OpenSignUpInvite { id: SessionId::of(&invite.code_hash), invite };
         Ok(open.into_iter().map(seen).collect())
     }
 
     /// Ends an invitation of `by`. `false`: there is none with this id.
-    pub async fn end_sign_up_invite(&self, by: Uid, id: SessionId) -> Result<bool, StoreError> {
+    pub async fn end_sign_up_invite(&self, by: Option<Uid>, id: SessionId) -> Result<bool, StoreError> {
         self.0.directory.end_sign_up_invite(by, &id.0).await
+    }
+
+    /// Ends an invitation of the operator: by its id, by what stands in its link, or by the link. `false`: there is none.
+    pub async fn end_operators_invite(&self, named: &str) -> Result<bool, StoreError> {
+        let code = named.rsplit("invite=").next().unwrap_or_default().trim();
+        let id = code.parse().unwrap_or_else(|_| SessionId::of(&hash_of(code)));
+        self.end_sign_up_invite(None, id).await
     }
 
     /// Whether somebody who shows `code`, if any, may make an account now.

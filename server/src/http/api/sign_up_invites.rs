@@ -100,7 +100,7 @@ pub(in crate::http) async fn list(
     State(accounts): State<Accounts>,
     Session(session): Session,
 ) -> Result<Response, Problem> {
-    let open = accounts.open_invites(session.uid).await?;
+    let open = accounts.open_invites(Some(session.uid)).await?;
     let open = open.into_iter().map(|OpenSignUpInvite { id, invite }| Open {
         id: id.to_string(),
         made_at: invite.made_at.to_rfc3339(),
@@ -123,7 +123,7 @@ pub(in crate::http) async fn end(
     Session(session): Session,
     Segment(id): Segment<SessionId>,
 ) -> Result<Response, Problem> {
-    match accounts.end_sign_up_invite(session.uid, id).await? {
+    match accounts.end_sign_up_invite(Some(session.uid), id).await? {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
         false => {
             let detail =

@@ -102,11 +102,15 @@ async fn invitations(directory: &dyn Directory) {
         let open = directory.sign_up_invites(uid, Timestamp(now), limit).await.expect("asked");
         open.iter().map(|invite| invite.code_hash[0]).collect::<Vec<_>>()
     };
-    assert_eq!(list(DEE, 50, 10).await, [2, 1], "the first to end comes first");
-    assert_eq!((list(DEE, 80, 10).await, list(DEE, 50, 1).await), (vec![1], vec![2]));
+    assert_eq!(list(None, 50, 10).await, [4], "of the operator");
+    assert_eq!(list(Some(DEE), 50, 10).await, [2, 1], "the first to end comes first");
+    assert_eq!((list(Some(DEE), 80, 10).await, list(Some(DEE), 50, 1).await), (vec![1], vec![2]));
     let end = async |uid, n: u8| directory.end_sign_up_invite(uid, &[n; 16]).await.expect("asked");
-    assert!(!end(EVE, 2).await, "it is somebody else's");
-    assert!(end(DEE, 2).await && !end(DEE, 2).await, "it ends once");
+    assert!(!end(Some(EVE), 2).await && !end(None, 2).await, "it is somebody else's");
+    assert!(end(Some(DEE), 2).await && !end(Some(DEE), 2).await, "it ends once");
+    assert!(directory.set_disabled(EVE, true).await.expect("set"));
+    assert!(directory.set_disabled(EVE, false).await.expect("set"));
+    assert_eq!(list(Some(EVE), 50, 10).await, [0; 0], "those of who is shut end for good");
     assert!(put(invite(5, Some(DEE), 70)).await, "there is room again");
 }
 

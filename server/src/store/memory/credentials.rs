@@ -95,25 +95,23 @@ impl Credentials for MemoryDirectory {
 
     async fn sign_up_invites(
         &self,
-        made_by: Uid,
+        made_by: Option<Uid>,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<SignUpInvite>, StoreError> {
         let state = self.state();
         let open = state.sign_up_invites.values();
-        let open = open.filter(|invite| invite.made_by == Some(made_by) && invite.is_open(now));
+        let open = open.filter(|invite| invite.made_by == made_by && invite.is_open(now));
         let mut open: Vec<SignUpInvite> = open.copied().collect();
         open.sort_by_key(|invite| (invite.expires_at, invite.code_hash));
         open.truncate(limit);
         Ok(open)
     }
 
-    async fn end_sign_up_invite(&self, made_by: Uid, id: &[u8; 16]) -> Result<bool, StoreError> {
+    async fn end_sign_up_invite(&self, made_by: Option<Uid>, id: &[u8; 16]) -> Result<bool, StoreError> {
         let mut state = self.state();
         let before = state.sign_up_invites.len();
-        state
-            .sign_up_invites
-            .retain(|code, invite| !(code.starts_with(id) && invite.made_by == Some(made_by)));
+        state.sign_up_invites.retain(|code, invite| !(code.starts_with(id) && invite.made_by == made_by));
         Ok(state.sign_up_invites.len() < before)
     }
 

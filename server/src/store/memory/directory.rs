@@ -165,6 +165,9 @@ impl Directory for MemoryDirectory {
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
+        if disabled {
+            self.state().sign_up_invites.retain(|_, invite| invite.made_by != Some(uid));
+        }
         Ok(self.change(uid, |account| account.disabled = disabled))
     }
 

@@ -127,7 +127,7 @@ impl Credentials for PgDirectory {
     }
 
     async fn put_sign_up_invite(&self, invite: SignUpInvite, most_open: usize) -> Result<bool, StoreError> {
-        let made_by = invite.made_by.map_or(0, |uid| i64::from(uid.0));
+        let made_by = number_of(invite.made_by);
         let put = async {
             let mut connection = self.db.reader().await?;
             let mut tx = connection.begin().await?;
@@ -159,7 +159,7 @@ impl Credentials for PgDirectory {
 
     async fn sign_up_invites(
         &self,
-        made_by: Uid,
+        made_by: Option<Uid>,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<SignUpInvite>, StoreError> {
@@ -167,15 +167,15 @@ impl Credentials for PgDirectory {
             "SELECT * FROM sign_up_invites WHERE made_by = $1 AND expires_at > $2 AND uses_left > 0 \
              ORDER BY expires_at, code_hash LIMIT $3",
         );
-        let open = open.bind(i64::from(made_by.0)).bind(now.0).bind(count(limit));
+        let open = open.bind(number_of(made_by)).bind(now.0).bind(count(limit));
         self.rows(open).await?.iter().map(invite_of).collect()
     }
 
-    async fn end_sign_up_invite(&self, made_by: Uid, id: &[u8; 16]) -> Result<bool, StoreError> {
+    async fn end_sign_up_invite(&self, made_by: Option<Uid>, id: &[u8; 16]) -> Result<bool, StoreError> {
         let [first, last] = beginning_with(id);
         let end =
             sqlx::query("DELETE FROM sign_up_invites WHERE code_hash BETWEEN $1 AND $2 AND made_by = $3");
-        let end = end.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(made_by.0));
+        let end = end.bind(first.to_vec()).bind(last.to_vec()).bind(number_of(made_by));
         Ok(self.change(end).await? > 0)
     }
 
@@ -202,6 +202,11 @@ async fn insert_codes(connection: &mut PgConnection, uid: Uid, codes: &[CodeHash
     let codes: Vec<Vec<u8>> = codes.iter().map(|code| code.to_vec()).collect();
     insert.bind(key_of(uid)).bind(i64::from(uid.0)).bind(codes).execute(connection).await?;
     Ok(())
+}
+
+/// Who made an invitation, as it is stored; 0: the operator.
+fn number_of(made_by: Option<Uid>) -> i64 {
+    made_by.map_or(0, |uid| i64::from(uid.0))
 }
 
 fn invite_of(row: &PgRow) -> Result<SignUpInvite, StoreError> {

@@ -209,11 +209,20 @@ impl Directory for PgDirectory {
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
-        let update = sqlx::query(
-            "UPDATE accounts SET disabled = $3 WHERE partition_key = $1 AND uid = $2 AND deleted_at IS NULL",
-        );
-        let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(disabled);
-        Ok(self.change(update).await? > 0)
+        let set = async {
+            let mut connection = self.db.reader().await?;
+            let mut tx = connection.begin().await?;
+            let update = sqlx::query(
+                "UPDATE accounts SET disabled = $3 WHERE partition_key = $1 AND uid = $2 AND deleted_at IS NULL",
+            );
+            let update = update.bind(key_of(uid)).bind(i64::from(uid.0)).bind(disabled);
+            let is_known = update.execute(&mut *tx).await?.rows_affected() > 0;
+            let end = sqlx::query("DELETE FROM sign_up_invites WHERE made_by = $1 AND $2");
+            end.bind(i64::from(uid.0)).bind(disabled).execute(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(is_known)
+        };
+        self.db.limited(set).await
     }
 
     async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {

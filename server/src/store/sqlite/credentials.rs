@@ -100,7 +100,7 @@ impl Credentials for SqliteDirectory {
     }
 
     async fn put_sign_up_invite(&self, invite: SignUpInvite, most_open: usize) -> Result<bool, StoreError> {
-        let made_by = invite.made_by.map_or(0, |uid| i64::from(uid.0));
+        let made_by = number_of(invite.made_by);
         let insert = sqlx::query(
             "INSERT INTO sign_up_invites (code_hash, made_by, made_at, expires_at, uses, uses_left) \
              SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \
@@ -119,7 +119,7 @@ impl Credentials for SqliteDirectory {
 
     async fn sign_up_invites(
         &self,
-        made_by: Uid,
+        made_by: Option<Uid>,
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<SignUpInvite>, StoreError> {
@@ -127,15 +127,15 @@ impl Credentials for SqliteDirectory {
             "SELECT * FROM sign_up_invites WHERE made_by = ? AND expires_at > ? AND uses_left > 0 \
              ORDER BY expires_at, code_hash LIMIT ?",
         );
-        let open = open.bind(i64::from(made_by.0)).bind(now.0).bind(count(limit));
+        let open = open.bind(number_of(made_by)).bind(now.0).bind(count(limit));
         let rows = open.fetch_all(&mut *self.reader().await?).await?;
         rows.iter().map(invite_of).collect()
     }
 
-    async fn end_sign_up_invite(&self, made_by: Uid, id: &[u8; 16]) -> Result<bool, StoreError> {
+    async fn end_sign_up_invite(&self, made_by: Option<Uid>, id: &[u8; 16]) -> Result<bool, StoreError> {
         let [first, last] = beginning_with(id);
         let end = sqlx::query("DELETE FROM sign_up_invites WHERE code_hash BETWEEN ? AND ? AND made_by = ?");
-        let end = end.bind(first.to_vec()).bind(last.to_vec()).bind(i64::from(made_by.0));
+        let end = end.bind(first.to_vec()).bind(last.to_vec()).bind(number_of(made_by));
         Ok(self.change(end).await? > 0)
     }
 
@@ -165,6 +165,11 @@ async fn insert_codes(
         insert.bind(i64::from(uid.0)).bind(code.to_vec()).execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+/// Who made an invitation, as it is stored; 0: the operator.
+fn number_of(made_by: Option<Uid>) -> i64 {
+    made_by.map_or(0, |uid| i64::from(uid.0))
 }
 
 fn invite_of(row: &SqliteRow) -> Result<SignUpInvite, StoreError> {

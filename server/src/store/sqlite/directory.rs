@@ -200,8 +200,13 @@ impl Directory for SqliteDirectory {
     }
 
     async fn set_disabled(&self, uid: Uid, disabled: bool) -> Result<bool, StoreError> {
+        let mut tx = self.write().await?;
         let update = sqlx::query("UPDATE accounts SET disabled = ? WHERE uid = ? AND deleted_at IS NULL");
-        Ok(self.change(update.bind(disabled).bind(i64::from(uid.0))).await? > 0)
+        let update = update.bind(disabled).bind(i64::from(uid.0)).execute(&mut *tx).await?;
+        let end = sqlx::query("DELETE FROM sign_up_invites WHERE made_by = ? AND ?");
+        end.bind(i64::from(uid.0)).bind(disabled).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(update.rows_affected() > 0)
     }
 
     async fn create_session(&self, session: Session, password_hash: &str) -> Result<bool, StoreError> {
