@@ -112,7 +112,7 @@ async function over(everything, isDeleted = false) {
     await forget(self);
   } else await db.begin(0, undefined, []);
   if (isDeleted) sessionStorage.setItem("deleted", "yes");
-  location.replace(everything ? "/login" : location.pathname);
+  location.replace(everything ? "/login" : `/login?ended=yes&next=${location.pathname}`);
 }
 
 /** The page that the service worker keeps names the person. */
@@ -128,7 +128,7 @@ function notified(next) {
   if (state.phase === "waiting" || state.phase === "offline") presence.lost();
   settings.facts();
   if (state.phase !== "ended" || leaving) return;
-  // Once: the way to the log-in page says why, and says it to the first who asks.
+  // Once, however many calls are refused.
   leaving = true;
   over(false);
 }

@@ -57,7 +57,7 @@ pub(super) async fn join(
 ) -> Response {
     let joined = async {
         let Some(session) = session(&headers, caller, &state).await? else {
-            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+            return Ok(to_log_in(&uri, &headers));
         };
         state.rates.send(session.uid, 1)?;
         let gid = state.invites.accept(session.uid, &code).await?;
@@ -77,7 +77,7 @@ pub(super) async fn ask(
 ) -> Response {
     let shown = async {
         let Some(session) = session(&headers, caller, &state).await? else {
-            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+            return Ok(to_log_in(&uri, &headers));
         };
         let group = state.groups.get(session.uid, gid(&path)?).await?;
         let terms = Terms::usual(&state.settings.limits);
@@ -125,7 +125,7 @@ pub(super) async fn make(
 ) -> Response {
     let made = async {
         let Some(session) = session(&headers, caller, &state).await? else {
-            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+            return Ok(to_log_in(&uri, &headers));
         };
         let limits = &state.settings.limits;
         let Form(terms) = terms.unwrap_or_else(|_| Form(Terms { days: String::new(), uses: String::new() }));

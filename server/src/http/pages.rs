@@ -10,7 +10,7 @@ use super::cookies::{SESSION, is_secure};
 use super::error::Problem;
 use super::extract::{Params, session};
 use super::proxy::Caller;
-use super::state::{HttpState, Settings};
+use super::state::HttpState;
 use super::{API, language};
 use crate::config::SignUp;
 
@@ -24,7 +24,7 @@ pub(super) async fn shell(
     let language = language::read_by(&headers);
     let shown = async {
         let Some(session) = session(&headers, caller, &state).await? else {
-            return Ok(to_log_in(&uri, caller, &headers, &state.settings));
+            return Ok(to_log_in(&uri, &headers));
         };
         let chosen = language::chosen_by(session.uid, &headers, &state.people).await?;
         let language = chosen.unwrap_or(language);
@@ -41,19 +41,18 @@ pub(super) async fn shell(
     shown.await.unwrap_or_else(|problem| failure(&problem, language))
 }
 
-/// The way to the log-in card and back to `uri`. A browser whose session has ended is told so, once.
-pub(super) fn to_log_in(uri: &Uri, caller: Caller, headers: &HeaderMap, settings: &Settings) -> Response {
-    let has_ended = SESSION.of(headers).is_some_and(|token| !token.is_empty());
+/// The way to the log-in card and back to `uri`; the card tells a browser whose session has ended.
+pub(super) fn to_log_in(uri: &Uri, headers: &HeaderMap) -> Response {
+    let ended = has_token(headers).then(|| "ended=yes".to_owned());
     let next = Some(uri.path()).filter(|path| *path != "/").map(|path| format!("next={path}"));
-    let query: Vec<String> = has_ended.then(|| "ended=yes".to_owned()).into_iter().chain(next).collect();
+    let query: Vec<String> = ended.into_iter().chain(next).collect();
     let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-    let mut response = Redirect::to(&format!("/login{query}")).into_response();
-    if has_ended {
-        for cookie in SESSION.clear(is_secure(caller, settings)) {
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
-    }
-    response
+    Redirect::to(&format!("/login{query}")).into_response()
+}
+
+/// Whether a browser brings the token of a session, live or not.
+fn has_token(headers: &HeaderMap) -> bool {
+    SESSION.of(headers).is_some_and(|token| !token.is_empty())
 }
 
 /// The query of the cards.
@@ -130,7 +129,15 @@ async fn card(
                 SignUp::Closed => web::SignUp::Closed,
             };
             let view = web::SignIn { way, next, sign_up, invite, has_ended: ended.is_some() };
-            Html(web::sign_in(&view, language)).into_response()
+            let mut response = Html(web::sign_in(&view, language)).into_response();
+            // Here and not on the way: a page, its service worker and other tabs may go that way at once, and whoever shows
+            // the card must still know why.
+            if has_token(&headers) {
+                for cookie in SESSION.clear(is_secure(caller, &state.settings)) {
+                    response.headers_mut().append(header::SET_COOKIE, cookie);
+                }
+            }
+            response
         }
         Err(problem) => failure(&problem, language),
     }

@@ -61,8 +61,6 @@ async fn an_ended_session_says_so_once() {
     let world = World::start().await;
     let ada = world.newcomer("Ada").await;
     let phone = world.visitor("Ada").await;
-    // Its service worker asks for the page, too, while it is being installed.
-    phone.until("navigator.serviceWorker.controller").await;
     ada.run("fetch('/api/v1/sessions', { method: 'DELETE' })").await;
     phone
         .until("document.querySelector('.notice')?.textContent === 'You were logged out. Log in to go on.'")
