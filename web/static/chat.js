@@ -37,7 +37,7 @@ let tabs = null;
 let leaving = false;
 let state = { phase: "connecting", cursor: 0, beats: [] };
 
-const store = new Store({ db, call, self, nudge: (ids) => {
+const store = new Store({ db, call, self, send: (item) => sync?.send(item), nudge: (ids) => {
   tabs?.tell("changed", ids);
   sync ? sync.nudge() : tabs?.tell("nudge");
 } });
@@ -126,6 +126,7 @@ function notified(next) {
   document.body.dataset.phase = state.phase;
   banner.tell(state);
   if (state.phase === "waiting" || state.phase === "offline") presence.lost();
+  pane.settled = state.cursor;
   settings.facts();
   if (state.phase !== "ended" || leaving) return;
   // Once, however many calls are refused.
@@ -283,6 +284,7 @@ tabs = new Tabs(`tidemark-${uid}`, {
         notified(next);
         tabs?.tell("state", next);
       },
+      arriving: (rows) => pane.arriving(rows),
       passed: passOn,
     });
     sync.start();

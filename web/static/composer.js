@@ -174,12 +174,13 @@ export class Composer {
       }
       return this.cancel();
     }
+    const mentions = id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
+    const posting = this.store.post(id, text, quoted, mentions);
     this.write("");
     this.cancel();
     this.measure();
     try {
-      const mentions = id.startsWith("g:") ? mentionsIn(text, this.people()) : null;
-      await this.during(this.store.post(id, text, quoted, mentions));
+      await this.during(posting);
       this.sent(id);
     } catch (problem) {
       this.text.value = text;

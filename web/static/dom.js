@@ -61,16 +61,25 @@ export function keep(container, items, make, fill) {
   for (const element of container.children) old.set(element.key, element);
   let at = container.firstChild;
   for (const item of items) {
-    const element = old.get(item.key) ?? make(item);
+    const element = filled(item, old.get(item.key) ?? make(item), fill);
     old.delete(item.key);
-    if (element.sig !== item.sig) {
-      Object.assign(element, { key: item.key, sig: item.sig });
-      fill(item, element);
-    }
     if (element === at) at = at.nextSibling;
     else container.insertBefore(element, at);
   }
   for (const element of old.values()) element.remove();
   // Moving an element takes its focus.
   if (container.contains(focus)) focus.focus({ preventScroll: true });
+}
+
+/** Puts new `items` below what `container` shows, as `keep` would with all of them. */
+export function append(container, items, make, fill) {
+  container.append(...items.map((item) => filled(item, make(item), fill)));
+}
+
+function filled(item, element, fill) {
+  if (element.sig !== item.sig) {
+    Object.assign(element, { key: item.key, sig: item.sig });
+    fill(item, element);
+  }
+  return element;
 }

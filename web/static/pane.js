@@ -1,6 +1,6 @@
 // The message pane: a window of rows around what is being read, never the whole conversation.
 
-import { $, disc, isolate, keep } from "./dom.js";
+import { $, append, disc, isolate, keep } from "./dom.js";
 import { plain } from "./markdown.js";
 import { showMute } from "./mute.js";
 import { showPins } from "./pins.js";
@@ -17,6 +17,8 @@ const MOST = 240;
 const NEAR = 600;
 // Pixels from the end that still count as being there.
 const AT_END = 40;
+// The most messages that are shown before they are stored.
+const MOST_AHEAD = 20;
 // How long what was announced stays in the document.
 const HEARD_MS = 10_000;
 // Pages of history that are fetched at once, to have enough to show.
@@ -34,6 +36,11 @@ export class Pane {
     this.wanted = null;
     // Whether a refresh waits for its turn.
     this.renewing = false;
+    // Whether the conversation was painted since it was opened.
+    this.painted = false;
+    // New messages that are shown before they are stored, and the id up to which rows are.
+    this.ahead = [];
+    this.settled = 0;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
     $("jump").addEventListener("click", () => this.toNewest().then(() => $("text").focus()));
     for (const event of ["focus", "visibilitychange"]) addEventListener(event, () => this.read(), true);
@@ -68,7 +75,7 @@ export class Pane {
     this.inOrder(() => {
       // Someone who went on meanwhile sees only where it ends.
       if (id !== this.wanted) return;
-      Object.assign(this, { id, gone, rows: [], atTail: true, pinned: true, freshAfter: null });
+      Object.assign(this, { id, gone, rows: [], ahead: [], atTail: true, pinned: true, freshAfter: null, painted: false });
       if (id?.startsWith("g:")) this.store.meet(id);
       if (id) this.learnPins();
       if (id) return this.start();
@@ -140,33 +147,72 @@ export class Pane {
     // Read before the rows, so that a message is never in neither.
     const outbox = store.pending(this.id);
     const known = rows.at(-1)?.message_id ?? 0;
+    const { settled } = this;
     const { same, fresh, isTail } = await store.db.window(this.id, rows[0]?.message_id ?? 0, known, this.atTail ? MOST : 0);
     rows.splice(0, rows.length, ...same, ...fresh);
+    this.ahead = this.ahead.filter(({ message_id }) => message_id > settled);
     if (this.atEnd()) rows.splice(0, Math.max(0, rows.length - MOST));
     this.atTail &&= isTail;
     const { unread, read_to, pins } = store.conversations.get(this.id) ?? {};
     if (pins === null) this.learnPins();
-    // What was marked as new and has been read since is not new any more.
-    if (unread && !this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, read_to);
+    if (unread) this.markFresh(read_to);
     if (fresh.some(({ kind }) => kind === "membership")) store.meet(this.id);
     await this.render({ outbox });
     if (known) this.announce(fresh);
     this.read();
   }
 
-  /** Paints the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
-  async render({ end = false, outbox = this.store.pending(this.id) } = {}) {
+  /** What has come since somebody last looked here stands below a line. */
+  markFresh(readTo) {
+    // What was marked as new and has been read since is not new any more.
+    if (!this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
+  }
+
+  /** Rows that are being stored. New messages of this conversation are shown at once, if its end is in the window. */
+  arriving(rows) {
+    const isPlain = ({ kind, body, client_id }) => kind === "message" && client_id && !body.reply_to;
+    const here = rows.filter((row) => row.conversation === this.id);
+    if (!here.length || here.length > MOST_AHEAD || !here.every(isPlain) || !this.atTail || !this.painted) return;
+    const { store } = this;
+    const newest = this.ahead.at(-1) ?? this.rows.at(-1);
+    this.ahead.push(...here);
+    if (here.some((row) => counts(row, store.self.uid))) this.markFresh(store.conversations.get(this.id)?.read_to ?? 0);
+    // Nothing else changes, and it stands at the end.
+    const isSimple = newest && !store.pending(this.id).length && here.every(({ sender }) => sender !== store.self.uid);
+    isSimple ? this.append(newest, here) : this.paint();
+  }
+
+  /** Puts messages of others below the `newest` one that is painted. */
+  append(newest, rows) {
     const { log, store } = this;
+    const isAtEnd = this.atEnd();
+    const hasLine = log.querySelector(".fresh-line");
+    const items = itemsOf(store, [newest, ...rows], [], hasLine ? null : this.freshAfter, false);
+    const painted = items.findIndex(({ row, key }) => row === newest || key === `e${newest.message_id}`);
+    append(log, items.slice(painted + 1), make, (item, element) => fill(item, element, this.acts));
+    if (isAtEnd) this.toEnd();
+    this.jump();
+  }
+
+  /** Shows the window. Stays at the end, or goes there (`end`); else keeps what is being read where it is. */
+  async render({ end = false, outbox = this.store.pending(this.id) } = {}) {
+    const { store } = this;
     const before = this.rows[0]?.message_id;
-    const whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
+    this.whole = store.conversations.get(this.id)?.floor === 0 && !(await this.page({ before, limit: 1 })).length;
+    this.quoted = await store.db.quoted([...this.rows, ...this.atTail ? outbox : []]);
     this.header();
-    const title = store.title(this.id);
-    const start = store.nobody.has(this.id) ? this.nobody() : whole && this.beginning(isolate(title));
-    const waiting = this.atTail ? outbox : [];
-    const quoted = await store.db.quoted([...this.rows, ...waiting]);
-    const rows = withAmendments(this.rows, store.amending(this.id), store.self.uid);
-    const items = itemsOf(store, rows, waiting, this.freshAfter, start, quoted);
-    // From here on nothing waits: what is measured is what is changed.
+    this.painted = true;
+    this.paint(end, outbox);
+  }
+
+  /** Puts into the document what `render` has found. */
+  paint(end = false, outbox = this.store.pending(this.id)) {
+    const { log, store } = this;
+    const start = store.nobody.has(this.id) ? this.nobody() : this.whole && this.beginning(isolate(store.title(this.id)));
+    const newest = this.rows.at(-1)?.message_id ?? 0;
+    const all = this.atTail ? [...this.rows, ...this.ahead.filter(({ message_id }) => message_id > newest)] : this.rows;
+    const rows = withAmendments(all, store.amending(this.id), store.self.uid);
+    const items = itemsOf(store, rows, this.atTail ? outbox : [], this.freshAfter, start, this.quoted);
     const bottom = (element) => element.offsetTop + element.offsetHeight - log.scrollTop;
     const anchor = !end && !this.atEnd() && [...log.querySelectorAll(".msg, .event")].find((each) => bottom(each) > 0);
     const offset = anchor && bottom(anchor);

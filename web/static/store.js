@@ -21,9 +21,12 @@ const DELETED = /^Deleted account$/;
 const called = (name) => (DELETED.test(name) ? t("person.deleted") : name);
 
 export class Store {
-  /** `nudge(conversations)`: something was written here that sync and other tabs should know. */
-  constructor({ db, call, self, nudge }) {
-    Object.assign(this, { db, call, self, nudge });
+  /**
+   * `nudge(conversations)`: something was written here that sync and other tabs should know. `send(item)`: a message is about to be put
+   * into the outbox.
+   */
+  constructor({ db, call, self, nudge, send }) {
+    Object.assign(this, { db, call, self, nudge, send });
     // The id of the open conversation.
     this.open = null;
     this.asked = new Set();
@@ -249,9 +252,10 @@ export class Store {
     const to = id.startsWith("u:") ? { user: number } : { group: number };
     const body = { text, ...(quoted && { reply_to: quoted.message_id }), ...(mentions && { mentions }) };
     const quote = quoted && { of: { sender: quoted.sender, client_id: quoted.client_id } };
-    await this.write(id, (db) => db.post({
-      client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString(),
-    }));
+    const item = { client_id: uuid(), conversation: id, to, body, quote, sent_at: new Date().toISOString() };
+    // Before anything else, since somebody waits for it.
+    this.send(item);
+    await this.write(id, (db) => db.post(item));
     await this.tellDraft(id);
   }
 

@@ -30,17 +30,23 @@ const BEATS = 6;
  *
  * `changed(conversations | null, arrived)`: these (null: all) are different in the database now; `arrived`: new messages of others.
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
+ * `arriving(rows)`: these follow what is in the database and are being stored; `changed` tells when they are.
  * `passed(frame)`: who is typing, and who is online of those whom one `watch`es; none of it is stored.
  */
 export class Sync {
-  constructor({ db, call, changed, notified, passed = () => {} }) {
-    Object.assign(this, { db, call, changed, notified, passed });
+  constructor({ db, call, changed, notified, arriving = () => {}, passed = () => {} }) {
+    Object.assign(this, { db, call, changed, notified, arriving, passed });
     this.state = { phase: "connecting", cursor: 0, beats: [] };
     this.work = Promise.resolve();
     // By client_id: since when it is under way.
     this.inFlight = new Map();
     // By client_id: refusals so far.
     this.tries = new Map();
+    // Messages that were left to a flush, and how many of them there were before the last flush that left nothing.
+    this.left = 1;
+    this.flushed = 0;
+    // The end of the last rows of this connection that were shown before they were stored.
+    this.ahead = 0;
     // Pauses after refusals that have not ended: until then no message goes out, so that none overtakes a refused one.
     this.pauses = 0;
     // By conversation: the read marker that was sent on this connection.
@@ -50,7 +56,10 @@ export class Sync {
     this.watched = "";
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
-      onFrame: (frame) => this.inOrder(() => this.frame(frame)),
+      onFrame: (frame) => {
+        this.showAhead(frame);
+        this.inOrder(() => this.frame(frame));
+      },
       onState: (state) => this.tell(state),
       onFail: () => this.stillWelcome(),
       beat: () => {
@@ -74,6 +83,30 @@ export class Sync {
 
   /** The outbox or a read marker changed, here or in another tab. */
   nudge() { this.inOrder(() => this.flush()); }
+
+  /**
+   * Sends a message that is put into the outbox in the same step, without waiting until it is stored there: if this page dies meanwhile, the
+   * server has the message or nobody has, as without this. Behind others that wait it waits, too, for `nudge`.
+   */
+  send({ client_id, to, body }) {
+    const waits = this.left > this.flushed || this.pauses || this.inFlight.size >= MOST_IN_FLIGHT;
+    if (waits || !this.socket.send({ type: "send", client_id, to, body })) this.left++;
+    else this.isOut(client_id);
+  }
+
+  /** It is under way, and comes again when nothing answers. */
+  isOut(clientId) {
+    this.inFlight.set(clientId, Date.now());
+    setTimeout(() => this.nudge(), PATIENCE_MS);
+  }
+
+  /** Tells of rows that follow those which are here, before they have their turn. */
+  showAhead({ type, entries, after, synced }) {
+    const known = Math.max(this.ahead, this.state.cursor);
+    if (type !== "entries" || after > known) return;
+    this.ahead = synced;
+    this.arriving(entries.filter((row) => row.message_id > known));
+  }
 
   /** Sends what nobody stores, if there is a connection now. */
   say(frame) { this.socket.send(frame); }
@@ -113,6 +146,8 @@ export class Sync {
     if (uid !== this.db.uid) return this.socket.end();
     if (history !== this.state.history) await this.begin();
     this.inFlight.clear();
+    this.left++;
+    this.ahead = 0;
     this.reported.clear();
     this.socket.opened(heartbeat_seconds);
     this.tell({ latest: seq });
@@ -222,10 +257,15 @@ export class Sync {
    * the moment it refuses the others (`out_of_order`), and all of them come again.
    */
   async flush() {
+    const { left } = this;
+    let all = !this.pauses;
     for (const item of this.pauses ? [] : await this.db.all("outbox")) {
       if (item.state !== "waiting") continue;
       if (Date.now() - (this.inFlight.get(item.client_id) ?? -Infinity) < PATIENCE_MS) continue;
-      if (this.inFlight.size >= MOST_IN_FLIGHT) break;
+      if (this.inFlight.size >= MOST_IN_FLIGHT) {
+        all = false;
+        break;
+      }
       const { client_id, conversation, to, body, frame, call } = item;
       if (call) {
         if (this.socket.phase !== "open") return;
@@ -237,9 +277,9 @@ export class Sync {
       }
       const sent = frame ? { ...frame, client_id, conversation } : { type: "send", client_id, to, body };
       if (!this.socket.send(sent)) return;
-      this.inFlight.set(client_id, Date.now());
-      setTimeout(() => this.nudge(), PATIENCE_MS);
+      this.isOut(client_id);
     }
+    if (all) this.flushed = left;
     for (const { id, read_to, acked } of await this.db.all("conversations")) {
       if (read_to <= acked || this.reported.get(id) === read_to) continue;
       if (!this.socket.send({ type: "read", conversation: id, message_id: read_to })) continue;
@@ -270,6 +310,7 @@ export class Sync {
     if (!retryable || tries >= MOST_TRIES) return this.answered(client_id, { state: "failed", code, reason: detail });
     const wait = 500 * 2 ** tries * (0.5 + Math.random() / 2);
     this.inFlight.delete(client_id);
+    this.left++;
     if (tries > 1) this.unanswered({ code });
     this.pauses += 1;
     setTimeout(() => {

@@ -46,6 +46,8 @@ let world;
 let db;
 let sync;
 let refusal;
+/** The rows that were told of before they were stored. */
+let ahead;
 
 /** The texts of all that was sent on the last connection, in order. */
 const sends = () => world.last.sent.filter(({ type }) => type === "send").map(({ client_id }) => client_id);
@@ -65,7 +67,9 @@ beforeEach(async () => {
     const empty = { rows: [], friends: [], next_after: null, next_before: null, read_to: 0 };
     return path === "/seq" ? { seq: 40, history: "another" } : path === "/conversations" ? [] : empty;
   };
-  sync = new Sync({ db, call, changed: () => {}, notified: () => {} });
+  ahead = [];
+  const arriving = (rows) => ahead.push(...rows.map(({ message_id }) => message_id));
+  sync = new Sync({ db, call, changed: () => {}, notified: () => {}, arriving });
   await sync.start();
 });
 
@@ -126,6 +130,54 @@ test("what was written offline goes out at once, in its order, and no more of it
   for (const id of ids.slice(17)) await sent(id);
   assert.deepEqual(sends(), ids);
   assert.deepEqual([...new Set(db.outbox.map(({ state }) => state))], ["sent"]);
+});
+
+/** What a page does with a message. */
+const write = (id) => {
+  const item = { client_id: id, to: { user: 1 }, body: { text: id } };
+  sync.send(item);
+  db.post(id, "u:1");
+};
+
+test("a message goes out before it is stored, once", async () => {
+  write("offline");
+  assert.deepEqual(world.last.sent, []);
+  await welcome();
+  write("a1");
+  write("a2");
+  assert.deepEqual(sends(), ["offline", "a1", "a2"]);
+  sync.nudge();
+  await settled();
+  assert.deepEqual(sends(), ["offline", "a1", "a2"]);
+});
+
+test("a message waits behind others that wait", async () => {
+  await welcome();
+  write("a1");
+  await receive({ type: "error", client_id: "a1", code: "busy", detail: "Busy.", retryable: true });
+  write("a2");
+  assert.deepEqual(sends(), ["a1"]);
+  // Written by another tab, which has not said so yet.
+  db.post("b1", "u:1");
+  world.pass(2_000);
+  await settled();
+  assert.deepEqual(sends(), ["a1", "a1", "a2", "b1"]);
+  const many = Array.from({ length: 40 }, (_, at) => `c${at}`);
+  many.forEach(write);
+  assert.equal(sends().length, 33, "no more than are well answered");
+  await receive({ type: "sent", client_id: "a1", message_id: 6, sent_at: "now" });
+  write("last");
+  assert.equal(sends().includes("last"), false);
+});
+
+test("rows are told of before they are stored, if they follow, and once", async () => {
+  await welcome();
+  const row = (message_id) => ({ message_id, conversation: "u:1" });
+  world.last.receive({ type: "entries", entries: [row(6), row(7)], after: 5, synced: 7 });
+  world.last.receive({ type: "entries", entries: [row(7), row(8)], after: 6, synced: 8 });
+  world.last.receive({ type: "entries", entries: [row(11)], after: 10, synced: 11 });
+  assert.deepEqual([db.cursor, ahead], [5, [6, 7, 8]]);
+  await settled();
 });
 
 test("messages behind one that was refused for the moment come again behind it", async () => {
