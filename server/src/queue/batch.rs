@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SendError;
+use super::numbering::ToAccept;
 use super::pipeline::Place;
 use super::request::{Answer, Queued, Request, SendAck};
 use crate::domain::{Content, Uid};
@@ -29,6 +30,8 @@ pub(super) struct Accepting {
     pub(super) content: Arc<Content>,
     /// Receivers of other queues, by queue.
     pub(super) elsewhere: HashMap<usize, Vec<Recipient>>,
+    /// Receivers of this queue whose copies are written later.
+    pub(super) later: Vec<Recipient>,
 }
 
 impl Batch {
@@ -61,7 +64,7 @@ impl Batch {
     /// its pipeline that is refused for the moment. `elsewhere`: the other queue to which a receiver belongs.
     pub(super) fn admit(
         &mut self,
-        accepts: Vec<(usize, Result<Accept, SendError>)>,
+        accepts: Vec<(usize, Result<ToAccept, SendError>)>,
         elsewhere: impl Fn(Uid) -> Option<usize>,
     ) -> Vec<Write> {
         let (mut writes, mut refused) = (Vec::with_capacity(accepts.len()), Vec::new());
@@ -74,8 +77,8 @@ impl Batch {
                     Ok(_) if request.place.as_ref().is_some_and(overtakes) => {
                         self.answers[at] = Some(Err(SendError::OutOfOrder));
                     }
-                    Ok(accept) => {
-                        self.accepts.push(Accepting::new(at, &accept, &elsewhere));
+                    Ok(ToAccept { accept, later }) => {
+                        self.accepts.push(Accepting::new(at, &accept, later, &elsewhere));
                         writes.push(Write::Accept(accept));
                     }
                     Err(refusal) => self.answers[at] = Some(Err(refusal)),
@@ -139,14 +142,19 @@ fn refuse_stale(request: Queued) {
 }
 
 impl Accepting {
-    fn new(at: usize, accept: &Accept, elsewhere: impl Fn(Uid) -> Option<usize>) -> Accepting {
+    fn new(
+        at: usize,
+        accept: &Accept,
+        later: Vec<Recipient>,
+        elsewhere: impl Fn(Uid) -> Option<usize>,
+    ) -> Accepting {
         let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
         for recipient in &accept.rest {
-            // What has no id in this queue is resumed from the store.
+            // What has no id in this queue is written later, or resumed from the store.
             if let Some(queue) = elsewhere(recipient.uid) {
                 by_queue.entry(queue).or_default().push(*recipient);
             }
         }
-        Accepting { at, content: Arc::clone(&accept.content), elsewhere: by_queue }
+        Accepting { at, content: Arc::clone(&accept.content), elsewhere: by_queue, later }
     }
 }

@@ -4,7 +4,7 @@
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
 //! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
-//! the numbers; `fan_out` bounds what one account has stored with others; `outage` knows where there are none; `overtaken` numbers again; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
+//! the numbers; `fan_out` bounds what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `soon` wakes them; `outage` knows where there are none; `overtaken` numbers again; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
 //! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
 use std::sync::Arc;
@@ -36,6 +36,8 @@ mod read_counts;
 mod recovery;
 mod request;
 mod shard;
+mod slices;
+mod soon;
 mod watermark;
 mod writer;
 
@@ -44,6 +46,7 @@ use outage::Outages;
 use pipeline::Place;
 use read_counts::{Counter, Marks};
 use request::{Answer, Queued};
+use soon::Soon;
 
 pub use error::SendError;
 pub use friend_lists::{FriendList, FriendLists};
@@ -64,6 +67,11 @@ pub struct Options {
     pub batch: usize,
     /// Rows after which a batch takes no further request. Default 8,192.
     pub batch_rows: usize,
+    /// Copies of one moment that are written at once while others write, too. Default 512.
+    pub slice_rows: usize,
+    /// For how long those who get a moment together with many others are woken later than it is stored, at most, while the queue has more to
+    /// do: moments which follow one another come together. Default 250 ms.
+    pub wake_pause: Duration,
     /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
     pub number_wait: Duration,
     /// Bytes of the messages that may wait for the numbers of their receivers, over all queues; beyond it requests that would add to
@@ -99,6 +107,8 @@ impl Default for Options {
             deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
+            slice_rows: 512,
+            wake_pause: Duration::from_millis(250),
             number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
             resend_wait: Duration::from_secs(30),
@@ -154,10 +164,13 @@ impl Queues {
         let fan_out = Arc::new(FanOut::new(options.fan_out_bytes));
         let friends = Arc::new(FriendLists::new(parts.numbers.come_from_the_store()));
         let (marks, moved) = Marks::new();
-        let shared = (&fan_out, &friends);
+        let soon = Arc::new(Soon::new(Arc::clone(&parts.notifier)));
+        let shared = (&fan_out, &friends, &soon);
         let lanes = shard::start_all(&parts, &outages, shared, &marks, &options, &closing, &tasks);
         let (watched, numbers, closed) = (Arc::clone(&outages), parts.numbers.clone(), closing.clone());
         tasks.spawn(async move { watched.watch(&numbers, &options, &closed).await });
+        let closed = closing.clone();
+        tasks.spawn(async move { soon.run(options.wake_pause, &closed).await });
         let resend_wait = options.resend_wait;
         let queues = Queues { lanes: lanes.into(), outages, fan_out, friends, resend_wait, closing, tasks };
         let counter = Counter::new(Arc::clone(&parts.store), queues.clone());

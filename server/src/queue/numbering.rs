@@ -23,9 +23,16 @@ pub(super) struct Numbered {
     /// Copies of earlier acceptances.
     pub(super) copies: Vec<Write>,
     /// For each plan the place of its request and the acceptance, or why there is none.
-    pub(super) accepts: Vec<(usize, Result<Accept, SendError>)>,
+    pub(super) accepts: Vec<(usize, Result<ToAccept, SendError>)>,
     /// What stays owed.
     pub(super) left: LeftBehind,
+}
+
+/// An acceptance that is about to be written.
+pub(super) struct ToAccept {
+    pub(super) accept: Accept,
+    /// Those of the copies owed that are written [slice by slice](super::slices).
+    pub(super) later: Vec<Recipient>,
 }
 
 /// What a batch leaves owed to receivers who have no numbers.
@@ -145,8 +152,8 @@ impl Numbering<'_> {
         (!rows.is_empty()).then_some(Deliver { acceptance, content, rows })
     }
 
-    fn accept(&mut self, plan: Plan) -> Result<Accept, SendError> {
-        let Plan { content, digest, recipients, change, group_version, unused, .. } = plan;
+    fn accept(&mut self, plan: Plan) -> Result<ToAccept, SendError> {
+        let Plan { content, digest, recipients, later, change, group_version, unused, .. } = plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for (at, recipient) in recipients.into_iter().enumerate() {
@@ -186,7 +193,11 @@ impl Numbering<'_> {
                 self.unchanged.extend(change.map(|change| change.gid));
                 Err(refusal)
             }
-            None => Ok(Accept { content, digest, rows, rest, change, group_version, unused }),
+            None => {
+                rest.extend(&later);
+                let accept = Accept { content, digest, rows, rest, change, group_version, unused };
+                Ok(ToAccept { accept, later })
+            }
         }
     }
 

@@ -81,6 +81,8 @@ pub(super) struct Plan {
     pub(super) digest: Digest,
     /// First the one whose copy answers the request: the sender, or the receiver of a post.
     pub(super) recipients: Vec<Recipient>,
+    /// Those whose copies are written [slice by slice](super::slices) after the others'.
+    pub(super) later: Vec<Recipient>,
     pub(super) change: Option<GroupChange>,
     /// The version of the group on which it rests.
     pub(super) group_version: Option<u64>,
@@ -155,7 +157,16 @@ impl Planner {
         let body = body.with_mentions(&self.members_among(to, mentions));
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Message, who, to, Some(client_id), body);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change: None,
+            group_version,
+            unused,
+        }))
     }
 
     /// Those of them who are in the group. A message must not fail because somebody has left while it waited to be sent.
@@ -241,7 +252,16 @@ impl Planner {
         let recipients = everybody.map(|uid| Recipient { uid, epoch: MembershipEpoch(0) }).collect();
         let content = self.content(kind, who, target, Some(client_id), body.clone());
         let (change, group_version) = (None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 
     /// Whether others are told. Whoever declines wanted nothing before, and keeps it to himself.
@@ -299,7 +319,16 @@ impl Planner {
             self.facts.rows.insert((who, message_id), Arc::new(amended));
         }
         self.used.insert(key, (at, digest));
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change: None,
+            group_version,
+            unused,
+        }))
     }
 
     fn post(&mut self, at: usize, who: Uid, post: &Post) -> Result<Decision, SendError> {
@@ -322,7 +351,16 @@ impl Planner {
         self.used.extend(key.map(|key| (key, (at, digest))));
         let content = self.content(kind, who, target, client_id, body.clone());
         let recipients = vec![Recipient { uid: receiver, epoch }];
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change: None, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change: None,
+            group_version,
+            unused,
+        }))
     }
 
     /// What there is under a key. The first answer comes before any check: a sender since removed from the group still gets it (I4).
@@ -391,7 +429,16 @@ impl Planner {
         self.used.insert(key, (at, digest));
         let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
         let (change, group_version) = (Some(change), Some(from_version));
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 
     fn person(&self, uid: Uid) -> Result<Person, SendError> {

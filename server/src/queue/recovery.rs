@@ -73,8 +73,9 @@ impl Writer<'_> {
             self.shard.unsettled.clear();
         }
         if hand_on {
-            // All that it holds is owed, and so is found again.
+            // All that they hold is owed, and so is found again.
             self.shard.outbox.clear();
+            self.shard.slices.clear();
         }
         self.shard.pass = None;
         self.walk(usize::MAX, hand_on).await

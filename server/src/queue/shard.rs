@@ -21,6 +21,8 @@ use super::permissions::WritePermissions;
 use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::Queued;
+use super::slices::Slices;
+use super::soon::Soon;
 use super::writer::Writer;
 use super::{Options, Parts};
 use crate::domain::{Content, Uid};
@@ -44,7 +46,9 @@ pub(super) struct Shard {
     pub(super) peers: Vec<mpsc::Sender<Delivery>>,
     /// Copies to be handed to other queues, in acceptance order. No request is taken while it holds any.
     pub(super) outbox: VecDeque<(usize, Delivery)>,
-    /// Requests taken from the lane that did not fit into the batch.
+    /// Copies to be written later to receivers of this queue.
+    pub(super) slices: Slices,
+    /// Requests taken from the lane that did not fit into the batch, or that wait for slices of their sender.
     pub(super) waiting: VecDeque<Queued>,
     /// Receivers to whom copies are owed for want of numbers; they get nothing more before those.
     pub(super) behind: HashSet<Uid>,
@@ -62,6 +66,16 @@ pub(super) struct Shard {
     pub(super) unsettled: Vec<Uid>,
 }
 
+impl Shard {
+    /// Whether nothing waits to be written.
+    pub(super) fn has_nothing_to_do(&self) -> bool {
+        self.requests.is_empty()
+            && self.waiting.is_empty()
+            && self.deliveries.is_empty()
+            && self.slices.due().is_none()
+    }
+}
+
 /// What the writers of all queues share.
 #[derive(Clone)]
 struct Around {
@@ -69,6 +83,7 @@ struct Around {
     outages: Arc<Outages>,
     permissions: Arc<WritePermissions>,
     fan_out: Arc<FanOut>,
+    soon: Arc<Soon>,
     marks: Marks,
     options: Options,
     closing: CancellationToken,
@@ -78,7 +93,7 @@ struct Around {
 pub(super) fn start_all(
     parts: &Arc<Parts>,
     outages: &Arc<Outages>,
-    (fan_out, friends): (&Arc<FanOut>, &Arc<FriendLists>),
+    (fan_out, friends, soon): (&Arc<FanOut>, &Arc<FriendLists>, &Arc<Soon>),
     marks: &Marks,
     options: &Options,
     closing: &CancellationToken,
@@ -97,6 +112,7 @@ pub(super) fn start_all(
             deliveries,
             peers: peers.clone(),
             outbox: VecDeque::new(),
+            slices: Slices::new(options, Instant::now()),
             waiting: VecDeque::new(),
             behind: HashSet::new(),
             owed: 0,
@@ -111,6 +127,7 @@ pub(super) fn start_all(
             outages: Arc::clone(outages),
             permissions: Arc::clone(&permissions),
             fan_out: Arc::clone(fan_out),
+            soon: Arc::clone(soon),
             marks: marks.clone(),
             options: *options,
             closing: closing.clone(),
@@ -136,10 +153,19 @@ async fn keep_alive(shard: Arc<Mutex<Shard>>, around: Around) {
         let began = Instant::now();
         let life = tokio::spawn(async move {
             let mut shard = shard.lock_owned().await;
-            let Around { parts, outages, permissions, fan_out, marks, options, closing } = &around;
+            let Around { parts, outages, permissions, fan_out, soon, marks, options, closing } = &around;
             let options = *options;
-            let writer =
-                Writer { parts, outages, permissions, fan_out, marks, options, closing, shard: &mut shard };
+            let writer = Writer {
+                parts,
+                outages,
+                permissions,
+                fan_out,
+                soon,
+                marks,
+                options,
+                closing,
+                shard: &mut shard,
+            };
             writer.run(replaced > 0).await;
         });
         match life.await {

@@ -5,9 +5,10 @@
 //! the outcome of its commit is known. It owns nothing that must outlive it: that lies in [`Shard`]. Step 2 is in
 //! `numbering`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -21,6 +22,7 @@ use super::read_counts::Marks;
 use super::recovery::Pass;
 use super::request::{Answer, Queued, SendAck, refuse};
 use super::shard::{Delivery, Shard};
+use super::soon::Soon;
 use super::{Options, Parts, SendError, overtaken, queue_of};
 use crate::domain::{Content, Uid};
 use crate::store::{CommitError, CopyOutcome, KeyState, Outcome, Write};
@@ -36,6 +38,7 @@ pub(super) struct Writer<'a> {
     pub(super) closing: &'a CancellationToken,
     pub(super) permissions: &'a WritePermissions,
     pub(super) fan_out: &'a FanOut,
+    pub(super) soon: &'a Soon,
     pub(super) marks: &'a Marks,
     pub(super) shard: &'a mut Shard,
 }
@@ -46,11 +49,21 @@ impl Writer<'_> {
         self.recover(replaces).await;
         let (mut deliveries, mut requests) = (Vec::new(), Vec::new());
         while self.take(&mut deliveries, &mut requests).await {
+            let began = Instant::now();
+            let slice = self.take_slice(&mut deliveries, began);
+            self.hold(&mut requests, began);
             if !(deliveries.is_empty() && requests.is_empty()) {
                 self.work(std::mem::take(&mut deliveries), std::mem::take(&mut requests)).await;
             }
+            if slice {
+                let now = Instant::now();
+                self.shard.slices.written(now - began, now);
+            }
             if self.may_catch_up() {
                 self.catch_up().await;
+            }
+            if self.shard.has_nothing_to_do() {
+                self.soon.wake();
             }
         }
     }
@@ -71,9 +84,13 @@ impl Writer<'_> {
             ended,
             pass,
             looks,
+            slices,
             ..
         } = &mut *self.shard;
         let batch = self.options.batch.max(1);
+        if lane.is_closed() {
+            slices.hurry(Instant::now());
+        }
         if peers.is_empty() {
             // Only a recovery puts anything here after the last request was handed on: copies that the other queues
             // have already, or find in the store.
@@ -88,8 +105,14 @@ impl Writer<'_> {
         let front = outbox.front().map(|(queue, _)| peers[*queue].clone());
         let may_take_requests = outbox.is_empty() && !peers.is_empty();
         if may_take_requests {
-            requests.extend(waiting.drain(..));
+            let (held, free): (Vec<_>, Vec<_>) =
+                waiting.drain(..).partition(|queued| slices.holds(queued.who));
+            waiting.extend(held);
+            requests.extend(free);
         }
+        // Those who wait for slices have left the lane and must not become more than it would hold.
+        let may_take_requests = may_take_requests && waiting.len() < self.options.length.max(1);
+        let slice = slices.due();
         if requests.is_empty() {
             tokio::select! {
                 biased;
@@ -99,8 +122,9 @@ impl Writer<'_> {
                         room.send(delivery);
                     }
                 }
-                count = owed.recv_many(deliveries, batch) => if count == 0 { return false },
-                count = lane.recv_many(requests, batch), if may_take_requests => if count == 0 {
+                count = owed.recv_many(deliveries, batch) => if count == 0 && slice.is_none() { return false },
+                () = sleep_until(slice.unwrap_or_else(Instant::now)), if slice.is_some() => {}
+                count = lane.recv_many(requests, batch), if may_take_requests => if count == 0 && waiting.is_empty() {
                     // The last request is taken and handed on: when all queues have come so far, the lanes end.
                     peers.clear();
                 },
@@ -118,6 +142,23 @@ impl Writer<'_> {
             requests.push(request);
         }
         true
+    }
+
+    /// Adds the slice that is due, if one is; says whether.
+    fn take_slice(&mut self, deliveries: &mut Vec<Delivery>, now: Instant) -> bool {
+        let slice = self.shard.slices.take(now);
+        let is_one = slice.is_some();
+        deliveries.extend(slice);
+        is_one
+    }
+
+    /// Puts requests back whose senders have slices to come, or earlier requests that were put back.
+    fn hold(&mut self, requests: &mut Vec<Queued>, now: Instant) {
+        let Shard { slices, waiting, .. } = &mut *self.shard;
+        let before: HashSet<Uid> = waiting.iter().map(|queued| queued.who).collect();
+        let is_held = |queued: &mut Queued| before.contains(&queued.who) || slices.holds(queued.who);
+        waiting.extend(requests.extract_if(.., is_held));
+        slices.hear(requests, now);
     }
 
     /// One batch, from the requests to the answers; decided again where another process has changed what it was decided on.
@@ -160,15 +201,26 @@ impl Writer<'_> {
         let limits = Limits { text, members, edit, recall };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
-        let (mut at, mut rows) = (0, 0);
+        let (mut at, mut rows, now) = (0, 0, Instant::now());
+        // What they send next waits for their slices.
+        let mut cut = Vec::new();
         while at < batch.requests().len() && rows < self.options.batch_rows {
             let queued = &batch.requests()[at];
+            if cut.contains(&queued.who) {
+                break;
+            }
             match unread.refusal(queued) {
                 Some(refusal) => batch.answer(at, Err(refusal)),
                 None => match planner.decide(at, queued.who, &queued.request) {
                     Decision::Answer(answer) => batch.answer(at, answer),
                     Decision::SameAs(first) => batch.answer_like(at, first),
-                    Decision::Write(plan) => {
+                    Decision::Write(mut plan) => {
+                        if !self.parts.numbers.come_from_the_store() {
+                            plan.later = self.shard.slices.cut(&mut plan, now, |uid| self.is_mine(uid));
+                        }
+                        if !plan.later.is_empty() {
+                            cut.push(queued.who);
+                        }
                         rows += plan.recipients.len();
                         plans.push(plan);
                     }
@@ -187,11 +239,12 @@ impl Writer<'_> {
         }
         let receivers = writes.iter().flat_map(Write::rows).map(|row| row.receiver);
         self.shard.unsettled.extend(receivers);
+        let may_wait: Vec<bool> = writes.iter().map(Soon::is_for).collect();
         let changes = Changes::of(&writes);
         let committed = self.store(writes).await;
         self.permissions.forget(&changes);
         match &committed {
-            Ok(outcomes) => self.show(outcomes),
+            Ok(outcomes) => self.show(outcomes, &may_wait),
             // What it stored, if anything, is not visible yet; a recovery reads it.
             Err(CommitError::Unknown(_)) => return committed,
             Err(CommitError::Refused(_) | CommitError::Behind(_) | CommitError::Stale(_)) => {}
@@ -213,10 +266,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Moves the watermarks of those who got a row, and wakes their connections.
-    fn show(&self, outcomes: &[Outcome]) {
-        let mut woken = Vec::new();
-        for outcome in outcomes {
+    /// Moves the watermarks of those who got a row, and wakes their connections; those later whose rows `may_wait`.
+    fn show(&self, outcomes: &[Outcome], may_wait: &[bool]) {
+        let (mut now, mut soon) = (Vec::new(), Vec::new());
+        for (outcome, may_wait) in outcomes.iter().zip(may_wait) {
+            let woken = if *may_wait { &mut soon } else { &mut now };
             for (row, _) in outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored) {
                 self.parts.watermarks.publish(row.receiver, row.message_id);
                 woken.push((row.receiver, row.message_id));
@@ -231,7 +285,8 @@ impl Writer<'_> {
                 _ => {}
             }
         }
-        self.parts.notifier.notify(&woken);
+        self.parts.notifier.notify(&now);
+        self.soon.add(soon);
     }
 
     /// Step 4: the answers, when it is known what is stored, and the places of requests that are decided again. The first `resumed` writes
@@ -276,16 +331,21 @@ impl Writer<'_> {
 
     /// The answer to an acceptance by its outcome; copies for other queues go to the outbox.
     fn acknowledge(&mut self, accepting: Accepting, outcome: &Outcome) -> Answer {
-        let Accepting { content, elsewhere, .. } = accepting;
+        let Accepting { content, elsewhere, later, .. } = accepting;
         match outcome {
             Outcome::Accepted(acceptance, copies) => {
-                let rows = copies.len() + elsewhere.values().map(Vec::len).sum::<usize>();
+                let rows = copies.len() + later.len() + elsewhere.values().map(Vec::len).sum::<usize>();
                 self.fan_out.charge(&content, rows, Instant::now());
                 self.marks.moved(&content);
                 for (queue, to) in elsewhere {
                     let delivery = Delivery { acceptance: *acceptance, content: Arc::clone(&content), to };
                     self.shard.outbox.push_back((queue, delivery));
                 }
+                self.shard.slices.add(Delivery {
+                    acceptance: *acceptance,
+                    content: Arc::clone(&content),
+                    to: later,
+                });
                 let (own, _) = copies.first().expect("the sender's own copy comes first");
                 Ok(SendAck { message_id: own.message_id, sent_at: content.sent_at, repeated: false })
             }

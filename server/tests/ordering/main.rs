@@ -14,6 +14,7 @@ mod invites;
 mod outage;
 mod pipeline;
 mod random;
+mod slices;
 mod world;
 
 use world::{PEOPLE, World, client_ids_of, ids, name, options, person, to};

@@ -5,17 +5,28 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use tidemark::app::messages::Draft;
-use tidemark::domain::{ClientId, Conversation, GroupId, Kind, Mentions, Uid};
+use tidemark::domain::{ClientId, Conversation, Entry, GroupId, Kind, Mentions, Uid};
+use tidemark::queue::{Options, Request};
 use tidemark::store::MessageStore;
 use tidemark::store::faulty::Fault;
 
-use crate::world::{PEOPLE, World, name, options, person};
+use crate::world::{PEOPLE, World, moment, name, options, person};
+
+/// To whom something is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum To {
+    Person(u32),
+    /// The group of all.
+    Group,
+    /// A moment for all.
+    Friends,
+}
 
 /// What one random run does.
 #[derive(Clone, Debug)]
 struct Run {
     queues: usize,
-    sends: Vec<(u32, Option<u32>)>,
+    sends: Vec<(u32, To)>,
     faults: Vec<Fault>,
     crash_after: usize,
     /// Before which send whose numbers end, and (None) all are there again.
@@ -31,8 +42,8 @@ fn run() -> impl Strategy<Value = Run> {
         1 => Just(Fault::Panic),
         1 => Just(Fault::PanicAfter),
     ];
-    // To a person, or (None) to the group of all.
-    let send = (0..PEOPLE, prop_oneof![2 => (0..PEOPLE).prop_map(Some), 1 => Just(None)]);
+    let to = prop_oneof![2 => (0..PEOPLE).prop_map(To::Person), 1 => Just(To::Group), 1 => Just(To::Friends)];
+    let send = (0..PEOPLE, to);
     let outage = (0..40_usize, prop_oneof![2 => (0..PEOPLE).prop_map(Some), 1 => Just(None)]);
     let some = (prop::collection::vec(fault, 0..30), prop::collection::vec(outage, 0..6));
     (1..5_usize, prop::collection::vec(send, 1..40), some, 0..40_usize).prop_map(
@@ -42,17 +53,21 @@ fn run() -> impl Strategy<Value = Run> {
 
 async fn check(run: Run) {
     let world = World::new().await;
-    let mut process = world.start(options(run.queues)).await;
+    // Moments are cut into single copies.
+    let options = || Options { slice_rows: 1, ..options(run.queues) };
+    let mut process = world.start(options()).await;
     let all = (1..PEOPLE).map(person).collect();
     let gid = process.groups.create(person(0), "all".into(), all, None).await.expect("made");
     process.store.script(run.faults.iter().copied());
 
-    let draft = |id: usize, to: Option<u32>| Draft {
-        client_id: name(id as u128),
-        to: to.map_or(Conversation::Group(gid), |n| Conversation::User(person(n))),
-        text: format!("message {id}"),
-        reply_to: None,
-        mentions: Mentions::default(),
+    let request = |id: usize, from: u32, to: To| {
+        let to = match to {
+            To::Friends => return moment(person(from), id as u128),
+            To::Group => Conversation::Group(gid),
+            To::Person(n) => Conversation::User(person(n)),
+        };
+        let (client_id, text) = (name(id as u128), format!("message {id}"));
+        Request::Message(Draft { client_id, to, text, reply_to: None, mentions: Mentions::default() })
     };
     let mut unanswered = Vec::new();
     for (at, (from, to)) in run.sends.iter().enumerate() {
@@ -60,7 +75,7 @@ async fn check(run: Run) {
             // A crash: what runs is forgotten where it stands, the answers with it.
             unanswered.clear();
             process.store.kill();
-            process = world.start(options(run.queues)).await;
+            process = world.start(options()).await;
             process.store.script(run.faults.iter().copied());
         }
         for (_, whose) in run.outages.iter().filter(|(before, _)| *before == at) {
@@ -71,13 +86,13 @@ async fn check(run: Run) {
             // Some of what was sent is written before, some after it.
             process.pause().await;
         }
-        unanswered.push((at, process.messages.submit(person(*from), draft(at, *to))));
+        unanswered.push((at, process.queues.submit(person(*from), request(at, *from, *to))));
     }
     drop(unanswered);
     process.serve_numbers();
     // Every client insists, as clients do; whatever had been accepted is not written again.
     for (at, (from, to)) in run.sends.iter().enumerate() {
-        process.insist(person(*from), draft(at, *to)).await;
+        process.insist_on(person(*from), request(at, *from, *to)).await;
     }
     // Passes over what is owed come to their end.
     process.owed_nothing(&world).await;
@@ -85,21 +100,26 @@ async fn check(run: Run) {
     judge(&world, &run, gid).await;
 }
 
+/// Whether a row is a message or a moment.
+fn is_sent(entry: &Entry) -> bool {
+    matches!(entry.content.kind, Kind::Message | Kind::Moment)
+}
+
 async fn judge(world: &World, run: &Run, gid: GroupId) {
     let mut order: HashMap<Uid, Vec<ClientId>> = HashMap::new();
     for n in 0..PEOPLE {
         let own = world.inbox(person(n)).await;
         let own = own.iter().filter(|entry| entry.content.sender == person(n));
-        let own = own.filter(|entry| entry.content.kind == Kind::Message);
+        let own = own.filter(|entry| is_sent(entry));
         order.insert(person(n), own.filter_map(|entry| entry.content.client_id).collect());
     }
     for n in 0..PEOPLE {
         let inbox = world.inbox(person(n)).await;
         assert!(inbox.is_sorted_by(|a, b| a.message_id < b.message_id));
-        let messages: Vec<_> = inbox.iter().filter(|entry| entry.content.kind == Kind::Message).collect();
+        let messages: Vec<_> = inbox.iter().filter(|entry| is_sent(entry)).collect();
         let mut due: Vec<ClientId> = Vec::new();
         for (at, (from, to)) in run.sends.iter().enumerate() {
-            if *from == n || to.is_none() || *to == Some(n) {
+            if *from == n || matches!(to, To::Group | To::Friends) || *to == To::Person(n) {
                 due.push(name(at as u128));
             }
         }

@@ -14,11 +14,11 @@ use tidemark::app::messages::{Draft, Messages};
 use tidemark::app::sync::InboxSync;
 use tidemark::app::{Consent, Groups};
 use tidemark::domain::{
-    Bound, ClientId, Clock, Conversation, Direction, Entry, Mentions, MessageId, PageLimit, RangeQuery,
-    Timestamp, Uid,
+    Body, Bound, ClientId, Clock, Conversation, Direction, Entry, Kind, Mentions, MessageId, PageLimit,
+    RangeQuery, Timestamp, Uid,
 };
 use tidemark::notify::Local;
-use tidemark::queue::{Options, Parts, Queues, Watermarks};
+use tidemark::queue::{Options, Parts, Publish, Queues, Request, Watermarks};
 use tidemark::seq::{Ids, Numbers};
 use tidemark::store::faulty::FaultyStore;
 use tidemark::store::memory::{MemoryDirectory, MemoryStore};
@@ -241,8 +241,13 @@ impl Process {
 
     /// Sends until it is durable, as a client does: the same `client_id` again after every retryable refusal.
     pub(crate) async fn insist(&self, who: Uid, draft: Draft) -> MessageId {
+        self.insist_on(who, Request::Message(draft)).await
+    }
+
+    /// The same for whatever is asked.
+    pub(crate) async fn insist_on(&self, who: Uid, request: Request) -> MessageId {
         loop {
-            match self.messages.submit(who, draft.clone()).await {
+            match self.queues.submit(who, request.clone()).await {
                 Ok(ack) => return ack.message_id,
                 Err(error) => assert!(error.is_retryable(), "{error}"),
             }
@@ -263,6 +268,14 @@ pub(crate) fn to(uid: Uid, id: u128, text: &str) -> Draft {
         reply_to: None,
         mentions: Mentions::default(),
     }
+}
+
+/// A moment for everybody else.
+pub(crate) fn moment(who: Uid, id: u128) -> Request {
+    let others = (0..PEOPLE).map(person).filter(|uid| *uid != who).collect();
+    let body = Body::text(&format!("moment {id}"), 100).expect("short");
+    let (client_id, kind, target) = (name(id), Kind::Moment, Conversation::MOMENTS);
+    Request::Publish(Publish { client_id, kind, target, body, others })
 }
 
 pub(crate) fn ids(entries: &[Entry]) -> Vec<MessageId> {

@@ -30,7 +30,16 @@ impl Planner {
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(conversation, content.body.as_json());
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 
     /// Tells `of` how far the messages up to that row have come; who takes nothing from `who` is not told.
@@ -60,7 +69,16 @@ impl Planner {
         let recipients = vec![Recipient { uid: of, epoch: MembershipEpoch(0) }];
         let digest = Digest::of(target, content.body.as_json());
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 
     /// Tells an author how many have read, if that is news.
@@ -82,7 +100,16 @@ impl Planner {
         let content = self.content(Kind::Seen, who, target, None, body);
         let recipients = vec![Recipient { uid: who, epoch: MembershipEpoch(0) }];
         let (change, group_version, unused) = (None, None, None);
-        Ok(Decision::Write(Plan { at, content, digest, recipients, change, group_version, unused }))
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 
     /// Whether `who` may pin the message, or take its pin away: either of two people, the owner and administrators of a group.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use quick_cache::unsync::Cache;
 
 use super::memtable::MemtableUpdate;
+use super::receivers::{Owed, Seen};
 use crate::domain::{
     Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey, MembershipEpoch, MessageId,
     Uid,
@@ -243,8 +244,9 @@ impl Ledger {
         if change.as_ref().is_some_and(|change| self.next_state(change).is_none()) {
             return Err(Outcome::GroupChanged);
         }
+        let mut seen = Seen::default();
         let copied: Vec<CopyOutcome> =
-            (0..rows.len()).map(|at| self.judge_row(&content, &rows, at)).collect();
+            rows.iter().map(|row| self.judge_row(&content, row, &mut seen)).collect();
         if copied[0] == CopyOutcome::Void {
             return Err(Outcome::GroupChanged);
         }
@@ -263,12 +265,12 @@ impl Ledger {
             let already = rows.into_iter().map(|row| (row, CopyOutcome::Already));
             return Err(Outcome::Delivered(already.collect()));
         };
-        let mut owed = Owed::of(&open.owed);
-        let mut judge = |(at, row): (usize, &Row)| match owed.place_of(row.receiver) {
-            Some(_) => self.judge_row(&open.content, &rows, at),
+        let (mut owed, mut seen) = (Owed::of(&open.owed), Seen::default());
+        let judge = |row: &Row| match owed.place_of(row.receiver) {
+            Some(_) => self.judge_row(&open.content, row, &mut seen),
             None => CopyOutcome::Already,
         };
-        let copied: Vec<CopyOutcome> = rows.iter().enumerate().map(&mut judge).collect();
+        let copied: Vec<CopyOutcome> = rows.iter().map(judge).collect();
         if copied.iter().all(|copied| *copied == CopyOutcome::Already) {
             return Err(Outcome::Delivered(rows.into_iter().zip(copied).collect()));
         }
@@ -280,8 +282,9 @@ impl Ledger {
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
-    fn judge_row(&self, content: &Content, rows: &[Row], at: usize) -> CopyOutcome {
-        let row = &rows[at];
+    fn judge_row(&self, content: &Content, row: &Row, seen: &mut Seen) -> CopyOutcome {
+        // A second copy has a larger id, so only later ones can repeat the receiver.
+        let is_first = seen.add(row.receiver);
         if let Conversation::Group(gid) = content.target
             && row.epoch.0 != 0
             && let Some(known) = self.groups.get(&gid)
@@ -289,11 +292,7 @@ impl Ledger {
         {
             return CopyOutcome::Void;
         }
-        // A second copy has a larger id, so only later ones can repeat the receiver.
-        if rows[..at].iter().any(|earlier| earlier.receiver == row.receiver) {
-            return CopyOutcome::Already;
-        }
-        CopyOutcome::Stored
+        if is_first { CopyOutcome::Stored } else { CopyOutcome::Already }
     }
 
     /// The rows that are stored; those without an id get it here.
@@ -413,27 +412,5 @@ impl Open {
         let mut served = served.into_iter();
         self.owed.retain(|_| !served.next().unwrap_or(false));
         Some(())
-    }
-}
-
-/// Finds recipients. A delivery names them in the order of the acceptance, so looking on from the last place
-/// finds the next one at once.
-struct Owed<'a> {
-    list: &'a [Recipient],
-    next: usize,
-}
-
-impl<'a> Owed<'a> {
-    fn of(list: &'a [Recipient]) -> Owed<'a> {
-        Owed { list, next: 0 }
-    }
-
-    fn place_of(&mut self, uid: Uid) -> Option<usize> {
-        let (before, after) = self.list.split_at(self.next.min(self.list.len()));
-        let is = |to: &Recipient| to.uid == uid;
-        let place =
-            after.iter().position(is).map(|at| at + before.len()).or_else(|| before.iter().position(is))?;
-        self.next = place + 1;
-        Some(place)
     }
 }

@@ -59,6 +59,7 @@ mod name_index;
 mod options;
 pub mod private;
 mod read;
+mod receivers;
 mod recovery;
 mod replay;
 mod restore;
