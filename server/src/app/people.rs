@@ -195,8 +195,18 @@ impl People {
     async fn has_room(&self, who: Uid) -> Result<(), SendError> {
         let known = self.known(who, "", self.most_friends.saturating_mul(2)).await;
         let known = known.map_err(|_| SendError::Unavailable)?;
-        let wanted = known.iter().filter(|(_, friendship)| friendship.mine).count();
-        if wanted < self.most_friends { Ok(()) } else { Err(SendError::TooManyFriends(self.most_friends)) }
+        let wanted = known.iter().filter(|(_, friendship)| friendship.mine).map(|(uid, _)| *uid);
+        let mut wanted: Vec<Uid> = wanted.collect();
+        if wanted.len() >= self.most_friends {
+            // What somebody wanted of a deleted account is shown nowhere, so it is not counted.
+            let names = self.directory.shown_names(&wanted).await.map_err(|_| SendError::Unavailable)?;
+            let mut is_there = names.iter().map(|name| !name.as_ref().is_some_and(ShownName::is_deleted));
+            wanted.retain(|_| is_there.next().unwrap_or_default());
+        }
+        match wanted.len() < self.most_friends {
+            true => Ok(()),
+            false => Err(SendError::TooManyFriends(self.most_friends)),
+        }
     }
 
     /// Everybody with whom `who` is, was or is asked to be friends, after the key `after`; from at most `rows` rows.

@@ -80,6 +80,17 @@ async fn asking_again_tells_nobody_anything() {
     assert_eq!(friends(&app, &bob).await, []);
 }
 
+/// What is hidden cannot be taken back, so it must not count.
+#[tokio::test]
+async fn friends_whose_accounts_are_deleted_leave_room_for_others() {
+    let app = TestApp::start_with(|config| config.limits.friends = 1).await;
+    let (ann, bob, cat) = (app.sign_up("ann").await, app.sign_up("bob").await, app.sign_up("cat").await);
+    wish(&app, &ann, &bob, 1, true).await.ok(201);
+    assert_eq!(wish(&app, &ann, &cat, 2, true).await.refused(422), "too_many_friends");
+    app.post(&bob, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
+    wish(&app, &ann, &cat, 2, true).await.ok(201);
+}
+
 #[tokio::test]
 async fn a_wish_that_cannot_be_is_refused_by_its_reason() {
     let app = TestApp::start_with(|config| config.limits.friends = 2).await;

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidemark::config::SignUp;
 use tidemark::domain::{
-    Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, Timestamp,
-    Uid,
+    Body, ClientId, Content, Conversation, Digest, HistoryId, Kind, MembershipEpoch, MessageId, RangeQuery,
+    Timestamp, Uid,
 };
 use tidemark::notify::postgres::PgHints;
 use tidemark::notify::{Heard, Hint, Hints as _};
 use tidemark::store::postgres::{PgDb, PgOptions, PostgresStore, listening};
 use tidemark::store::{Accept, MessageStore, Outcome, Row, Write};
+use tidemark_test_support::until::until;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::servers::{beside, run};
-use crate::support::{PATIENCE, Person, Socket, TestApp, message};
+use crate::support::{PATIENCE, Person, Socket, TestApp, client_id, message};
 
 const LOGGED_OUT: u16 = 4401;
 
@@ -114,6 +115,47 @@ async fn an_account_that_is_deleted_on_one_server_is_gone_on_all() {
     assert_eq!(other.get(&ann, "/api/v1/me").await.refused(401), "unauthorized");
     let more = message(2, json!({"user": ann.uid}), "hello?");
     assert_eq!(other.post(&bob, "/api/v1/messages", more).await.refused(410), "account_deleted");
+}
+
+/// Both see to it at the same moment.
+#[tokio::test]
+async fn two_servers_that_clear_a_deleted_account_change_nothing_twice() {
+    let one = TestApp::start().await;
+    let other = beside(&one).await;
+    let (ann, bob) = (one.sign_up("ann").await, one.sign_up("bob").await);
+    for (who, with) in [(&ann, &bob), (&bob, &ann)] {
+        let wish = json!({"client_id": client_id(1), "wanted": true});
+        one.put(who, &format!("/api/v1/friends/{}", with.uid), wish).await.ok(201);
+    }
+    for n in 10..40 {
+        let moment = json!({"client_id": client_id(n), "text": "sun"});
+        one.post(&ann, "/api/v1/moments", moment).await.ok(201);
+    }
+    one.post(&ann, "/api/v1/groups", json!({"name": "us", "members": [bob.uid]})).await.ok(201);
+    one.post(&ann, "/api/v1/me/delete", json!({"password": "correct horse"})).await.ok(204);
+    let rows = async |is: fn(&Value) -> bool| {
+        let rows = other.rows(&bob).await;
+        rows.iter().filter(|row| row["sender"] == ann.uid && is(row)).count()
+    };
+    until("she has left", async || rows(|row| row["body"]["action"] == "left").await > 0).await;
+    assert_eq!(rows(|row| row["body"]["action"] == "left").await, 1);
+    assert_eq!(rows(|row| row["kind"] == "moment").await, 0);
+    assert_eq!(rows(|row| row["kind"] == "deleted").await, 30);
+    assert_eq!(rows(|row| row["kind"] == "delete").await, 30);
+    assert_eq!(rows(|row| row["kind"] == "friend" && row["body"]["deleted"] == true).await, 1);
+
+    // Her own rows go when no server can write for her any more.
+    let (url, options) = (one.config.storage.database_url.with_password(), PgOptions::default());
+    let db = PgDb::open(url, &options).await.expect("opened");
+    let store = PostgresStore::open(db, HistoryId(Uuid::nil()), false).await.expect("opened");
+    let of_ann = Uid(ann.uid as u32);
+    let last = store.watermark(of_ann).await.expect("read");
+    let all = RangeQuery::after(MessageId::ZERO, RangeQuery::MAX_ROWS);
+    assert!(!store.range(of_ann, all).await.expect("read").rows.is_empty());
+    one.pass(Duration::from_secs(61)).await;
+    other.clock_passes(Duration::from_secs(61));
+    until("nothing is left", async || store.range(of_ann, all).await.expect("read").rows.is_empty()).await;
+    assert_eq!(store.watermark(of_ann).await.expect("read"), last, "no id comes twice");
 }
 
 #[tokio::test]

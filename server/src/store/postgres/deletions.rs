@@ -1,7 +1,7 @@
 //! Deleted accounts in PostgreSQL, and the rows that go with them.
 
 use async_trait::async_trait;
-use sqlx::{Connection as _, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 use super::credentials::forget_codes;
 use super::directory::{count, key_of, uid_of};
@@ -23,13 +23,8 @@ impl Deletions for PgDirectory {
         let delete = async {
             let number = i64::from(uid.0);
             let mut connection = self.db.reader().await?;
-            // Before the mark, and by itself: a program that does not know it would write to the account.
-            sqlx::query(
-                "UPDATE meta SET value = $1::text WHERE key = 'oldest_program' AND value::bigint < $1",
-            )
-            .bind(OLDEST_PROGRAM)
-            .execute(&mut *connection)
-            .await?;
+            // Before the mark, and by itself.
+            keep_older_programs_away(&mut connection).await?;
             let mut tx = connection.begin().await?;
             let mark = sqlx::query_scalar(
                 "UPDATE accounts SET deleted_at = $3, disabled = true, password_hash = '' \
@@ -89,6 +84,15 @@ impl Deletions for PgDirectory {
     fn forget_names(&self, of: Option<Uid>) {
         self.drop_names(of);
     }
+}
+
+/// A program that does not know the mark would write to a deleted account.
+pub(super) async fn keep_older_programs_away(connection: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query("UPDATE meta SET value = $1::text WHERE key = 'oldest_program' AND value::bigint < $1")
+        .bind(OLDEST_PROGRAM)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// What a user has, one kind a statement; all of it lies in the user's partition.
