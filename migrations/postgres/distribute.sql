@@ -86,11 +86,13 @@ SELECT create_distributed_table('changes', 'gid', colocate_with => 'groups');
 SELECT create_distributed_function('most_owed()');
 SELECT create_distributed_function('lock_head(text, bigint)');
 SELECT create_distributed_function('close_stay(text, bigint, bigint, bigint)');
+SELECT create_distributed_function('put_earlier(text, bigint, jsonb)');
 SELECT create_distributed_function('accept_messages(text, bigint, jsonb)', 'key', colocate_with => 'heads');
 SELECT create_distributed_function('deliver_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
 SELECT create_distributed_function('settle_copies(text, bigint, jsonb)', 'key', colocate_with => 'heads');
 SELECT create_distributed_function('change_group(bigint, bigint, bigint, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
 SELECT create_distributed_function('alter_group(bigint, bigint, bigint, text, text, jsonb, jsonb)', 'home', colocate_with => 'groups');
+SELECT create_distributed_function('alter_group(bigint, bigint, bigint, text, text, smallint, jsonb, jsonb)', 'home', colocate_with => 'groups');
 SELECT create_distributed_function('settle_change(bigint, bigint)', 'home', colocate_with => 'groups');
 
 COMMIT;

@@ -136,8 +136,7 @@ class Db {
           const isLast = last && nameOf(last) === nameOf(row.body.of);
           const before = await amend(rows, early, row, isLast ? last : null);
           conversation.pins = conversation.pins?.some((pin) => nameOf(pin) === nameOf(row.body.of)) ? null : conversation.pins;
-          // The message may be further down in this frame.
-          anyEarly = true;
+          anyEarly = true; // The message may be further down in this frame.
           if (isLast && last.kind === "deleted") conversation.last = await newest(rows, conversation);
           if ((row.kind === "recall" || row.kind === "delete") && before) {
             const isNew = counts(before, this.uid) && before.message_id > conversation.read_to;
@@ -150,7 +149,8 @@ class Db {
             }
           }
         }
-        if (counts(row, this.uid) && row.message_id > conversation.counted) {
+        // A read marker may come before what it marks: what was said before one joined.
+        if (counts(row, this.uid) && row.message_id > Math.max(conversation.counted, conversation.read_to)) {
           conversation.unread++;
           if (mentions(row, this.uid)) conversation.mentions = (conversation.mentions ?? 0) + 1;
           arrived.push(row);

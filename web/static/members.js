@@ -1,4 +1,4 @@
-// The dialog of a group: who is in it and may do what, its name and topic, bans, and open invitations. What somebody may
+// The dialog of a group: who is in it and may do what, its name, topic and history, bans, and open invitations. What somebody may
 // not do is not offered.
 
 import { ask } from "./ask.js";
@@ -30,6 +30,7 @@ export function membersDialog(store, call) {
     $("describe").hidden = $("banned").hidden = !governs();
     $("describe-name").value = group.name;
     $("describe-topic").value = group.topic;
+    $("describe-history").checked = group.history === "visible";
     lines();
     await Promise.all([invitations(), governs() && bans()]);
   };
@@ -126,7 +127,8 @@ export function membersDialog(store, call) {
 
   $("describe-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim() };
+    const wanted = { name: $("describe-name").value.trim(), topic: $("describe-topic").value.trim(),
+      history: $("describe-history").checked ? "visible" : "hidden" };
     const changes = Object.entries(wanted).filter(([part, text]) => text !== group[part]);
     if (changes.length) await act("PATCH", "", Object.fromEntries(changes));
     if (!$("members-problem").textContent) $("describe").open = false;

@@ -226,11 +226,12 @@ export class Pane {
     return this.id.startsWith("u:") ? t("pane.nobody") : t("pane.no_group");
   }
 
-  /** What stands above the oldest row. A group has rows from when one came in; earlier ones are not shown. */
+  /** What stands above the oldest row. A group has rows from when one came in, and the newest from before where it shows them. */
   beginning(title) {
     if (this.id.startsWith("u:")) return t("pane.begins_with", { name: title });
     const [first] = this.rows;
-    const fromTheStart = first?.kind === "membership" && first.body.action === "created";
+    if (first && first.kind !== "membership") return t("pane.newest_before");
+    const fromTheStart = first?.body.action === "created";
     return fromTheStart ? t("pane.begins", { group: title }) : t("pane.joined");
   }
 

@@ -199,7 +199,7 @@ export class Store {
   }
 
   /** A membership row as a sentence. */
-  event({ body: { action, name, topic, role, uid, user_name, by, by_name, owner, owner_name } }) {
+  event({ body: { action, name, topic, history, role, uid, user_name, by, by_name, owner, owner_name } }) {
     const me = this.self.uid;
     const nameOf = (number, name) => (number === me ? t("you")
       : isolate(name === undefined || this.isDeleted(number) ? this.name(number) : called(name)));
@@ -215,6 +215,7 @@ export class Store {
         : owner === me ? t("event.left_to_you", names()) : t("event.left_to", { ...names(), owner: nameOf(owner, owner_name) });
       case "renamed": return t(`event.${byMe("renamed")}`, { by: nameOf(by, by_name), group: isolate(name) });
       case "topic": return t(`event.${byMe(topic ? "topic" : "no_topic")}`, { by: nameOf(by, by_name), topic: isolate(topic ?? "") });
+      case "history": return t(`event.${byMe(history === "visible" ? "history_visible" : "history_hidden")}`, { by: nameOf(by, by_name) });
       case "role": return t(`event.${of(role === "owner" || role === "administrator" ? role : "member")}`, names());
       default: return t("event.other");
     }

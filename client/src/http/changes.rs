@@ -12,8 +12,8 @@ use super::Http;
 use super::call::Call;
 use crate::error::Error;
 use crate::wire::{
-    Conversation, Description, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin, NewReaction, NewValue,
-    Sent, Text, Wish,
+    Conversation, Description, History, Keyed, NewComment, NewEdit, NewLike, NewMoment, NewPin, NewReaction,
+    NewValue, Sent, Text, Wish,
 };
 
 impl Http {
@@ -138,8 +138,18 @@ impl Http {
         name: Option<&str>,
         topic: Option<&str>,
     ) -> Result<(), Error> {
-        let call = Call::new(Method::PATCH, format!("groups/{gid}")).json(&Description { name, topic });
+        let call = Call::new(Method::PATCH, format!("groups/{gid}")).json(&Description {
+            name,
+            topic,
+            history: None,
+        });
         self.done(call).await
+    }
+
+    /// Says what those see who join a group from now on.
+    pub async fn set_history(&self, gid: u64, history: History) -> Result<(), Error> {
+        let description = Description { name: None, topic: None, history: Some(history) };
+        self.done(Call::new(Method::PATCH, format!("groups/{gid}")).json(&description)).await
     }
 
     /// Bans somebody from a group: out, and not in again until [`Http::unban`].

@@ -179,6 +179,9 @@ pub struct Group {
     /// What it is for; may be empty.
     #[serde(default)]
     pub topic: String,
+    /// What those who join it see of what was said before.
+    #[serde(default)]
+    pub history: History,
     /// Its members.
     pub members: Vec<Member>,
 }
@@ -193,6 +196,18 @@ pub struct Member {
     /// What the member may do.
     #[serde(default)]
     pub role: Role,
+}
+
+/// What those who join a group later see of what was said before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum History {
+    /// Nothing.
+    #[default]
+    Hidden,
+    /// The newest messages.
+    Visible,
 }
 
 /// What a member of a group may do.
@@ -302,6 +317,8 @@ pub(crate) struct Description<'a> {
     pub(crate) name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) topic: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) history: Option<History>,
 }
 
 #[derive(Serialize)]

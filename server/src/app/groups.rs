@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::Consent;
 use crate::domain::message::Person;
-use crate::domain::{ClientId, Conversation, GroupId, Member, Role, Standing, Timestamp, Uid};
+use crate::domain::{ClientId, Conversation, GroupId, History, Member, Role, Standing, Timestamp, Uid};
 use crate::queue::{GroupAction, Queues, Request, SendAck, SendError};
 use crate::seq::Ids;
 use crate::store::{Directory, KeyState, MessageStore, ShownName, StoreError};
@@ -23,6 +23,8 @@ pub struct GroupView {
     pub name: String,
     /// What it is for; may be empty.
     pub topic: String,
+    /// What those who join it see of what was said before.
+    pub history: History,
     /// What the one who looks may do.
     pub role: Role,
     /// Who is in it, and what they may do.
@@ -89,7 +91,8 @@ impl Groups {
         let roles: Vec<Role> = group.active().filter_map(|member| group.role_under(owner, &member)).collect();
         let people = self.people(group.active().map(|member| member.uid)).await?;
         let members = people.into_iter().zip(roles).collect();
-        Ok(GroupView { gid, name: group.name.clone(), topic: group.topic.clone(), role, members })
+        let (name, topic, history) = (group.name.clone(), group.topic.clone(), group.history);
+        Ok(GroupView { gid, name, topic, history, role, members })
     }
 
     /// What `by` may do in it.
@@ -200,15 +203,18 @@ impl Groups {
         self.change(self.new_name(), by, gid, GroupAction::Remove(uid)).await.map(drop)
     }
 
-    /// Gives it another name, and another topic, as far as they are given. The owner and administrators may.
+    /// Gives it another name and another topic, and says what those who join it see, as far as that is given. The owner and administrators
+    /// may.
     pub async fn describe(
         &self,
         by: Uid,
         gid: GroupId,
         name: Option<String>,
         topic: Option<String>,
+        history: Option<History>,
     ) -> Result<(), SendError> {
-        let actions = [name.map(GroupAction::Rename), topic.map(GroupAction::Topic)];
+        let actions =
+            [name.map(GroupAction::Rename), topic.map(GroupAction::Topic), history.map(GroupAction::History)];
         for action in actions.into_iter().flatten() {
             self.change(self.new_name(), by, gid, action).await?;
         }

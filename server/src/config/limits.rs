@@ -13,6 +13,10 @@ pub struct LimitsSection {
     pub text_characters: usize,
     /// People in one group.
     pub group_members: usize,
+    /// Messages that somebody gets who joins a group whose history is visible; 0: none.
+    pub history_messages: usize,
+    /// Bytes of all that such a one gets.
+    pub history_bytes: usize,
     /// Messages of one batch.
     pub batch_messages: usize,
     /// Bytes of a request's body.
@@ -99,6 +103,8 @@ impl Default for LimitsSection {
         LimitsSection {
             text_characters: 8_000,
             group_members: 500,
+            history_messages: 100,
+            history_bytes: 262_144,
             batch_messages: 200,
             body_bytes: 131_072,
             batch_body_bytes: 4_194_304,
@@ -146,6 +152,8 @@ impl LimitsSection {
         let check = |key, value, range| within("limits", key, value, range);
         check("text_characters", self.text_characters, 1..=1_000_000)?;
         check("group_members", self.group_members, 1..=10_000)?;
+        check("history_messages", self.history_messages, 0..=1_000)?;
+        check("history_bytes", self.history_bytes, 1_024..=4_194_304)?;
         check("batch_messages", self.batch_messages, 1..=200)?;
         check("body_bytes", self.body_bytes, 1_024..=67_108_864)?;
         check("batch_body_bytes", self.batch_body_bytes, 1_024..=67_108_864)?;

@@ -138,6 +138,15 @@ impl Body {
         Ok(Body::from_stored(body.to_string()))
     }
 
+    /// Whether somebody reacts with anything.
+    pub fn has_emoji(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Reacting {
+            emoji: Vec<serde::de::IgnoredAny>,
+        }
+        serde_json::from_str(self.as_json()).is_ok_and(|Reacting { emoji }| !emoji.is_empty())
+    }
+
     /// Whether the row pins its message.
     pub fn pinned(&self) -> bool {
         #[derive(Deserialize)]

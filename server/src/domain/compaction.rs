@@ -18,7 +18,7 @@ impl Content {
         let of = |(uid, id): IdempotencyKey| format!("{uid} {id}");
         match self.kind {
             Kind::ReadMarker => Some(format!("read {}", self.conversation(receiver))),
-            Kind::Edit | Kind::Recall => self.of().map(|key| format!("amend {}", of(key))),
+            Kind::Edit | Kind::Recall => self.of().map(amendment_key),
             Kind::Reaction => self.of().map(|key| format!("react {} {}", self.sender, of(key))),
             Kind::Like => self.of().map(|key| format!("like {} {}", self.sender, of(key))),
             Kind::Delete => self.of().map(|key| format!("delete {}", of(key))),
@@ -43,6 +43,11 @@ impl Content {
 /// The key of what `by` says about being friends, in the inbox of one of the two; `with`: the other one, from there.
 pub fn friend_key(with: Conversation, by: Uid) -> String {
     format!("friend {with} {by}")
+}
+
+/// The key of what was done to a message last: an edit, or that it was taken back.
+pub fn amendment_key((sender, client_id): IdempotencyKey) -> String {
+    format!("amend {sender} {client_id}")
 }
 
 /// What comes before the message in the keys of the pins of a conversation.

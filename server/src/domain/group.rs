@@ -37,6 +37,39 @@ impl Role {
     }
 }
 
+/// What those who join a group later see of what was said before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum History {
+    /// Nothing.
+    #[default]
+    Hidden,
+    /// The newest messages.
+    Visible,
+}
+
+impl History {
+    /// The word in answers and bodies.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            History::Hidden => "hidden",
+            History::Visible => "visible",
+        }
+    }
+
+    /// As the stores keep it. Stored, must stay stable.
+    pub fn code(self) -> u8 {
+        match self {
+            History::Hidden => 0,
+            History::Visible => 1,
+        }
+    }
+
+    /// Read back. What a later version of the program may write shows nothing.
+    pub fn from_code(code: u8) -> History {
+        if code == 1 { History::Visible } else { History::Hidden }
+    }
+}
+
 /// How somebody stands to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -130,6 +163,8 @@ pub struct Group {
     pub name: String,
     /// A line about what it is for; may be empty.
     pub topic: String,
+    /// What those who join it later see.
+    pub history: History,
     /// Counts the changes; 1 after the making.
     pub version: u64,
     /// Everyone who was ever in or is banned, by uid.
@@ -158,6 +193,8 @@ pub enum GroupStep {
     Renamed(String),
     /// It has another topic.
     Topic(String),
+    /// Those who join it from now on see more or less of what was said before.
+    History(History),
     /// A member has another role. Where that is the owner's, the owner so far is an administrator.
     Role(Uid, Role),
     /// Somebody was banned, and put out if they were in.
@@ -177,6 +214,7 @@ impl GroupStep {
             GroupStep::Left(..) => "left",
             GroupStep::Renamed(_) => "renamed",
             GroupStep::Topic(_) => "topic",
+            GroupStep::History(_) => "history",
             GroupStep::Role(..) => "role",
             GroupStep::Banned(_) => "banned",
             GroupStep::Unbanned(_) => "unbanned",
@@ -186,7 +224,10 @@ impl GroupStep {
     /// Whom it concerns, if anybody but whoever did it.
     pub fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupStep::Created { .. } | GroupStep::Renamed(_) | GroupStep::Topic(_) => None,
+            GroupStep::Created { .. }
+            | GroupStep::Renamed(_)
+            | GroupStep::Topic(_)
+            | GroupStep::History(_) => None,
             GroupStep::Added(uid, _)
             | GroupStep::Joined(uid, _)
             | GroupStep::Removed(uid, _)
@@ -209,6 +250,8 @@ pub struct GroupChange {
     pub name: Option<String>,
     /// Its topic from now on, if it changes.
     pub topic: Option<String>,
+    /// What those who join it see from now on, if that changes.
+    pub history: Option<History>,
     /// Those whose membership changes, as they stand from now on, by uid.
     pub members: Vec<Member>,
     /// The membership epoch that ends.
@@ -219,8 +262,9 @@ impl GroupChange {
     /// What a making, joining, removal or leaving changes as such, decided on `from_version` by `by` at `at`. It says nothing of
     /// who takes the place of an owner: [`Group::change`] does.
     pub fn of_step(gid: GroupId, from_version: u64, by: Uid, at: Timestamp, step: &GroupStep) -> GroupChange {
+        let (name, topic, history) = (None, None, None);
         let mut change =
-            GroupChange { gid, from_version, name: None, topic: None, members: Vec::new(), ends: None };
+            GroupChange { gid, from_version, name, topic, history, members: Vec::new(), ends: None };
         let member = |uid, epoch, standing| vec![Member { uid, epoch, standing }];
         let since = from_version + 1;
         match step {
@@ -247,6 +291,7 @@ impl GroupChange {
             }
             GroupStep::Renamed(name) => change.name = Some(name.clone()),
             GroupStep::Topic(topic) => change.topic = Some(topic.clone()),
+            GroupStep::History(history) => change.history = Some(*history),
             GroupStep::Role(..) | GroupStep::Banned(_) | GroupStep::Unbanned(_) => {}
         }
         change
@@ -263,7 +308,8 @@ impl Group {
     pub fn create(change: &GroupChange) -> Option<Group> {
         let name = change.name.clone().filter(|_| change.is_making())?;
         let topic = change.topic.clone().unwrap_or_default();
-        let mut group = Group { gid: change.gid, name, topic, version: 1, members: Vec::new() };
+        let history = change.history.unwrap_or_default();
+        let mut group = Group { gid: change.gid, name, topic, history, version: 1, members: Vec::new() };
         change.members.iter().for_each(|member| group.set(*member));
         Some(group)
     }
@@ -277,6 +323,7 @@ impl Group {
         next.version += 1;
         next.name.clone_from(change.name.as_ref().unwrap_or(&self.name));
         next.topic.clone_from(change.topic.as_ref().unwrap_or(&self.topic));
+        next.history = change.history.unwrap_or(self.history);
         change.members.iter().for_each(|member| next.set(*member));
         Some(next)
     }

@@ -1,9 +1,10 @@
 //! Bodies: the JSON that a row carries, made only here, and the digest by which a repeated send is compared (I4).
 
+use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{Conversation, GroupId, GroupStep, MessageId, Uid};
+use super::{Conversation, GroupId, GroupStep, History, MessageId, Uid};
 
 /// A row's body: one JSON object as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +105,7 @@ impl Body {
         });
         match step {
             GroupStep::Topic(topic) => body["topic"] = json!(topic),
+            GroupStep::History(history) => body["history"] = json!(history.as_str()),
             GroupStep::Role(_, role) => body["role"] = json!(role.as_str()),
             _ => {}
         }
@@ -112,6 +114,26 @@ impl Body {
             body["owner_name"] = json!(heir.name);
         }
         Body(body.to_string().into())
+    }
+
+    /// The same, of somebody who joins and gets earlier messages before this row.
+    pub fn with_history(&self) -> Body {
+        let mut body: serde_json::Value = serde_json::from_str(&self.0).unwrap_or_default();
+        body["history"] = json!(History::Visible.as_str());
+        Body(body.to_string().into())
+    }
+
+    /// Who joins a group with this row and gets earlier messages before it, if so.
+    pub fn joins_with_history(&self) -> Option<Uid> {
+        #[derive(Deserialize)]
+        struct Joining {
+            action: String,
+            history: String,
+            uid: u32,
+        }
+        let joining: Joining = serde_json::from_str(&self.0).ok()?;
+        let is_joining = matches!(joining.action.as_str(), "added" | "joined");
+        (is_joining && joining.history == History::Visible.as_str()).then_some(Uid(joining.uid))
     }
 
     /// What a program says under a kind of its own: an object with the kind as its only key. `json` is any JSON; `limit` counts its bytes.

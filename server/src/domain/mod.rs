@@ -20,10 +20,10 @@ pub mod social;
 pub mod time;
 
 pub use amendment::{Amendment, DELETED, DELETED_FROM, EmojiError, MOST_PINS, RECALLED, check_emoji};
-pub use compaction::{FRIENDS, SETTINGS, friend_key, pins, setting_key};
+pub use compaction::{FRIENDS, SETTINGS, amendment_key, friend_key, pins, setting_key};
 pub use conversation::Conversation;
 pub use entry::{Content, Entry, IdempotencyKey, Kind};
-pub use group::{Group, GroupChange, GroupStep, Member, MembershipEpoch, Role, Standing};
+pub use group::{Group, GroupChange, GroupStep, History, Member, MembershipEpoch, Role, Standing};
 pub use ids::{ClientId, GroupId, HistoryId, MessageId, PartitionKey, Uid};
 pub use invite::Invite;
 pub use mention::{MOST_MENTIONS, Mentions};

@@ -5,12 +5,16 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+pub(super) use group::{History, Role};
+
 use super::error::Problem;
-use crate::domain::{self, Conversation, Entry, GroupId, Uid};
+use crate::domain::{Conversation, Entry, GroupId, Uid};
+
+mod group;
 
 /// Bytes that a row takes beside its body, about.
 pub(super) const ROW_BYTES: usize = 300;
@@ -171,6 +175,10 @@ enum BodyForm {
         /// Of `topic`: what the group is for now.
         #[schema(nullable = false)]
         topic: Option<String>,
+        /// Of `history`: what those who join it from now on see of what was said before. Of `added` and `joined`: `visible`, where
+        /// the one who joins got earlier messages before this row.
+        #[schema(nullable = false)]
+        history: Option<History>,
         /// Of `role`: what the user may do from now on.
         #[schema(nullable = false)]
         role: Option<Role>,
@@ -181,38 +189,6 @@ enum BodyForm {
         #[schema(nullable = false)]
         owner_name: Option<String>,
     },
-}
-
-/// What a member may do.
-#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Role {
-    /// Write, add people, make invitations, leave.
-    Member,
-    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
-    Administrator,
-    /// That, and say who is an administrator and who the owner.
-    Owner,
-}
-
-impl From<domain::Role> for Role {
-    fn from(role: domain::Role) -> Role {
-        match role {
-            domain::Role::Member => Role::Member,
-            domain::Role::Administrator => Role::Administrator,
-            domain::Role::Owner => Role::Owner,
-        }
-    }
-}
-
-impl From<Role> for domain::Role {
-    fn from(role: Role) -> domain::Role {
-        match role {
-            Role::Member => domain::Role::Member,
-            Role::Administrator => domain::Role::Administrator,
-            Role::Owner => domain::Role::Owner,
-        }
-    }
 }
 
 /// A message, by what is the same in all its copies.
@@ -281,6 +257,7 @@ enum ActionForm {
     Left,
     Renamed,
     Topic,
+    History,
     Role,
     Banned,
     Unbanned,

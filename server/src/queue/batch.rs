@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SendError;
+use super::joining::joiner;
 use super::numbering::ToAccept;
 use super::pipeline::Place;
 use super::request::{Answer, Queued, Request, SendAck};
@@ -28,6 +29,8 @@ pub(super) struct Accepting {
     /// The place of its request in the batch.
     pub(super) at: usize,
     pub(super) content: Arc<Content>,
+    /// Who joins a group with it and gets earlier messages first, if that is to be written by this queue.
+    pub(super) joiner: Option<Recipient>,
     /// Receivers of other queues, by queue.
     pub(super) elsewhere: HashMap<usize, Vec<Recipient>>,
     /// Receivers of this queue whose copies are written later.
@@ -149,12 +152,18 @@ impl Accepting {
         elsewhere: impl Fn(Uid) -> Option<usize>,
     ) -> Accepting {
         let mut by_queue: HashMap<usize, Vec<Recipient>> = HashMap::new();
+        let mut joiner = joiner(&accept.content);
+        let mut joins = None;
         for recipient in &accept.rest {
+            if elsewhere(recipient.uid).is_none() && joiner.take_if(|uid| *uid == recipient.uid).is_some() {
+                joins = Some(*recipient);
+                continue;
+            }
             // What has no id in this queue is written later, or resumed from the store.
             if let Some(queue) = elsewhere(recipient.uid) {
                 by_queue.entry(queue).or_default().push(*recipient);
             }
         }
-        Accepting { at, content: Arc::clone(&accept.content), elsewhere: by_queue, later }
+        Accepting { at, content: Arc::clone(&accept.content), joiner: joins, elsewhere: by_queue, later }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
-use super::{Request, SendError};
+use super::{GroupAction, Request, SendError};
 use crate::domain::{Content, Conversation, Uid};
 
 /// Accounts that are remembered.
@@ -42,11 +42,11 @@ impl FanOut {
             Request::Message(draft) => matches!(draft.to, Conversation::Group(_)),
             Request::Amend(amend) => matches!(amend.conversation, Conversation::Group(_)),
             Request::Publish(publish) => publish.target == Conversation::MOMENTS,
-            Request::Group { .. }
-            | Request::Post(_)
-            | Request::Read { .. }
-            | Request::Seen { .. }
-            | Request::ReadCounts { .. } => false,
+            // Who joins may get much of what was said before.
+            Request::Group { action, .. } => matches!(action, GroupAction::Add(_)),
+            Request::Post(_) | Request::Read { .. } | Request::Seen { .. } | Request::ReadCounts { .. } => {
+                false
+            }
         };
         if self.bytes == 0 || !is_for_many {
             return Ok(());
@@ -64,10 +64,21 @@ impl FanOut {
         if self.bytes == 0 || more == 0 {
             return;
         }
-        let bytes = more.saturating_mul(content.body.as_json().len() + ROW);
+        self.charge_for(content.sender, more.saturating_mul(content.body.as_json().len() + ROW), now);
+    }
+
+    /// So many rows with bodies of so many bytes are stored, which `who` has caused.
+    pub(super) fn charge_bytes(&self, who: Uid, rows: usize, bodies: usize, now: Instant) {
+        self.charge_for(who, rows.saturating_mul(ROW).saturating_add(bodies), now);
+    }
+
+    fn charge_for(&self, who: Uid, bytes: usize, now: Instant) {
+        if self.bytes == 0 || bytes == 0 {
+            return;
+        }
         let time = Duration::from_secs_f64(bytes as f64 / self.bytes as f64);
-        let whole = self.whole.get(&content.sender).map_or(now, |whole| whole.max(now));
-        self.whole.insert(content.sender, whole + time);
+        let whole = self.whole.get(&who).map_or(now, |whole| whole.max(now));
+        self.whole.insert(who, whole + time);
     }
 }
 

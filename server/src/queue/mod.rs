@@ -4,7 +4,7 @@
 //! that queue's writer, one batch at a time. Where the store assigns them, the writer of the *sender's* queue writes all
 //! copies, and the store's lock of each inbox keeps the order. [`Queues`] is the bounded way in, called by `app`. Inside: `writer` is the loop (decide, number,
 //! commit, answer) over a `batch` of `request`s; `facts` reads what `plan` decides on without I/O; `numbering` asks for
-//! the numbers; `fan_out` bounds what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `soon` wakes them; `outage` knows where there are none; `overtaken` numbers again; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
+//! the numbers; `fan_out` bounds what one account has stored with others; `slices` writes what goes to thousands bit by bit, and `soon` wakes them; `outage` knows where there are none; `overtaken` numbers again; `joining` writes what somebody gets who joins a group, and `earlier` reads it; `read_counts` tells authors how many have read; `pipeline` keeps the order of what is
 //! refused; `recovery` resumes what is owed; `shard` keeps a writer alive.
 
 use std::sync::Arc;
@@ -22,10 +22,12 @@ use crate::seq::Numbers;
 use crate::store::{Directory, MessageStore};
 
 mod batch;
+mod earlier;
 mod error;
 mod facts;
 mod fan_out;
 mod friend_lists;
+mod joining;
 mod numbering;
 mod outage;
 mod overtaken;
@@ -85,6 +87,10 @@ pub struct Options {
     pub members: usize,
     /// Bytes of rows that one account has stored with groups and friends in a second, in the long run; 0 lifts the limit. Default 0.
     pub fan_out_bytes: u64,
+    /// Messages that somebody gets who joins a group whose history is visible; 0: none. Default 100.
+    pub history_messages: usize,
+    /// Bytes of all that such a one gets. Default 256 KiB.
+    pub history_bytes: usize,
     /// For how long a message may be edited. Default one day.
     pub edit: Duration,
     /// For how long a message may be taken back. Default one day.
@@ -115,6 +121,8 @@ impl Default for Options {
             text: 8_000,
             members: 500,
             fan_out_bytes: 0,
+            history_messages: 100,
+            history_bytes: 256 << 10,
             edit: Duration::from_secs(86_400),
             recall: Duration::from_secs(86_400),
             first_pause: Duration::from_millis(50),

@@ -44,6 +44,14 @@ pub(super) struct LeftBehind {
     pub(super) weight: usize,
 }
 
+impl LeftBehind {
+    /// Adds what is left behind by something else.
+    pub(super) fn add(&mut self, more: LeftBehind) {
+        self.receivers.extend(more.receivers);
+        self.weight += more.weight;
+    }
+}
+
 /// The number of one copy.
 enum Number {
     Taken(MessageId),
@@ -54,7 +62,7 @@ enum Number {
 }
 
 /// What an acceptance weighs that waits for the numbers of `copies` receivers.
-fn weight(content: &Content, copies: usize) -> usize {
+pub(super) fn weight(content: &Content, copies: usize) -> usize {
     content.body.as_json().len() + 200 + 8 * copies
 }
 
@@ -72,7 +80,8 @@ impl Writer<'_> {
         let mut wanted: Vec<(Uid, bool)> = Vec::new();
         wanted.extend(deliveries.iter().flat_map(|delivery| &delivery.to).map(|to| (to.uid, false)));
         for plan in &plans {
-            let mine = plan.recipients.iter().filter(|to| self.writes_to(to.uid));
+            let mine =
+                plan.recipients.iter().filter(|to| self.writes_to(to.uid) && plan.joiner != Some(to.uid));
             wanted.extend(mine.map(|to| (to.uid, to.uid == plan.content.sender)));
         }
         let (numbers, fell) = self.take_numbers(&out, behind, &wanted).await;
@@ -123,6 +132,28 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// So many numbers of one inbox, which growing ids need that come from the caller; `None`: they cannot be had now.
+    pub(super) async fn numbers_of(
+        &self,
+        behind: &HashSet<Uid>,
+        uid: Uid,
+        count: usize,
+    ) -> Option<Vec<MessageId>> {
+        let out = self.outages.out();
+        let (numbers, _) = self.take_numbers(&out, behind, &vec![(uid, false); count]).await;
+        let taken = |number| match number {
+            Number::Taken(id) => Some(id),
+            Number::Late => None,
+            Number::Exhausted => {
+                error!(%uid, "a sequence has come to its end; the copy stays owed");
+                None
+            }
+        };
+        numbers.into_iter().map(taken).collect()
+    }
+}
+
 /// Hands the numbers of a batch out, in its order.
 struct Numbering<'a> {
     writer: &'a Writer<'a>,
@@ -149,14 +180,18 @@ impl Numbering<'_> {
         if late > 0 {
             self.owed += weight(&content, late);
         }
-        (!rows.is_empty()).then_some(Deliver { acceptance, content, rows })
+        (!rows.is_empty()).then_some(Deliver { acceptance, content, rows, earlier: Vec::new() })
     }
 
     fn accept(&mut self, plan: Plan) -> Result<ToAccept, SendError> {
-        let Plan { content, digest, recipients, later, change, group_version, unused, .. } = plan;
+        let Plan { content, digest, recipients, joiner, later, change, group_version, unused, .. } = plan;
         let (mut rows, mut rest) = (Vec::with_capacity(recipients.len()), Vec::new());
         let (mut refusal, mut late, mut elsewhere) = (None, 0, 0);
         for (at, recipient) in recipients.into_iter().enumerate() {
+            if Some(recipient.uid) == joiner {
+                rest.push(recipient);
+                continue;
+            }
             if !self.writer.writes_to(recipient.uid) {
                 elsewhere += usize::from(self.is_out(recipient.uid));
                 rest.push(recipient);

@@ -9,15 +9,14 @@ use std::time::Duration;
 
 use crate::domain::message::Person;
 use crate::domain::{
-    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, GroupStep,
-    IdempotencyKey, Kind, MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid,
-    check_emoji,
+    Amendment, Body, ClientId, Content, Conversation, Digest, Group, GroupChange, GroupId, IdempotencyKey,
+    Kind, MembershipEpoch, Mentions, MessageId, Progress, ReadCount, Timestamp, Uid, check_emoji,
 };
 use crate::store::{IdempotencyRecord, KeyState, Recipient, Unused};
 
 use super::permissions::{Pair, WritePermission};
 use super::request::Answer;
-use super::{Amend, Draft, GroupAction, Post, Publish, Request, SendAck, SendError};
+use super::{Amend, Draft, Post, Publish, Request, SendAck, SendError};
 
 /// The limits that decisions keep.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +29,8 @@ pub(super) struct Limits {
     pub(super) edit: Duration,
     /// For how long it may be taken back.
     pub(super) recall: Duration,
+    /// Whether those who join a group whose history is visible get any of it.
+    pub(super) history: bool,
 }
 
 /// What the decisions of a batch rest on, read before it.
@@ -83,6 +84,8 @@ pub(super) struct Plan {
     pub(super) recipients: Vec<Recipient>,
     /// Those whose copies are written [slice by slice](super::slices) after the others'.
     pub(super) later: Vec<Recipient>,
+    /// The one of them who joins a group and gets earlier messages first.
+    pub(super) joiner: Option<Uid>,
     pub(super) change: Option<GroupChange>,
     /// The version of the group on which it rests.
     pub(super) group_version: Option<u64>,
@@ -163,6 +166,7 @@ impl Planner {
             digest,
             recipients,
             later: Vec::new(),
+            joiner: None,
             change: None,
             group_version,
             unused,
@@ -258,6 +262,7 @@ impl Planner {
             digest,
             recipients,
             later: Vec::new(),
+            joiner: None,
             change,
             group_version,
             unused,
@@ -325,6 +330,7 @@ impl Planner {
             digest,
             recipients,
             later: Vec::new(),
+            joiner: None,
             change: None,
             group_version,
             unused,
@@ -357,6 +363,7 @@ impl Planner {
             digest,
             recipients,
             later: Vec::new(),
+            joiner: None,
             change: None,
             group_version,
             unused,
@@ -379,66 +386,6 @@ impl Planner {
             Some(_) => Err(SendError::ClientIdReused),
             None => Ok(Under::Nothing(unused)),
         }
-    }
-
-    fn group(
-        &mut self,
-        at: usize,
-        who: Uid,
-        client_id: ClientId,
-        gid: GroupId,
-        action: &GroupAction,
-    ) -> Result<Decision, SendError> {
-        let (key, digest) = ((who, client_id), action.digest(gid));
-        let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(decision),
-            Under::Nothing(unused) => unused,
-        };
-        let before = self.facts.groups.get(&gid).cloned();
-        let step = match groups::step(who, action, before.as_deref(), self.limits.members, &self.facts)? {
-            Some(step) => step,
-            // It is so already.
-            None => {
-                let known = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
-                return Ok(Decision::Answer(Ok(known)));
-            }
-        };
-        let from_version = before.as_ref().map_or(0, |group| group.version);
-        let change = match &before {
-            None => GroupChange::of_step(gid, 0, who, self.now, &step),
-            Some(group) => group.change(who, self.now, &step),
-        };
-        let after = match &before {
-            None => Group::create(&change),
-            Some(group) => group.apply(&change),
-        };
-        let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
-
-        // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
-        let notified = if change.ends.is_some() { before.as_ref() } else { Some(&after) };
-        let recipients = members(notified.ok_or(SendError::UnknownGroup)?, who)?;
-        let heir = match step {
-            GroupStep::Left(uid, _) => before.as_ref().and_then(|group| group.heir_of(uid)),
-            _ => None,
-        };
-        let named = |uid: Uid| self.person(uid).unwrap_or_else(|_| Person { uid, name: uid.to_string() });
-        let concerned = self.person(step.concerns().unwrap_or(who))?;
-        let heir = heir.map(named);
-        let body = Body::membership(gid, &after.name, &step, &concerned, &self.person(who)?, heir.as_ref());
-        self.facts.groups.insert(gid, after);
-        self.used.insert(key, (at, digest));
-        let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
-        let (change, group_version) = (Some(change), Some(from_version));
-        Ok(Decision::Write(Plan {
-            at,
-            content,
-            digest,
-            recipients,
-            later: Vec::new(),
-            change,
-            group_version,
-            unused,
-        }))
     }
 
     fn person(&self, uid: Uid) -> Result<Person, SendError> {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::SendError;
-use super::numbering::{LeftBehind, Numbered};
+use super::numbering::LeftBehind;
 use super::request::refuse;
 use super::shard::Delivery;
 use super::writer::Writer;
@@ -24,8 +24,9 @@ const PAGE: usize = 256;
 /// Pages between two batches: more than a batch may add, so that a pass comes to its end.
 const PAGES: usize = 8;
 
+/// Why what is owed is not written yet.
 #[derive(Debug, thiserror::Error)]
-enum Setback {
+pub(super) enum Setback {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -120,11 +121,10 @@ impl Writer<'_> {
         let is_last = page.len() < PAGE;
         let mine = self.own_part(page, hand_on);
         let resumed = mine.len();
-        let Numbered { copies, left, .. } = self.number(&pass.behind, mine, Vec::new()).await;
+        let left = self.write_copies(&pass.behind, mine).await?;
         pass.behind.extend(left.receivers);
         pass.owed += left.weight;
         pass.resumed += resumed;
-        self.commit(copies).await?;
         Ok(!is_last)
     }
 

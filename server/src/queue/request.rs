@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::SendError;
 use super::pipeline::Place;
 use crate::domain::{
-    Amendment, Body, ClientId, Conversation, Digest, GroupId, Kind, Mentions, MessageId, Progress, ReadCount,
-    Role, Timestamp, Uid,
+    Amendment, Body, ClientId, Conversation, Digest, GroupId, History, Kind, Mentions, MessageId, Progress,
+    ReadCount, Role, Timestamp, Uid,
 };
 
 /// What somebody wants written.
@@ -216,6 +216,8 @@ pub enum GroupAction {
     Rename(String),
     /// Say what it is for.
     Topic(String),
+    /// Say what those who join it see of what was said before.
+    History(History),
     /// Give a member another role.
     Role(Uid, Role),
     /// Keep somebody out, and put out who is in.
@@ -228,7 +230,10 @@ impl GroupAction {
     /// Whom it names, but for a making.
     pub(super) fn concerns(&self) -> Option<Uid> {
         match *self {
-            GroupAction::Create { .. } | GroupAction::Rename(_) | GroupAction::Topic(_) => None,
+            GroupAction::Create { .. }
+            | GroupAction::Rename(_)
+            | GroupAction::Topic(_)
+            | GroupAction::History(_) => None,
             GroupAction::Add(uid)
             | GroupAction::Admit { guest: uid, .. }
             | GroupAction::Remove(uid)
@@ -249,6 +254,7 @@ impl GroupAction {
             GroupAction::Remove(uid) => (gid, format!("remove\0{uid}")),
             GroupAction::Rename(name) => (gid, format!("rename\0{name}")),
             GroupAction::Topic(topic) => (gid, format!("topic\0{topic}")),
+            GroupAction::History(history) => (gid, format!("history\0{}", history.as_str())),
             GroupAction::Role(uid, role) => (gid, format!("role\0{uid}\0{}", role.as_str())),
             GroupAction::Ban(uid) => (gid, format!("ban\0{uid}")),
             GroupAction::Unban(uid) => (gid, format!("unban\0{uid}")),

@@ -163,17 +163,19 @@ impl Writer<'_> {
 
     /// One batch, from the requests to the answers; decided again where another process has changed what it was decided on.
     async fn work(&mut self, mut deliveries: Vec<Delivery>, mut requests: Vec<Queued>) {
+        if deliveries.iter().any(Delivery::is_joining) {
+            self.write_or_recover(std::mem::take(&mut deliveries)).await;
+        }
         for tries in 1.. {
             let (mut batch, plans) = self.decide(requests).await;
             let deliveries = std::mem::take(&mut deliveries);
             let Numbered { copies, accepts, left } = self.number(&self.shard.behind, deliveries, plans).await;
             let resumed = copies.len();
             let mut writes = copies;
-            writes.extend(
-                batch.admit(accepts, |uid| {
-                    Some(self.queue_of(uid)).filter(|queue| *queue != self.shard.index)
-                }),
-            );
+            writes.extend(batch.admit(accepts, |uid| {
+                let queue = self.queue_of(uid);
+                (queue != self.shard.index && !self.writes_to(uid)).then_some(queue)
+            }));
             match self.commit(writes).await {
                 Err(CommitError::Stale(stale)) => {
                     requests = batch.again(stale.iter().map(|at| at - resumed), tries >= MOST_TRIES);
@@ -197,14 +199,14 @@ impl Writer<'_> {
         let (requests, late): (Vec<Queued>, _) = requests.into_iter().partition(Queued::is_in_order);
         refuse(late, &SendError::OutOfOrder);
         let (facts, unread) = self.facts(&requests).await;
-        let Options { text, members, edit, recall, .. } = self.options;
-        let limits = Limits { text, members, edit, recall };
+        let Options { text, members, edit, recall, history_messages, .. } = self.options;
+        let limits = Limits { text, members, edit, recall, history: history_messages > 0 };
         let mut planner = Planner::new(facts, limits, self.parts.clock.now());
         let (mut batch, mut plans) = (Batch::new(requests), Vec::new());
-        let (mut at, mut rows, now) = (0, 0, Instant::now());
+        let (mut at, mut rows, mut is_full, now) = (0, 0, false, Instant::now());
         // What they send next waits for their slices.
         let mut cut = Vec::new();
-        while at < batch.requests().len() && rows < self.options.batch_rows {
+        while at < batch.requests().len() && rows < self.options.batch_rows && !is_full {
             let queued = &batch.requests()[at];
             if cut.contains(&queued.who) {
                 break;
@@ -222,6 +224,8 @@ impl Writer<'_> {
                             cut.push(queued.who);
                         }
                         rows += plan.recipients.len();
+                        // Whoever joins gets what was said before, and then what is said from here on.
+                        is_full = plan.joiner.is_some();
                         plans.push(plan);
                     }
                 },
@@ -258,6 +262,10 @@ impl Writer<'_> {
         let mut tries = 0..overtaken::TIMES;
         loop {
             match self.parts.store.commit(writes).await {
+                // What was read for it may have changed, too.
+                Err(CommitError::Behind(behind)) if behind.writes.iter().any(Write::has_earlier) => {
+                    return Err(CommitError::Behind(behind));
+                }
                 Err(CommitError::Behind(behind)) if tries.next().is_some() => {
                     writes = self.renumbered(*behind).await?;
                 }
@@ -299,15 +307,21 @@ impl Writer<'_> {
         committed: Result<Vec<Outcome>, CommitError>,
     ) -> (Batch, Vec<usize>) {
         let accepts = batch.take_accepts();
-        let mut stale = Vec::new();
+        let (mut stale, mut joining) = (Vec::new(), Vec::new());
         match committed {
             Ok(outcomes) => {
                 self.leave_behind(left);
                 for (accepting, outcome) in accepts.into_iter().zip(outcomes.into_iter().skip(resumed)) {
                     match outcome {
                         Outcome::Stale => stale.push(accepting.at),
-                        outcome => batch.answer(accepting.at, self.acknowledge(accepting, &outcome)),
+                        outcome => {
+                            joining.extend(joining_of(&accepting, &outcome));
+                            batch.answer(accepting.at, self.acknowledge(accepting, &outcome));
+                        }
                     }
+                }
+                if !joining.is_empty() {
+                    self.write_or_recover(joining).await;
                 }
             }
             Err(CommitError::Unknown(error)) => {
@@ -386,4 +400,11 @@ impl Writer<'_> {
     pub(super) fn writes_to(&self, uid: Uid) -> bool {
         self.parts.numbers.come_from_the_store() || self.is_mine(uid)
     }
+}
+
+/// The copy for the one who joins a group with this acceptance, if that one gets earlier messages first.
+fn joining_of(accepting: &Accepting, outcome: &Outcome) -> Option<Delivery> {
+    let (Outcome::Accepted(acceptance, _), Some(joiner)) = (outcome, accepting.joiner) else { return None };
+    let content = Arc::clone(&accepting.content);
+    Some(Delivery { acceptance: *acceptance, content, to: vec![joiner] })
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::{
-    Content, Conversation, Digest, Direction, Entry, Group, GroupChange, GroupId, HistoryId, IdempotencyKey,
-    MembershipEpoch, MessageId, PageLimit, RangeQuery, Timestamp, Uid,
+    Content, Conversation, Digest, Direction, Entry, Group, GroupId, HistoryId, IdempotencyKey, MessageId,
+    PageLimit, RangeQuery, Timestamp, Uid,
 };
 
 pub mod access_keys;
@@ -38,6 +38,7 @@ mod sql;
 pub mod sqlite;
 mod summary;
 pub mod tables;
+mod write;
 
 pub use access_keys::{AccessKey, AccessKeys};
 pub use credentials::{CodeHash, Credentials, SignUpInvite, SignedUp};
@@ -48,6 +49,7 @@ pub use invites::Invites;
 pub use page::{Filling, Page};
 pub use summary::Summary;
 pub use tables::TableStore;
+pub use write::{Accept, CopyOutcome, Deliver, Earlier, Outcome, Recipient, Row, Write};
 
 /// The number of an acceptance: the order in which the store accepted. On SQLite over all senders; on PostgreSQL those of one sender
 /// grow, and an acceptance that owes no copy has 0.
@@ -67,157 +69,6 @@ pub struct PendingKey {
 impl Default for PendingKey {
     fn default() -> PendingKey {
         PendingKey { sender: Uid(0), acceptance: AcceptanceId(0) }
-    }
-}
-
-/// A copy to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Whose inbox.
-    pub receiver: Uid,
-    /// The new id; larger than every id in that inbox. [`MessageId::ZERO`]: the store assigns the next one in the transaction that
-    /// stores the row (S19), and the outcome tells it.
-    pub message_id: MessageId,
-    /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
-    pub epoch: MembershipEpoch,
-}
-
-impl Row {
-    /// Whether the store is to assign the id.
-    pub fn is_unnumbered(&self) -> bool {
-        self.message_id == MessageId::ZERO
-    }
-
-    /// Takes the id after `latest`, the receiver's latest, if the store is to assign it.
-    fn assign_after(&mut self, latest: MessageId) -> Result<(), Outcome> {
-        if self.is_unnumbered() {
-            let next = MessageId::new(latest.get() + 1);
-            self.message_id = next.ok_or_else(|| {
-                Outcome::Rejected(format!(
-                    "the inbox of user {} has come to the end of its ids",
-                    self.receiver
-                ))
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// One to whom a copy is still owed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recipient {
-    /// Whose inbox.
-    pub uid: Uid,
-    /// The membership epoch in which the acceptance counted the receiver in; `MembershipEpoch(0)` outside groups.
-    pub epoch: MembershipEpoch,
-}
-
-/// The first half of a fan-out (I5): the sender's copy, the idempotency record, the members, in one transaction.
-#[derive(Clone, Debug)]
-pub struct Accept {
-    /// What is said or done.
-    pub content: Arc<Content>,
-    /// What was asked, for telling a repetition from a misuse of the same `client_id` (I4).
-    pub digest: Digest,
-    /// Copies of this transaction. The one that answers the sender comes first: the sender's own, or the only one of a post.
-    pub rows: Vec<Row>,
-    /// Copies that other queues will write.
-    pub rest: Vec<Recipient>,
-    /// The group's new state, where the content is a `membership`.
-    pub change: Option<GroupChange>,
-    /// The version of the group that the recipients are taken from, or that `change` starts from; `None` outside groups.
-    pub group_version: Option<u64>,
-    /// That the store has no record under the content's key, if it was asked. Without it the commit looks itself.
-    pub unused: Option<Unused>,
-}
-
-impl Accept {
-    /// Why an acceptance whose [first copy](Self::begins_well) is a wrong one is rejected.
-    const FIRST_COPY: &str = "the sender's own copy must come first";
-
-    /// Whether its first copy is the sender's own, or the only one that there is to be.
-    fn begins_well(&self) -> bool {
-        self.rows.first().is_some_and(|first| {
-            first.receiver == self.content.sender || (self.rows.len() == 1 && self.rest.is_empty())
-        })
-    }
-}
-
-/// A later part of a fan-out: copies for receivers of one queue.
-#[derive(Clone, Debug)]
-pub struct Deliver {
-    /// Of which acceptance.
-    pub acceptance: AcceptanceId,
-    /// Its content.
-    pub content: Arc<Content>,
-    /// The copies.
-    pub rows: Vec<Row>,
-}
-
-/// One thing to make durable. Each is done whole or not at all.
-#[derive(Clone, Debug)]
-pub enum Write {
-    /// A new acceptance.
-    Accept(Accept),
-    /// More copies of an earlier one.
-    Deliver(Deliver),
-}
-
-impl Write {
-    /// Its copies.
-    pub fn rows(&self) -> &[Row] {
-        match self {
-            Write::Accept(accept) => &accept.rows,
-            Write::Deliver(deliver) => &deliver.rows,
-        }
-    }
-
-    /// Its copies, to be numbered again.
-    pub fn rows_mut(&mut self) -> &mut [Row] {
-        match self {
-            Write::Accept(accept) => &mut accept.rows,
-            Write::Deliver(deliver) => &mut deliver.rows,
-        }
-    }
-}
-
-/// What became of one copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyOutcome {
-    /// It is a row now.
-    Stored,
-    /// It had been a row before, under another id; the new number is a gap.
-    Already,
-    /// The receiver's membership epoch had ended with an earlier row (I13): nothing is owed any more.
-    Void,
-}
-
-/// What became of one write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// An [`Accept`], durable now; its rows, in their order, and what became of them. The first is the sender's own.
-    Accepted(AcceptanceId, Vec<(Row, CopyOutcome)>),
-    /// A [`Deliver`], durable now; its rows, in their order, and what became of them.
-    Delivered(Vec<(Row, CopyOutcome)>),
-    /// The group had changed since the write was decided, or the sender's own membership epoch had ended; decide again.
-    GroupChanged,
-    /// Nothing of it is stored: another process has changed what it was decided on. Others of the call are stored; decide this one
-    /// again. Only where a call is several transactions.
-    Stale,
-    /// It is not done now, and it may be done in part or later; others of the call are. Trying again may help. Only where a call is
-    /// several transactions.
-    Refused(StoreError),
-    /// The database refuses this write for good; the text is for the log, never for a stranger.
-    Rejected(String),
-}
-
-impl Outcome {
-    /// The copies of the write and what became of them; none where nothing was stored.
-    pub fn copies(&self) -> &[(Row, CopyOutcome)] {
-        match self {
-            Outcome::Accepted(_, copies) | Outcome::Delivered(copies) => copies,
-            Outcome::GroupChanged | Outcome::Stale | Outcome::Refused(_) | Outcome::Rejected(_) => &[],
-        }
     }
 }
 
@@ -315,6 +166,8 @@ pub struct Health {
 ///   [`Refused`](Outcome::Refused), and the copies of an acceptance that are missing in its outcome stay owed.
 /// - **Once.** A copy of the same acceptance for the same receiver is stored at most once (`Already`). A write under a key that has a
 ///   record is `Rejected`, whatever proof it carries, or stale (below).
+/// - **Earlier rows.** What a [`Deliver`] has to come before its copy is stored with the copy or not at all. It has no idempotency record of
+///   its own, and nothing is owed for it. Its ids come from the caller, also where the store numbers the others.
 /// - **Amendments.** A row that amends a message (`Content::changes_message`) changes the message in the same inbox that came before it, if it is
 ///   there; whoever reads it from then on finds it changed. Callers do not edit what was taken back. Of the rows of one inbox with one
 ///   compaction key only the newest is shown; the ids of the others are gaps (I15).

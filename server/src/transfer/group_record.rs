@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::time;
-use crate::domain::{Group, GroupId, Member, MembershipEpoch, Role, Standing, Uid};
+use crate::domain::{Group, GroupId, History, Member, MembershipEpoch, Role, Standing, Uid};
 use crate::store::archive::Record;
 
 #[derive(Serialize, Deserialize)]
@@ -15,8 +15,17 @@ pub(super) struct GroupLine {
     name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     topic: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history: Option<HistoryPart>,
     version: u64,
     members: Vec<MemberPart>,
+}
+
+/// What those who join it see; absent: nothing of what was said before.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HistoryPart {
+    Visible,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,6 +58,7 @@ impl GroupLine {
             gid: group.gid.0,
             name: group.name.clone(),
             topic: group.topic.clone(),
+            history: (group.history == History::Visible).then_some(HistoryPart::Visible),
             version: group.version,
             members: group.members.iter().map(MemberPart::of).collect(),
         }
@@ -59,8 +69,9 @@ impl GroupLine {
         // Binary searches rely on the order, and a file may have any.
         members.sort_by_key(|member| member.uid);
         members.dedup_by_key(|member| member.uid);
-        let GroupLine { gid, name, topic, version, .. } = self;
-        Ok(Record::Group(Group { gid: GroupId(gid), name, topic, version, members }))
+        let GroupLine { gid, name, topic, history, version, .. } = self;
+        let history = history.map_or(History::Hidden, |HistoryPart::Visible| History::Visible);
+        Ok(Record::Group(Group { gid: GroupId(gid), name, topic, history, version, members }))
     }
 }
 

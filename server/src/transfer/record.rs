@@ -293,7 +293,7 @@ fn unhex(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Group, Member, Role, Standing};
+    use crate::domain::{Group, History, Member, Role, Standing};
 
     fn content(target: Conversation, text: &str) -> Arc<Content> {
         Arc::new(Content {
@@ -342,6 +342,7 @@ mod tests {
                 gid: GroupId(1),
                 name: "walkers".into(),
                 topic: "Sundays".into(),
+                history: History::Visible,
                 version: 4,
                 members: (10_001..).zip(standings).map(member).collect(),
             }),

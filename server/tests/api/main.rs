@@ -22,6 +22,7 @@ mod friends;
 mod groups;
 mod ids;
 mod invites;
+mod joiners;
 mod mentions;
 mod messages;
 mod moments;

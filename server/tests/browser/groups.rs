@@ -1,5 +1,6 @@
 //! Groups: making one without mistakes, and what asks before it is done.
 
+use super::starred::choose;
 use super::window::ENTER;
 use super::world::{World, say};
 
@@ -169,4 +170,53 @@ async fn members_see_what_they_may_do_and_administrators_name_the_group() {
     }
     assert_eq!(ben.http.group(gid).await.expect("the group").name, "Sunday walk");
     owner.until("[...document.querySelectorAll('.event')].length === 3").await;
+}
+
+#[tokio::test]
+async fn who_joins_sees_earlier_messages_where_the_group_shows_them() {
+    let world = World::start().await;
+    let (ben, ada) = (world.person("Ben").await, world.person("Ada").await);
+    let gid = ben.http.create_group("Harbour walk", &[]).await.expect("a group");
+    for text in ["Low tide is at nine", "Bring boots"] {
+        ben.send(tidemark_client::Recipient::Group(gid), text).await;
+    }
+    let (owner, joiner) = (world.visitor("Ben").await, world.visitor("Ada").await);
+    joiner.until("!document.getElementById('list-blank').hidden").await;
+    owner.pick("Harbour walk").await;
+    choose(&owner, "Low tide", "Pin for everybody").await;
+    owner.click("#open-members").await;
+    owner.until("document.querySelectorAll('#members-list li').length === 1").await;
+    owner.click("#describe summary").await;
+    owner.click("#describe-history").await;
+    owner.click("#describe-form .primary").await;
+    let told = "[...document.querySelectorAll('.event')].at(-1).textContent";
+    owner.until(&format!("{told}.includes('You let those who join see earlier messages')")).await;
+    ben.http.add_member(gid, ada.uid).await.expect("added");
+
+    // She is there while it comes, and is told of nothing.
+    joiner.until("document.querySelector('#list li')?.textContent.includes('Ben added you')").await;
+    assert_eq!(joiner.run("return document.querySelector('#list .badge')?.textContent ?? ''").await, "");
+    assert!(!joiner.run("return document.title").await.as_str().expect("a title").starts_with('('));
+    for window in [&joiner, &world.visitor("Ada").await] {
+        window.pick("Harbour walk").await;
+        window.sees("Bring boots").await;
+        window.until(&format!("{told}.includes('Ben added you')")).await;
+        let order = "return [...document.querySelectorAll('.msg .words, .event')].map((it) => it.textContent.slice(0, 11))";
+        assert_eq!(window.run(order).await, serde_json::json!(["Low tide is", "Bring boots", "Ben added y"]));
+        assert_eq!(window.run("return document.querySelectorAll('.fresh-line').length").await, 0);
+        window.until("document.querySelector('.start')?.textContent === 'These are the newest messages from before you joined.'")
+            .await;
+        window.until("document.getElementById('pins').textContent.includes('Low tide is at nine')").await;
+    }
+    say(&joiner, "Thanks").await;
+    owner.run("document.getElementById('members').close()").await;
+    owner.sees("Thanks").await;
+    // The dialog says how it is, and it can be undone.
+    owner.click("#open-members").await;
+    owner.until("document.getElementById('describe-history').checked").await;
+    owner.click("#describe summary").await;
+    owner.click("#describe-history").await;
+    owner.click("#describe-form .primary").await;
+    owner.until(&format!("{told}.includes('You hid earlier messages from those who join')")).await;
+    assert_eq!(ben.http.group(gid).await.expect("the group").history, tidemark_client::History::Hidden);
 }

@@ -17,7 +17,7 @@ use crate::http::error::Problem;
 use crate::http::extract::{IdempotencyKey, Json, Segments, Session};
 use crate::http::limits::Rates;
 use crate::http::openapi::refusals::writing;
-use crate::http::wire::Role;
+use crate::http::wire::{History, Role};
 
 /// What the header is for.
 pub(super) const KEY: &str =
@@ -60,6 +60,8 @@ struct Group {
     /// What it is for; may be empty.
     #[schema(max_length = 300)]
     topic: String,
+    /// What those who join it see of what was said before.
+    history: History,
     /// The caller's.
     role: Role,
     /// How many are in it.
@@ -117,6 +119,7 @@ pub(in crate::http) async fn show(
         gid: view.gid.0,
         name: view.name,
         topic: view.topic,
+        history: view.history.into(),
         role: view.role.into(),
         member_count: members.len(),
         members,
@@ -133,11 +136,13 @@ pub(in crate::http) struct Description {
     /// What it is for: one line of visible characters, and single spaces between them. Empty: nothing.
     #[schema(max_length = 300)]
     topic: Option<String>,
+    /// What those who join it from now on see of what was said before.
+    history: Option<History>,
 }
 
-/// Rename a group, or set its topic.
+/// Rename a group, set its topic, or say what those see who join it.
 ///
-/// Its owner and administrators may. Where both are given, the name comes first.
+/// Its owner and administrators may. Where several are given, the name comes first, then the topic.
 #[utoipa::path(
     patch, path = "/api/v1/groups/{gid}", operation_id = "describeGroup", tag = "Groups",
     params(("gid" = u64, Path, description = "The group's number")),
@@ -152,11 +157,11 @@ pub(in crate::http) async fn describe(
     State(rates): State<Arc<Rates>>,
     Session(session): Session,
     Segments(path): Segments<String>,
-    Json(Description { name, topic }): Json<Description>,
+    Json(Description { name, topic, history }): Json<Description>,
 ) -> Result<Response, Problem> {
     let gid = gid(&path)?;
     rates.send(session.uid, 1)?;
-    groups.describe(session.uid, gid, name, topic).await?;
+    groups.describe(session.uid, gid, name, topic, history.map(History::into)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -1,8 +1,14 @@
 //! Whether a change of a group may be made, and what happens then. Pure.
 
-use super::super::{GroupAction, SendError};
-use super::Facts;
-use crate::domain::{Group, GroupStep, MembershipEpoch, Role, Standing, Uid, is_visible};
+use std::sync::Arc;
+
+use super::super::{GroupAction, SendAck, SendError};
+use super::{Decision, Facts, Plan, Planner, Under, members};
+use crate::domain::message::Person;
+use crate::domain::{
+    Body, ClientId, Conversation, Group, GroupChange, GroupId, GroupStep, History, Kind, MembershipEpoch,
+    MessageId, Role, Standing, Uid, is_visible,
+};
 
 /// Characters of a group's name.
 const LONGEST_NAME: usize = 80;
@@ -66,6 +72,10 @@ pub(super) fn step(
             }
             Ok((topic != group.topic).then(|| GroupStep::Topic(topic.to_owned())))
         }
+        GroupAction::History(history) => {
+            administrator(own)?;
+            Ok((history != group.history).then_some(GroupStep::History(history)))
+        }
         GroupAction::Role(uid, role) => {
             if own != Role::Owner {
                 return Err(SendError::OwnerOnly);
@@ -93,6 +103,80 @@ pub(super) fn step(
             let standing = group.member(uid).map(|member| member.standing);
             Ok(matches!(standing, Some(Standing::Banned { .. })).then_some(GroupStep::Unbanned(uid)))
         }
+    }
+}
+
+impl Planner {
+    /// Decides about the change of a group.
+    pub(super) fn group(
+        &mut self,
+        at: usize,
+        who: Uid,
+        client_id: ClientId,
+        gid: GroupId,
+        action: &GroupAction,
+    ) -> Result<Decision, SendError> {
+        let (key, digest) = ((who, client_id), action.digest(gid));
+        let unused = match self.under(key, digest)? {
+            Under::Answered(decision) => return Ok(decision),
+            Under::Nothing(unused) => unused,
+        };
+        let before = self.facts.groups.get(&gid).cloned();
+        let step = match step(who, action, before.as_deref(), self.limits.members, &self.facts)? {
+            Some(step) => step,
+            // It is so already.
+            None => {
+                let known = SendAck { message_id: MessageId::ZERO, sent_at: self.now, repeated: true };
+                return Ok(Decision::Answer(Ok(known)));
+            }
+        };
+        let from_version = before.as_ref().map_or(0, |group| group.version);
+        let change = match &before {
+            None => GroupChange::of_step(gid, 0, who, self.now, &step),
+            Some(group) => group.change(who, self.now, &step),
+        };
+        let after = match &before {
+            None => Group::create(&change),
+            Some(group) => group.apply(&change),
+        };
+        let after = Arc::new(after.ok_or(SendError::GroupChanged)?);
+
+        // Whoever leaves still gets the row that says so; whoever joins gets it as the first.
+        let notified = if change.ends.is_some() { before.as_ref() } else { Some(&after) };
+        let recipients = members(notified.ok_or(SendError::UnknownGroup)?, who)?;
+        let heir = match step {
+            GroupStep::Left(uid, _) => before.as_ref().and_then(|group| group.heir_of(uid)),
+            _ => None,
+        };
+        let named = |uid: Uid| self.person(uid).unwrap_or_else(|_| Person { uid, name: uid.to_string() });
+        let concerned = self.person(step.concerns().unwrap_or(who))?;
+        let heir = heir.map(named);
+        let mut body =
+            Body::membership(gid, &after.name, &step, &concerned, &self.person(who)?, heir.as_ref());
+        let joiner = match step {
+            GroupStep::Added(uid, _) | GroupStep::Joined(uid, _)
+                if self.limits.history && after.history == History::Visible =>
+            {
+                body = body.with_history();
+                Some(uid)
+            }
+            _ => None,
+        };
+        self.facts.groups.insert(gid, after);
+        self.used.insert(key, (at, digest));
+        let content = self.content(Kind::Membership, who, Conversation::Group(gid), Some(client_id), body);
+        let (change, group_version) = (Some(change), Some(from_version));
+        Ok(Decision::Write(Plan {
+            at,
+            content,
+            digest,
+            recipients,
+            joiner,
+            later: Vec::new(),
+            change,
+            group_version,
+            unused,
+        }))
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a request leads to, without a store.
 
 use super::*;
+use crate::domain::{GroupStep, History};
+use crate::queue::GroupAction;
 use uuid::Uuid;
 
 const ANN: Uid = Uid(1);
@@ -20,8 +22,13 @@ fn facts() -> Facts {
 }
 
 fn planner(facts: Facts) -> Planner {
-    let limits =
-        Limits { text: 10, members: 3, edit: Duration::from_secs(60), recall: Duration::from_secs(30) };
+    let limits = Limits {
+        text: 10,
+        members: 3,
+        edit: Duration::from_secs(60),
+        recall: Duration::from_secs(30),
+        history: true,
+    };
     Planner::new(facts, limits, Timestamp(5))
 }
 
@@ -177,6 +184,24 @@ fn changes_of_one_batch_build_on_each_other() {
     assert_eq!(refusal(again), Some(SendError::UnknownGroup));
 }
 
+/// Whoever joins gets the own copy after what was said before, which only the writer reads.
+#[test]
+fn who_joins_a_group_with_a_visible_history_gets_it_first() {
+    for (history, shows, expected) in
+        [(History::Visible, true, Some(CAT)), (History::Hidden, true, None), (History::Visible, false, None)]
+    {
+        let mut facts = facts();
+        let group = facts.groups.get_mut(&WALKERS).expect("there");
+        Arc::make_mut(group).history = history;
+        let mut planner = planner(facts);
+        planner.limits.history = shows;
+        let action = GroupAction::Add(CAT);
+        let add = Request::Group { client_id: ClientId(Uuid::from_u128(1)), gid: WALKERS, action };
+        let Decision::Write(added) = planner.decide(0, ANN, &add) else { panic!("a write") };
+        assert_eq!((added.joiner, added.content.body.joins_with_history()), (expected, expected));
+    }
+}
+
 /// A message that Ann sent to Bob at 0 s, as Ann has it under id 4.
 fn with_message() -> (Facts, MessageId) {
     let (mut facts, row) = (facts(), MessageId::new(4).expect("small"));
@@ -228,8 +253,13 @@ fn what_a_person_may_not_amend_is_refused_by_its_reason() {
     let id = |n| MessageId::new(n).expect("small");
     facts.rows.insert((ANN, id(5)), Arc::new(theirs.clone()));
     facts.rows.insert((ANN, id(6)), named(theirs));
-    let limits =
-        Limits { text: 10, members: 3, edit: Duration::from_secs(60), recall: Duration::from_secs(30) };
+    let limits = Limits {
+        text: 10,
+        members: 3,
+        edit: Duration::from_secs(60),
+        recall: Duration::from_secs(30),
+        history: true,
+    };
     let mut planner = Planner::new(facts, limits, Timestamp(40_000));
     for (n, row, amendment, expected) in [
         (2, id(5), Amendment::Edit("no".into()), SendError::NotYours),

@@ -1,3 +1,5 @@
+//! When what goes to many is cut, and in which order the slices follow.
+
 use std::sync::Arc;
 
 use super::*;
@@ -29,6 +31,7 @@ fn plan(target: Conversation, receivers: u32) -> Plan {
         content: content(target),
         digest: Digest::of(target, ""),
         recipients: recipients(1..receivers + 1),
+        joiner: None,
         later: Vec::new(),
         change: None,
         group_version: None,

@@ -48,7 +48,14 @@ pub async fn a_late_copy_gets_the_next_id(store: &dyn MessageStore) {
     let owed = Recipient { uid: BOB, epoch: MembershipEpoch(0) };
     let acceptance = accepted(store, accept(content.clone(), vec![any(ANN)], vec![owed])).await;
     send_text(store, (ANN, 2), (BOB, 40), 2).await;
-    let deliver = || Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![any(BOB)] });
+    let deliver = || {
+        Write::Deliver(Deliver {
+            acceptance,
+            content: content.clone(),
+            rows: vec![any(BOB)],
+            earlier: Vec::new(),
+        })
+    };
     assert_eq!(assigned(&one(store, deliver()).await), [41]);
     assert_eq!(delivered(&one(store, deliver()).await), [CopyOutcome::Already]);
     assert_eq!(ids(store, BOB).await, [40, 41]);

@@ -1,8 +1,8 @@
 //! Groups: versions, membership epochs and what is void (I13).
 
 use super::*;
-use crate::domain::GroupStep;
 use crate::domain::message::Person;
+use crate::domain::{GroupStep, History};
 
 const ANN: Uid = Uid(10_001);
 const BOB: Uid = Uid(10_002);
@@ -43,7 +43,9 @@ async fn deliver(store: &dyn MessageStore, acceptance: AcceptanceId, row: Row) -
     let pending = store.pending(PendingKey::default(), 100).await.expect("read");
     let owed = pending.into_iter().find(|pending| pending.acceptance == acceptance);
     let content = owed.expect("still owed").content;
-    let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![row] })).await;
+    let done =
+        one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![row], earlier: Vec::new() }))
+            .await;
     delivered(&done)[0]
 }
 
@@ -58,6 +60,18 @@ pub async fn a_change_needs_the_version_it_was_decided_on(store: &dyn MessageSto
     let done = store.commit(vec![add(2, 1), add(3, 1)]).await.expect("committed");
     assert!(matches!(done[..], [Outcome::Accepted(..), Outcome::GroupChanged]), "{done:?}");
     assert_eq!(ids(store, ANN).await, [1, 2]);
+}
+
+/// What those who join see is kept, and changes by itself.
+pub async fn what_joiners_see_is_a_setting_of_the_group(store: &dyn MessageStore) {
+    accepted(store, change(1, 0, created(), vec![])).await;
+    let history = async || store.group(GID).await.expect("read").expect("made").history;
+    assert_eq!(history().await, History::Hidden);
+    accepted(store, change(2, 1, GroupStep::History(History::Visible), vec![])).await;
+    accepted(store, change(3, 2, GroupStep::Topic("Sundays".into()), vec![])).await;
+    assert_eq!(history().await, History::Visible);
+    accepted(store, change(4, 3, GroupStep::History(History::Hidden), vec![])).await;
+    assert_eq!(history().await, History::Hidden);
 }
 
 /// Members, their epochs, version.

@@ -133,7 +133,7 @@ impl History {
                 let (acceptance, content, owed) = self.owed.get(at)?.clone();
                 let some = owed.into_iter().take(1 + usize::from(count) % 3);
                 let rows = some.map(|to| member_row(to.uid, self.next(to.uid), to.epoch.0)).collect();
-                Some(Write::Deliver(Deliver { acceptance, content, rows }))
+                Some(Write::Deliver(Deliver { acceptance, content, rows, earlier: Vec::new() }))
             }
             Move::ReadMarker(owner, other, read_to) => {
                 let (owner, other) = (user(u32::from(owner)), user(u32::from(other)));
@@ -180,7 +180,12 @@ impl History {
                 let some: Vec<Recipient> =
                     owed.into_iter().filter(is_next).take(1 + usize::from(count) % 3).collect();
                 let rows = some.iter().map(|to| member_row(to.uid, self.next(to.uid), to.epoch.0)).collect();
-                (!some.is_empty()).then_some(Write::Deliver(Deliver { acceptance, content, rows }))
+                (!some.is_empty()).then_some(Write::Deliver(Deliver {
+                    acceptance,
+                    content,
+                    rows,
+                    earlier: Vec::new(),
+                }))
             }
             _ => self.write(step),
         }

@@ -116,8 +116,14 @@ pub async fn an_id_must_be_larger_than_the_newest(store: &dyn MessageStore) {
 pub async fn an_old_number_of_a_copy_that_is_there_is_no_matter(store: &dyn MessageStore) {
     let content = text_message(ANN, TO_BOB, 1, "hi");
     let acceptance = accepted(store, accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB)])).await;
-    let deliver =
-        |n| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, n)] });
+    let deliver = |n| {
+        Write::Deliver(Deliver {
+            acceptance,
+            content: content.clone(),
+            rows: vec![row(BOB, n)],
+            earlier: Vec::new(),
+        })
+    };
     assert_eq!(delivered(&one(store, deliver(5)).await), [CopyOutcome::Stored]);
     assert_eq!(delivered(&one(store, deliver(4)).await), [CopyOutcome::Already]);
     assert_eq!(ids(store, BOB).await, [5]);
@@ -145,7 +151,9 @@ pub async fn copies_owed_are_pending_until_delivered(store: &dyn MessageStore) {
     assert_eq!(pending[0].content, content);
     assert_eq!(pending[0].owed, [owed(CAT), owed(BOB)]);
 
-    let deliver = |row| Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row] });
+    let deliver = |row| {
+        Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row], earlier: Vec::new() })
+    };
     assert_eq!(delivered(&one(store, deliver(row(CAT, 3))).await), [CopyOutcome::Stored]);
     assert_eq!(store.pending(PendingKey::default(), 10).await.expect("read")[0].owed, [owed(BOB)]);
     assert_eq!(delivered(&one(store, deliver(row(BOB, 4))).await), [CopyOutcome::Stored]);
@@ -159,7 +167,8 @@ pub async fn a_copy_is_stored_once(store: &dyn MessageStore) {
     let content = text_message(ANN, Conversation::Group(GroupId(7)), 1, "hi");
     let write = accept(content.clone(), vec![row(ANN, 1)], vec![owed(BOB), owed(CAT)]);
     let acceptance = accepted(store, write).await;
-    let deliver = |rows| Write::Deliver(Deliver { acceptance, content: content.clone(), rows });
+    let deliver =
+        |rows| Write::Deliver(Deliver { acceptance, content: content.clone(), rows, earlier: Vec::new() });
     use CopyOutcome::{Already, Stored};
     let done = store
         .commit(vec![
@@ -231,7 +240,12 @@ pub async fn pending_comes_in_the_order_of_acceptance(store: &dyn MessageStore) 
 pub async fn an_unknown_acceptance_is_refused(store: &dyn MessageStore) {
     let content = text_message(ANN, TO_BOB, 1, "hi");
     for acceptance in [AcceptanceId(0), AcceptanceId(99)] {
-        let write = Write::Deliver(Deliver { acceptance, content: content.clone(), rows: vec![row(BOB, 1)] });
+        let write = Write::Deliver(Deliver {
+            acceptance,
+            content: content.clone(),
+            rows: vec![row(BOB, 1)],
+            earlier: Vec::new(),
+        });
         assert!(matches!(one(store, write).await, Outcome::Rejected(_)));
     }
 }

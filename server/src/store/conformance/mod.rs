@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Amendment, AppKind, Body, ClientId, Kind};
+use crate::domain::{Amendment, AppKind, Body, ClientId, GroupChange, Kind, MembershipEpoch};
 
 pub mod access_keys;
 pub mod amendments;
@@ -21,6 +21,7 @@ pub mod directory;
 pub mod groups;
 pub mod history;
 pub mod invites;
+pub mod joining;
 pub mod keyed;
 pub mod messages;
 pub mod reading;
@@ -72,7 +73,9 @@ macro_rules! message_store_conformance {
             groups: a_change_needs_the_version_it_was_decided_on, a_group_is_read_as_last_accepted,
                 a_row_after_the_end_of_its_epoch_is_void, a_rejoined_member_is_served_again,
                 an_epoch_ends_when_its_row_is_written, a_sender_whose_epoch_ended_decides_again,
-                the_largest_group_is_known;
+                the_largest_group_is_known, what_joiners_see_is_a_setting_of_the_group;
+            joining: what_comes_before_a_copy_comes_with_it_or_not_at_all, a_read_marker_before_a_copy_counts,
+                what_comes_before_a_copy_must_come_after_the_inbox;
         }
     };
     ($make:path: $($file:ident: $($case:ident),+;)+) => {

@@ -39,9 +39,11 @@ impl State {
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();
         for write in writes {
-            let rows = match write {
-                Write::Accept(accept) => &accept.rows,
-                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => &deliver.rows,
+            let rows: Vec<Row> = match write {
+                Write::Accept(accept) => accept.rows.clone(),
+                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => {
+                    deliver.earlier_rows().chain(deliver.rows.iter().copied()).collect()
+                }
                 Write::Deliver(_) => continue,
             };
             let latest = rows.iter().map(|row| (row, self.latest_id(row.receiver)));
@@ -110,6 +112,11 @@ impl State {
     }
 
     fn deliver(&mut self, deliver: Deliver) -> Outcome {
+        if !deliver.is_in_order() {
+            return Outcome::Rejected(Deliver::EARLIER.to_owned());
+        }
+        let before: Vec<(Row, Arc<Content>)> =
+            deliver.earlier_rows().zip(deliver.earlier.iter().map(|one| Arc::clone(&one.content))).collect();
         let Deliver { acceptance, mut rows, .. } = deliver;
         if acceptance.0 == 0 || acceptance.0 > self.accepted {
             return Outcome::Rejected("there is no such acceptance".to_owned());
@@ -124,9 +131,18 @@ impl State {
             let twice = rows[..at].iter().any(|earlier| earlier.receiver == row.receiver);
             copied.push(if owed && !twice { self.judge(&open.content, row) } else { CopyOutcome::Already });
         }
+        if before.first().is_some_and(|(row, _)| row.message_id <= self.latest_id(row.receiver)) {
+            self.open.insert(acceptance, open);
+            return Outcome::Rejected(Deliver::EARLIER.to_owned());
+        }
         if let Err(refusal) = self.number(&mut rows, &copied) {
             self.open.insert(acceptance, open);
             return refusal;
+        }
+        if copied[..] == [CopyOutcome::Stored] {
+            for (row, content) in before {
+                self.store(&content, &[row], &copied, None);
+            }
         }
         self.store(&open.content, &rows, &copied, open.ends);
         open.owed.retain(|to| rows.iter().all(|row| row.receiver != to.uid));

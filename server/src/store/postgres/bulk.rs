@@ -57,8 +57,8 @@ pub(super) async fn accounts(
 pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> Result<(), StoreError> {
     let members = || groups.iter().flat_map(|group| group.members.iter().map(move |one| (group.gid, one)));
     sqlx::query(
-        "WITH made AS (INSERT INTO groups (gid, name, version, topic)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $8::text[]))
+        "WITH made AS (INSERT INTO groups (gid, name, version, topic, history)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $8::text[], $11::smallint[]))
          INSERT INTO members (gid, uid, epoch, active, standing, since)
          SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bool[], $9::smallint[], $10::bigint[])",
     )
@@ -72,6 +72,7 @@ pub(super) async fn groups(connection: &mut PgConnection, groups: &[Group]) -> R
     .bind(groups.iter().map(|group| group.topic.as_str()).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| i16::from(member.standing.code().0)).collect::<Vec<_>>())
     .bind(members().map(|(_, member)| member.standing.code().1).collect::<Vec<_>>())
+    .bind(groups.iter().map(|group| i16::from(group.history.code())).collect::<Vec<_>>())
     .execute(connection)
     .await?;
     Ok(())

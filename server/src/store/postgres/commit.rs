@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::learnt::Learnt;
 use super::lookup;
 use super::more::Unexpected;
-use super::plan::{Plan, rows_in_order};
+use super::plan::{Plan, late};
 use super::recent::Recent;
 use crate::domain::{Content, GroupId, MembershipEpoch, MessageId, Uid};
 use crate::store::{Behind, CommitError, CopyOutcome, Outcome, StoreError, Write};
@@ -116,8 +116,11 @@ impl Commit<'_> {
         let before = latest_ids(&plan.heads, answer)?;
         let outcomes = plan.outcomes(Some(answer))?;
         let copies = writes.iter().zip(&outcomes).flat_map(|(write, outcome)| {
-            let stored = outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored);
-            stored.filter_map(|(row, _)| Some((row.receiver, row.message_id, self.content(write)?)))
+            let stored = || outcome.copies().iter().filter(|(_, copy)| *copy == CopyOutcome::Stored);
+            let earlier = write.earlier().filter(move |_| stored().next().is_some());
+            let copies =
+                stored().filter_map(|(row, _)| Some((row.receiver, row.message_id, self.content(write)?)));
+            earlier.chain(copies)
         });
         self.recent.keep(before, copies);
         Ok(outcomes)
@@ -199,10 +202,8 @@ impl Commit<'_> {
     /// The latest ids of inboxes that these writes would not come after.
     fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let latest = |uid: Uid| self.learnt.latest_ids.get(&uid).copied().unwrap_or_default();
-        let given = rows_in_order(writes, &self.learnt).filter(|row| !row.is_unnumbered());
-        let late = given.filter(|row| row.message_id <= latest(row.receiver));
         let mut behind: Vec<(Uid, MessageId)> =
-            late.map(|row| (row.receiver, latest(row.receiver))).collect();
+            late(writes, &self.learnt).map(|row| (row.receiver, latest(row.receiver))).collect();
         behind.sort_unstable();
         behind.dedup();
         behind

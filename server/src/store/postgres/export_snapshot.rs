@@ -93,9 +93,9 @@ impl PgExportSnapshot {
     async fn groups(&mut self, after: Option<Key>, limit: i64) -> Result<Vec<Record>, StoreError> {
         let after = if let Some(Key::Group(gid)) = after { gid.0.cast_signed() } else { -1 };
         let rows = sqlx::query(
-            "SELECT page.gid, page.name, page.version, page.topic, members.uid, members.epoch, members.active,
-                 members.standing, members.since
-             FROM (SELECT gid, name, version, topic FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
+            "SELECT page.gid, page.name, page.version, page.topic, page.history, members.uid, members.epoch,
+                 members.active, members.standing, members.since
+             FROM (SELECT gid, name, version, topic, history FROM groups WHERE gid > $1 ORDER BY gid LIMIT $2) AS page
              LEFT JOIN members ON members.gid = page.gid ORDER BY page.gid, members.uid",
         );
         let rows = rows.bind(after).bind(limit).fetch_all(&mut self.connection).await?;
@@ -105,9 +105,10 @@ impl PgExportSnapshot {
             if groups.last().is_none_or(|group| group.gid != gid) {
                 let version = row.try_get::<i64, _>(2)?.cast_unsigned();
                 let (name, topic) = (row.try_get(1)?, row.try_get(3)?);
-                groups.push(Group { gid, name, topic, version, members: Vec::new() });
+                let history = lookup::history(row.try_get(4)?);
+                groups.push(Group { gid, name, topic, history, version, members: Vec::new() });
             }
-            groups.last_mut().expect("just pushed").members.extend(lookup::member(row, 4)?);
+            groups.last_mut().expect("just pushed").members.extend(lookup::member(row, 5)?);
         }
         Ok(groups.into_iter().map(Record::Group).collect())
     }

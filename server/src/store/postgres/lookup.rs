@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::layout::Layout;
 use super::learnt::Open;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
-    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
+    Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
 use crate::store::{AcceptanceId, IdempotencyRecord, Pending, Recipient, StoreError};
 
@@ -295,21 +295,27 @@ pub(super) async fn groups(
     for row in &rows {
         let at = at(row.try_get(0)?, gids.len())?;
         let (version, name) = (row.try_get::<i64, _>(1)?.cast_unsigned(), row.try_get(2)?);
-        let topic = row.try_get(3)?;
+        let (topic, history) = (row.try_get(3)?, history(row.try_get(4)?));
         let group = found[at].get_or_insert_with(|| Group {
             gid: gids[at],
             name,
             topic,
+            history,
             version,
             members: Vec::new(),
         });
-        group.members.extend(member(row, 4)?);
+        group.members.extend(member(row, 5)?);
     }
     let as_known = |(found, known): (Option<Group>, Option<Arc<Group>>)| {
         let found = found?;
         Some(known.filter(|known| known.version == found.version).unwrap_or_else(|| Arc::new(found)))
     };
     Ok(found.into_iter().zip(known).map(as_known).collect())
+}
+
+/// What those who join a group see, as it is stored.
+pub(super) fn history(stored: i16) -> History {
+    u8::try_from(stored).map_or(History::Hidden, History::from_code)
 }
 
 /// The member in the columns `uid, epoch, active, standing, since` from `first` on; `None`: they are empty.
@@ -320,9 +326,9 @@ pub(super) fn member(row: &PgRow, first: usize) -> Result<Option<Member>, StoreE
     Ok(Some(Member { uid: uid(of)?, epoch: epoch(row.try_get(first + 1)?)?, standing }))
 }
 
-pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now.topic, member.*
+pub(super) const GROUPS: &str = "SELECT wanted.place, now.version, now.name, now.topic, now.history, member.*
      FROM unnest($1, $2) WITH ORDINALITY AS wanted(gid, known, place)
-     CROSS JOIN LATERAL (SELECT version, name, topic FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
+     CROSS JOIN LATERAL (SELECT version, name, topic, history FROM groups WHERE gid = wanted.gid LIMIT 1) AS now
      LEFT JOIN LATERAL (SELECT uid, epoch, active, standing, since FROM members
          WHERE gid = wanted.gid AND now.version <> wanted.known ORDER BY uid OFFSET 0) AS member ON true
      ORDER BY wanted.place, member.uid";

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::domain::{Conversation, GroupChange, GroupId, MembershipEpoch, MessageId, Uid};
+use crate::domain::{Conversation, GroupChange, GroupId, History, MembershipEpoch, MessageId, Uid};
 use crate::store::{AcceptanceId, Recipient};
 
 /// See the module.
@@ -70,6 +70,8 @@ struct Changed {
     /// The new name of one that is there.
     renamed: Option<String>,
     topic: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<u8>,
 }
 
 #[derive(Debug, Serialize)]
@@ -161,7 +163,8 @@ impl More {
         let gid = change.gid;
         self.lock(gid);
         let version = change.from_version + 1;
-        let unchanged = Changed { gid: gid.0, name: None, version, renamed: None, topic: None };
+        let unchanged =
+            Changed { gid: gid.0, name: None, version, renamed: None, topic: None, history: None };
         let changed = self.groups.entry(gid.0).or_insert(unchanged);
         changed.version = version;
         if let Some(name) = change.name.clone() {
@@ -171,6 +174,7 @@ impl More {
         if change.topic.is_some() {
             changed.topic.clone_from(&change.topic);
         }
+        changed.history = change.history.map(History::code).or(changed.history);
         for member in &change.members {
             let (standing, since) = member.standing.code();
             let (uid, epoch, active) = (member.uid.0, member.epoch.0, member.is_active());

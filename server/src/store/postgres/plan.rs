@@ -31,6 +31,22 @@ enum Planned {
     Delivered(Vec<(Row, CopyOutcome, Position)>),
 }
 
+/// Ids of the caller that must come after what the inboxes hold, in the order of the writes.
+fn given<'a>(writes: &'a [Write], learnt: &'a Learnt) -> impl Iterator<Item = Row> + 'a {
+    let earlier = writes.iter().filter_map(|write| match write {
+        Write::Deliver(deliver) if learnt.open.contains_key(&deliver.acceptance) => Some(deliver),
+        _ => None,
+    });
+    let earlier = earlier.flat_map(|deliver| deliver.earlier_rows().take(1));
+    rows_in_order(writes, learnt).filter(|row| !row.is_unnumbered()).copied().chain(earlier)
+}
+
+/// Those of them that are not larger than the latest ids, as far as these are known.
+pub(super) fn late<'a>(writes: &'a [Write], learnt: &'a Learnt) -> impl Iterator<Item = Row> + 'a {
+    let latest = |uid: Uid| learnt.latest_ids.get(&uid).copied().unwrap_or_default();
+    given(writes, learnt).filter(move |row| row.message_id <= latest(row.receiver))
+}
+
 /// Rows whose ids must come after what the inboxes hold, or nothing of the call is stored: those of acceptances, and of deliveries that
 /// are still owed anything.
 pub(super) fn rows_in_order<'a>(writes: &'a [Write], learnt: &'a Learnt) -> impl Iterator<Item = &'a Row> {
@@ -53,8 +69,8 @@ impl<'a> Plan<'a> {
             _ => None,
         });
         let mut heads = Heads::of(rows_in_order(writes, learnt).map(|row| row.receiver).chain(senders));
-        for row in rows_in_order(writes, learnt).filter(|row| !row.is_unnumbered()) {
-            heads.expect_below(row);
+        for row in given(writes, learnt) {
+            heads.expect_below(&row);
         }
         let mut judge = Judge {
             learnt,
@@ -168,8 +184,11 @@ impl<'a> Judge<'a> {
         Ok(Planned::Accepted(pending, copies))
     }
 
-    fn deliver(&mut self, deliver: &Deliver) -> Result<Planned, Outcome> {
-        let &Deliver { acceptance, ref rows, .. } = deliver;
+    fn deliver(&mut self, deliver: &'a Deliver) -> Result<Planned, Outcome> {
+        let &Deliver { acceptance, ref rows, ref earlier, .. } = deliver;
+        if !deliver.is_in_order() {
+            return Err(Outcome::Rejected(Deliver::EARLIER.to_owned()));
+        }
         let learnt = self.learnt;
         let Some(Open { content, ends, owed }) = learnt.open.get(&acceptance) else {
             if acceptance.0 == 0 || acceptance > learnt.last_acceptance {
@@ -187,7 +206,20 @@ impl<'a> Judge<'a> {
         if copied.iter().all(|copied| *copied == CopyOutcome::Already) {
             return Err(Outcome::Delivered(rows.iter().copied().zip(copied).collect()));
         }
+        let is_stored = copied[..] == [CopyOutcome::Stored];
+        let earlier_rows: Vec<Row> = deliver.earlier_rows().filter(|_| is_stored).collect();
+        let mut taken = Vec::with_capacity(earlier_rows.len());
+        for row in &earlier_rows {
+            let id = self.heads.next(row, learnt.latest_ids.get(&row.receiver).copied())?;
+            self.heads.take(row.receiver, id);
+            taken.push(id);
+        }
         let ids = self.number(rows, &copied)?;
+        for ((earlier, row), id) in earlier.iter().zip(&earlier_rows).zip(taken) {
+            let place = self.arguments.say(&earlier.content);
+            let head = self.heads.place(row.receiver);
+            self.arguments.copy(place, &earlier.content, (row.receiver, head), id.0);
+        }
 
         for (row, _) in rows.iter().zip(&copied).filter(|(_, copied)| **copied != CopyOutcome::Already) {
             self.served.insert((acceptance, row.receiver));

@@ -337,13 +337,14 @@ pub(super) async fn write_group(
     let gid = gid.0.cast_signed();
     if let Some(group) = &changed.group {
         sqlx::query(
-            "INSERT INTO groups (gid, name, version, topic) VALUES (?, ?, ?, ?) ON CONFLICT (gid) DO UPDATE
-             SET name = excluded.name, version = excluded.version, topic = excluded.topic",
+            "INSERT INTO groups (gid, name, version, topic, history) VALUES (?, ?, ?, ?, ?) ON CONFLICT (gid) DO UPDATE
+             SET name = excluded.name, version = excluded.version, topic = excluded.topic, history = excluded.history",
         )
         .bind(gid)
         .bind(&group.name)
         .bind(group.version.cast_signed())
         .bind(&group.topic)
+        .bind(group.history.code())
         .execute(&mut *connection)
         .await?;
         for uid in &changed.changed {

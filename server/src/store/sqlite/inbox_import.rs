@@ -68,7 +68,8 @@ impl InboxImport for SqliteInboxImport {
         let memtable = Memtable::default();
         for Entry { receiver, message_id, content } in rows {
             let rows = vec![(receiver, message_id, MessageId::ZERO)];
-            memtable.apply(MemtableUpdate { content, rows, record: None, group: None, closed: None });
+            let (earlier, record, group, closed) = (Vec::new(), None, None, None);
+            memtable.apply(MemtableUpdate { earlier, content, rows, record, group, closed });
         }
         for (sender, client_id, record) in sent {
             memtable.apply_record((sender, client_id), record);

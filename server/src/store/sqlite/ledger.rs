@@ -34,7 +34,13 @@ pub(super) enum MessageRecord {
         change: Option<GroupChange>,
     },
     /// Copies of an earlier one, and those that are owed no more.
-    Delivered { acceptance: AcceptanceId, rows: Vec<(Uid, MessageId)>, void: Vec<Uid> },
+    Delivered {
+        acceptance: AcceptanceId,
+        /// What the only receiver gets before the copy.
+        earlier: Vec<(Arc<Content>, MessageId)>,
+        rows: Vec<(Uid, MessageId)>,
+        void: Vec<Uid>,
+    },
 }
 
 /// An acceptance with copies owed.
@@ -207,12 +213,14 @@ impl Ledger {
     pub(super) fn behind(&self, writes: &[Write]) -> Vec<(Uid, MessageId)> {
         let mut behind = BTreeMap::new();
         for write in writes {
-            let rows = match write {
-                Write::Accept(accept) => &accept.rows,
-                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => &deliver.rows,
+            let (earlier, rows) = match write {
+                Write::Accept(accept) => (None, &accept.rows),
+                Write::Deliver(deliver) if self.open.contains_key(&deliver.acceptance) => {
+                    (deliver.earlier_rows().next(), &deliver.rows)
+                }
                 Write::Deliver(_) => continue,
             };
-            for row in rows {
+            for row in earlier.iter().chain(rows) {
                 if let Some(&latest) = self.latest_ids.get(&row.receiver)
                     && row.message_id <= latest
                     && !row.is_unnumbered()
@@ -257,7 +265,10 @@ impl Ledger {
     }
 
     fn judge_deliver(&self, deliver: Deliver) -> Result<(MessageRecord, Outcome), Outcome> {
-        let Deliver { acceptance, mut rows, .. } = deliver;
+        if !deliver.is_in_order() {
+            return Err(Outcome::Rejected(Deliver::EARLIER.to_owned()));
+        }
+        let Deliver { acceptance, mut rows, earlier, .. } = deliver;
         if acceptance.0 == 0 || acceptance > self.accepted {
             return Err(Outcome::Rejected("there is no such acceptance".to_owned()));
         }
@@ -276,9 +287,18 @@ impl Ledger {
         }
         let void = rows.iter().zip(&copied).filter(|(_, copied)| **copied == CopyOutcome::Void);
         let void = void.map(|(row, _)| row.receiver).collect();
+        if let (Some(first), Some(row)) = (earlier.first(), rows.first())
+            && first.message_id <= self.latest_ids.get(&row.receiver).copied().unwrap_or_default()
+        {
+            return Err(Outcome::Rejected(Deliver::EARLIER.to_owned()));
+        }
         let stored = self.stored(&mut rows, &copied)?;
+        let earlier = match stored.is_empty() {
+            true => Vec::new(),
+            false => earlier.into_iter().map(|one| (one.content, one.message_id)).collect(),
+        };
         let outcome = Outcome::Delivered(rows.into_iter().zip(copied).collect());
-        Ok((MessageRecord::Delivered { acceptance, rows: stored, void }, outcome))
+        Ok((MessageRecord::Delivered { acceptance, earlier, rows: stored, void }, outcome))
     }
 
     /// Whether the membership epoch that a copy was meant for still goes on, and it is the write's first for its receiver.
@@ -347,11 +367,18 @@ impl Ledger {
                     sent_at: content.sent_at,
                     digest: *digest,
                 });
-                Ok(MemtableUpdate { content: content.clone(), rows, record, group, closed })
+                let content = Arc::clone(content);
+                Ok(MemtableUpdate { earlier: Vec::new(), content, rows, record, group, closed })
             }
-            MessageRecord::Delivered { acceptance, rows, void } => {
+            MessageRecord::Delivered { acceptance, earlier, rows, void } => {
                 let unknown = || Contradiction(format!("a copy of {}, which owes nothing", acceptance.0));
                 let mut open = self.open.remove(acceptance).ok_or_else(unknown)?;
+                let mut before = Vec::with_capacity(earlier.len());
+                for (content, id) in earlier {
+                    let receiver = rows.first().map(|(uid, _)| (*uid, *id)).ok_or_else(unknown)?;
+                    let (applied, _) = self.apply_rows(content, &[receiver], None)?;
+                    before.extend(applied.into_iter().map(|row| (Arc::clone(content), row)));
+                }
                 let (rows_applied, closed) = self.apply_rows(&open.content, rows, open.ends)?;
                 let done = rows.iter().map(|(uid, _)| *uid).chain(void.iter().copied());
                 open.settle(done).ok_or_else(unknown)?;
@@ -359,7 +386,8 @@ impl Ledger {
                 if !open.owed.is_empty() {
                     self.open.insert(*acceptance, open);
                 }
-                Ok(MemtableUpdate { content, rows: rows_applied, record: None, group: None, closed })
+                let (rows, record, group) = (rows_applied, None, None);
+                Ok(MemtableUpdate { earlier: before, content, rows, record, group, closed })
             }
         }
     }

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::ledger::Known;
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, IdempotencyKey, Kind, Member,
-    MembershipEpoch, MessageId, Standing, Timestamp, Uid,
+    Body, ClientId, Content, Conversation, Digest, Entry, Group, GroupId, History, IdempotencyKey, Kind,
+    Member, MembershipEpoch, MessageId, Standing, Timestamp, Uid,
 };
 use crate::store::{IdempotencyRecord, StoreError};
 
@@ -178,7 +178,7 @@ pub(super) async fn records(
 /// A group with everyone who was ever in it.
 pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Result<Known, StoreError> {
     let rows = sqlx::query(
-        "SELECT name, version, uid, epoch, active, ended_epoch, standing, since, topic
+        "SELECT name, version, uid, epoch, active, ended_epoch, standing, since, topic, history
          FROM groups LEFT JOIN members USING (gid) WHERE gid = ? ORDER BY uid",
     )
     .bind(gid.0.cast_signed())
@@ -189,6 +189,7 @@ pub(super) async fn group(executor: impl SqliteExecutor<'_>, gid: GroupId) -> Re
         gid,
         name: first.try_get(0)?,
         topic: first.try_get(8)?,
+        history: History::from_code(first.try_get(9)?),
         version: first.try_get::<i64, _>(1)?.cast_unsigned(),
         members: Vec::with_capacity(rows.len()),
     };

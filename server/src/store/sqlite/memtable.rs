@@ -24,6 +24,8 @@ const SHARDS: usize = 64;
 /// What one durable write adds.
 #[derive(Debug)]
 pub(super) struct MemtableUpdate {
+    /// What a receiver gets before the row, as `rows`.
+    pub(super) earlier: Vec<(Arc<Content>, (Uid, MessageId, MessageId))>,
     /// What all its copies share.
     pub(super) content: Arc<Content>,
     /// Receiver, the new id, the latest one before it.
@@ -91,9 +93,11 @@ impl Default for Memtable {
 impl Memtable {
     /// Takes in one durable write.
     pub(super) fn apply(&self, update: MemtableUpdate) {
-        let MemtableUpdate { content, rows, record, group, closed } = update;
-        self.rows.fetch_add(rows.len(), Ordering::Relaxed);
-        self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
+        let MemtableUpdate { earlier, content, rows, record, group, closed } = update;
+        for (content, row) in earlier {
+            self.bytes.fetch_add(content.body.as_json().len() + 200, Ordering::Relaxed);
+            self.put(&content, vec![row]);
+        }
         if let (Some(record), Some(client_id)) = (record, content.client_id) {
             self.bytes.fetch_add(content.body.as_json().len() + 200, Ordering::Relaxed);
             self.shard(content.sender).records.insert((content.sender, client_id), record);
@@ -101,6 +105,12 @@ impl Memtable {
         if group.is_some() || closed.is_some() {
             self.change_group(group, closed);
         }
+        self.put(&content, rows);
+    }
+
+    fn put(&self, content: &Arc<Content>, rows: Vec<(Uid, MessageId, MessageId)>) {
+        self.rows.fetch_add(rows.len(), Ordering::Relaxed);
+        self.bytes.fetch_add(16 * rows.len(), Ordering::Relaxed);
         let marker = match content.kind {
             Kind::ReadMarker => content.body.read_to(),
             _ => None,
@@ -115,7 +125,7 @@ impl Memtable {
             if let Some(marker) = marker {
                 inbox.note_read_marker(content.conversation(receiver), marker);
             }
-            InboxChanges::add(&mut inbox.changes, receiver, message_id, &content);
+            InboxChanges::add(&mut inbox.changes, receiver, message_id, content);
         }
     }
 

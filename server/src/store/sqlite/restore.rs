@@ -87,7 +87,8 @@ impl Restore for SqliteRestore {
                 Record::Row(entry) => {
                     let rows = vec![(entry.receiver, entry.message_id, MessageId::ZERO)];
                     let content = entry.content;
-                    memtable.apply(MemtableUpdate { content, rows, record: None, group: None, closed: None });
+                    let (earlier, record, group, closed) = (Vec::new(), None, None, None);
+                    memtable.apply(MemtableUpdate { earlier, content, rows, record, group, closed });
                 }
                 Record::Sent(sender, client_id, record) => memtable.apply_record((sender, client_id), record),
                 Record::Pending(pending, ends) => {

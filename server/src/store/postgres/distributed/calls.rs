@@ -10,8 +10,8 @@ use tracing::debug;
 
 use super::super::PgDb;
 use super::super::commit::{MOST_CONFLICTS, Setback, setback};
-use crate::domain::{Content, Conversation, Digest, GroupId, MembershipEpoch, MessageId, Uid};
-use crate::store::{AcceptanceId, Recipient, StoreError};
+use crate::domain::{Content, Conversation, Digest, GroupId, History, MembershipEpoch, MessageId, Uid};
+use crate::store::{AcceptanceId, Earlier, Recipient, StoreError};
 
 /// Why a call did not do what it was to do.
 #[derive(Clone, Debug)]
@@ -116,6 +116,20 @@ pub(super) struct NewCopy {
     epoch: u32,
     ends: u32,
     is_void: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<EarlierRow>,
+}
+
+/// What the receiver gets before it.
+#[derive(Clone, Debug, Serialize)]
+struct EarlierRow {
+    kind: u8,
+    conversation: String,
+    sender: u32,
+    client_id: Option<String>,
+    body: String,
+    sent_at: i64,
+    id: u64,
 }
 
 /// Which copy of an acceptance, for whom.
@@ -149,12 +163,27 @@ impl NewCopy {
             epoch: to.epoch.0,
             ends,
             is_void: false,
+            earlier: Vec::new(),
         }
+    }
+
+    /// The same with what the receiver gets before it.
+    pub(super) fn after(self, earlier: &[Earlier], receiver: Uid) -> NewCopy {
+        let row = |Earlier { content, message_id }: &Earlier| EarlierRow {
+            kind: content.kind.code(),
+            conversation: content.conversation(receiver).to_string(),
+            sender: content.sender.0,
+            client_id: client_id(content),
+            body: content.body.as_json().to_owned(),
+            sent_at: content.sent_at.0,
+            id: message_id.get(),
+        };
+        NewCopy { earlier: earlier.iter().map(row).collect(), ..self }
     }
 
     /// The same without a row.
     pub(super) fn without_a_row(&self) -> NewCopy {
-        NewCopy { is_void: true, ..self.clone() }
+        NewCopy { is_void: true, earlier: Vec::new(), ..self.clone() }
     }
 }
 
@@ -264,13 +293,15 @@ pub(super) struct Change {
     pub(super) name: Option<String>,
     /// Another topic.
     pub(super) topic: Option<String>,
+    /// What those who join it see from now on.
+    pub(super) history: Option<History>,
     pub(super) members: Vec<ChangedMember>,
     pub(super) accept: NewAcceptance,
 }
 
 /// Changes a group.
 pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failure> {
-    const CALL: &str = "SELECT alter_group($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb)";
+    const CALL: &str = "SELECT alter_group($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb)";
     let query = || {
         sqlx::query_scalar(CALL)
             .bind(change.gid.0.cast_signed())
@@ -278,6 +309,7 @@ pub(super) async fn change(db: &PgDb, change: &Change) -> Result<Changed, Failur
             .bind(i64::from(change.by.0))
             .bind(change.name.clone())
             .bind(change.topic.clone())
+            .bind(change.history.map(|history| i16::from(history.code())))
             .bind(json(&change.members))
             .bind(json(&change.accept))
     };

@@ -12,7 +12,7 @@ use super::known::{Known, key};
 use super::{AT_ONCE, Commit, Planned, owed};
 use crate::domain::{Content, MessageId, Uid};
 use crate::store::postgres::PgDb;
-use crate::store::{CopyOutcome, Deliver, Outcome, PendingKey, Recipient, StoreError};
+use crate::store::{CopyOutcome, Deliver, Outcome, PendingKey, Recipient, StoreError, Write};
 
 /// Copies from one sender to one receiver that are delivered before the next one, if they are still owed.
 const CAUGHT_UP: usize = 256;
@@ -32,6 +32,10 @@ impl Commit<'_> {
 
     /// Plans what is owed still of a delivery.
     pub(super) fn plan_delivery(&mut self, at: usize, deliver: &Deliver, known: &Known) {
+        if !deliver.is_in_order() {
+            self.outcomes[at] = Some(Outcome::Rejected(Deliver::EARLIER.to_owned()));
+            return;
+        }
         let key = key(deliver);
         let open = known.open.get(&key);
         let latest = known.latest.get(&key.sender).copied().unwrap_or_default();
@@ -93,9 +97,15 @@ impl Commit<'_> {
 
     /// Returns what was too early.
     async fn deliver_now(&mut self, planned: BTreeMap<Uid, Vec<Planned>>) -> Vec<Planned> {
-        let db = self.db;
+        let (db, writes) = (self.db, self.writes);
         let delivering = planned.into_iter().map(async |(receiver, planned)| {
-            let new = |planned: &Planned| NewCopy::new(&planned.content, planned.copy, planned.id);
+            let new = |planned: &Planned| {
+                let earlier = match planned.row.map(|(at, _)| &writes[at]) {
+                    Some(Write::Deliver(deliver)) => &deliver.earlier[..],
+                    _ => &[],
+                };
+                NewCopy::new(&planned.content, planned.copy, planned.id).after(earlier, receiver)
+            };
             let copies: Vec<NewCopy> = planned.iter().map(new).collect();
             let delivered = deliver_some(db, receiver, &copies).await;
             (receiver, planned, delivered)

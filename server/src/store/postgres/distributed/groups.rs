@@ -53,10 +53,10 @@ impl Commit<'_> {
         {
             return Some(Err(failure));
         }
-        let GroupChange { gid, from_version, ref name, ref topic, .. } = *change;
+        let GroupChange { gid, from_version, ref name, ref topic, history, .. } = *change;
         let (name, topic, by) = (name.clone(), topic.clone(), accept.content.sender);
         let accept_after = new_acceptance(accept);
-        let wanted = Change { gid, from_version, by, name, topic, members, accept: accept_after };
+        let wanted = Change { gid, from_version, by, name, topic, history, members, accept: accept_after };
         for _ in 0..MOST_BEFORE {
             match calls::change(self.db, &wanted).await {
                 Ok(Changed::Made) => return None,

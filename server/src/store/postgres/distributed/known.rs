@@ -54,8 +54,14 @@ pub(super) async fn tails(
         Write::Accept(accept) => is_well_formed(accept),
         Write::Deliver(deliver) => known.open.contains_key(&key(deliver)),
     };
-    let given = writes.iter().filter(counts).flat_map(Write::rows).filter(|row| !row.is_unnumbered());
-    let given: Vec<&Row> = given.collect();
+    let given = writes.iter().filter(counts).flat_map(|write| {
+        let first = match write {
+            Write::Deliver(deliver) => deliver.earlier_rows().next(),
+            Write::Accept(_) => None,
+        };
+        first.into_iter().chain(write.rows().iter().copied()).filter(|row| !row.is_unnumbered())
+    });
+    let given: Vec<Row> = given.collect();
     if given.is_empty() {
         return Ok(Ok(Tails::new()));
     }

@@ -81,7 +81,12 @@ async fn a_copy_that_the_next_flush_sets_aside_is_left_out() {
     drop(db);
 
     let store = open().await;
-    let owed = Write::Deliver(Deliver { acceptance: AcceptanceId(1), content, rows: vec![row(Uid(2), 10)] });
+    let owed = Write::Deliver(Deliver {
+        acceptance: AcceptanceId(1),
+        content,
+        rows: vec![row(Uid(2), 10)],
+        earlier: Vec::new(),
+    });
     store.commit(vec![owed]).await.expect("committed");
     send_text(&store, (Uid(3), 1), (Uid(2), 11), 2).await;
     let of_two = async |snapshot: &mut SqliteExportSnapshot| {

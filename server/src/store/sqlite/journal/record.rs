@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::domain::{
-    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, Kind, Member,
+    Body, ClientId, Content, Conversation, Digest, GroupChange, GroupId, GroupStep, History, Kind, Member,
     MembershipEpoch, MessageId, PartitionKey, Standing, Timestamp, Uid,
 };
 use crate::store::sqlite::ledger::{MessageRecord, Open};
@@ -59,6 +59,17 @@ enum StoredRecord<'a> {
     },
     #[serde(borrow)]
     Rows(StoredRows<'a>),
+    /// A copy for one receiver, and what that one gets before it.
+    #[serde(borrow)]
+    DeliveredAfter(StoredJoining<'a>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredJoining<'a> {
+    acceptance: u64,
+    #[serde(borrow)]
+    earlier: Vec<(StoredContent<'a>, u64)>,
+    row: (u32, u64),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,6 +149,11 @@ enum StoredStep<'a> {
         topic: Option<&'a str>,
         members: Vec<(u32, u32, bool, u8, i64)>,
         ends: Option<(u32, u32)>,
+    },
+    /// Those who join the group see more or less from now on.
+    History {
+        history: u8,
+        members: Vec<(u32, u32, bool, u8, i64)>,
     },
 }
 
@@ -223,7 +239,17 @@ fn stored_record(record: &JournalRecord) -> StoredRecord<'_> {
             rest: recipients(rest),
             change: change.as_ref().map(stored_change),
         }),
-        JournalRecord::Message(MessageRecord::Delivered { acceptance, rows, void }) => {
+        JournalRecord::Message(MessageRecord::Delivered { acceptance, earlier, rows, .. })
+            if let ([_, ..], [row]) = (&earlier[..], &rows[..]) =>
+        {
+            let earlier = earlier.iter().map(|(content, id)| (stored_content(content), id.get())).collect();
+            StoredRecord::DeliveredAfter(StoredJoining {
+                acceptance: acceptance.0,
+                earlier,
+                row: (row.0.0, row.1.get()),
+            })
+        }
+        JournalRecord::Message(MessageRecord::Delivered { acceptance, rows, void, .. }) => {
             StoredRecord::Delivered {
                 acceptance: acceptance.0,
                 rows: numbered(rows),
@@ -247,8 +273,20 @@ fn record(stored: StoredRecord<'_>) -> Option<JournalRecord> {
                 content,
             }
         }
+        StoredRecord::DeliveredAfter(StoredJoining { acceptance, earlier, row }) => {
+            let ids = to_numbered(earlier.iter().map(|(_, id)| (row.0, *id)).collect())?;
+            let contents = earlier.into_iter().map(|(stored, _)| content(stored).map(Arc::new));
+            let contents: Option<Vec<_>> = contents.collect();
+            MessageRecord::Delivered {
+                acceptance: AcceptanceId(acceptance),
+                earlier: contents?.into_iter().zip(ids.into_iter().map(|(_, id)| id)).collect(),
+                rows: to_numbered(vec![row])?,
+                void: Vec::new(),
+            }
+        }
         StoredRecord::Delivered { acceptance, rows, void } => MessageRecord::Delivered {
             acceptance: AcceptanceId(acceptance),
+            earlier: Vec::new(),
             rows: to_numbered(rows)?,
             void: void.into_iter().map(Uid).collect(),
         },
@@ -311,11 +349,15 @@ fn stored_change(change: &GroupChange) -> StoredChange<'_> {
         let (code, number) = member.standing.code();
         (member.uid.0, member.epoch.0, member.is_active(), code, number)
     };
-    let step = StoredStep::Changed {
-        name: change.name.as_deref(),
-        topic: change.topic.as_deref(),
-        members: change.members.iter().map(member).collect(),
-        ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
+    let members = change.members.iter().map(member).collect();
+    let step = match change.history {
+        Some(history) => StoredStep::History { history: history.code(), members },
+        None => StoredStep::Changed {
+            name: change.name.as_deref(),
+            topic: change.topic.as_deref(),
+            members,
+            ends: change.ends.map(|(uid, epoch)| (uid.0, epoch.0)),
+        },
     };
     StoredChange { gid: change.gid.0, from_version: change.from_version, step }
 }
@@ -334,22 +376,26 @@ fn change(stored: StoredChange<'_>, content: &Content) -> GroupChange {
         StoredStep::Added(uid, epoch) => earlier(&GroupStep::Added(Uid(uid), MembershipEpoch(epoch))),
         StoredStep::Removed(uid, epoch) => earlier(&GroupStep::Removed(Uid(uid), MembershipEpoch(epoch))),
         StoredStep::Left(uid, epoch) => earlier(&GroupStep::Left(Uid(uid), MembershipEpoch(epoch))),
-        StoredStep::Changed { name, topic, members, ends } => {
-            let member = |(uid, epoch, active, code, number)| Member {
-                uid: Uid(uid),
-                epoch: MembershipEpoch(epoch),
-                standing: Standing::from_code(active, code, number),
-            };
-            GroupChange {
-                gid,
-                from_version,
-                name: name.map(str::to_owned),
-                topic: topic.map(str::to_owned),
-                members: members.into_iter().map(member).collect(),
-                ends: ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
-            }
+        StoredStep::Changed { name, topic, members, ends } => GroupChange {
+            gid,
+            from_version,
+            name: name.map(str::to_owned),
+            topic: topic.map(str::to_owned),
+            history: None,
+            members: members.into_iter().map(member).collect(),
+            ends: ends.map(|(uid, epoch)| (Uid(uid), MembershipEpoch(epoch))),
+        },
+        StoredStep::History { history, members } => {
+            let members = members.into_iter().map(member).collect();
+            let (history, ends) = (Some(History::from_code(history)), None);
+            GroupChange { gid, from_version, name: None, topic: None, history, members, ends }
         }
     }
+}
+
+fn member((uid, epoch, active, code, number): (u32, u32, bool, u8, i64)) -> Member {
+    let standing = Standing::from_code(active, code, number);
+    Member { uid: Uid(uid), epoch: MembershipEpoch(epoch), standing }
 }
 
 fn numbered(rows: &[(Uid, MessageId)]) -> Vec<(u32, u64)> {

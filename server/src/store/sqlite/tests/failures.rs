@@ -148,7 +148,12 @@ async fn a_row_that_can_never_be_flushed_is_set_aside_and_all_else_goes_on() {
 
     let store = open(directory.path(), unflushed()).await;
     let rows = vec![row(Uid(2), 10)];
-    let owed = Write::Deliver(crate::store::Deliver { acceptance: AcceptanceId(1), content, rows });
+    let owed = Write::Deliver(crate::store::Deliver {
+        acceptance: AcceptanceId(1),
+        content,
+        rows,
+        earlier: Vec::new(),
+    });
     store.commit(vec![owed]).await.expect("committed");
     send_text(&store, (Uid(1), 2), (Uid(2), 11), 2).await;
     send_text(&store, (Uid(3), 1), (Uid(2), 12), 3).await;

@@ -129,7 +129,12 @@ async fn deliver_what_is_owed(store: &PostgresStore) {
         after = last.key();
         let deliver = |Pending { acceptance, content, owed }| {
             let row = |to: crate::store::Recipient| member(to.uid, to.epoch.0);
-            Write::Deliver(Deliver { acceptance, content, rows: owed.into_iter().map(row).collect() })
+            Write::Deliver(Deliver {
+                acceptance,
+                content,
+                rows: owed.into_iter().map(row).collect(),
+                earlier: Vec::new(),
+            })
         };
         store.commit(page.into_iter().map(deliver).collect()).await.expect("committed");
     }

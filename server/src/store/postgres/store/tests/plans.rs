@@ -80,7 +80,11 @@ pub(super) async fn write_everything(store: &PostgresStore, round: u64) {
     let done = store.commit(writes).await.expect("committed");
     let Outcome::Accepted(acceptance, _) = done[3] else { panic!("{done:?}") };
     assert!(done.iter().all(|done| matches!(done, Outcome::Accepted(..))), "{done:?}");
-    let done = one(store, Write::Deliver(Deliver { acceptance, content, rows: vec![unnumbered(to)] })).await;
+    let done = one(
+        store,
+        Write::Deliver(Deliver { acceptance, content, rows: vec![unnumbered(to)], earlier: Vec::new() }),
+    )
+    .await;
     assert_eq!(done.copies()[0].1, CopyOutcome::Stored);
 }
 

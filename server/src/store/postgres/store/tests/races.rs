@@ -292,7 +292,12 @@ async fn copies_that_two_servers_deliver_are_stored_once() {
     let Outcome::Accepted(acceptance, _) = accepted else { panic!("{accepted:?}") };
     let deliver = |uids: &[Uid]| {
         let rows = uids.iter().map(|uid| member(*uid, 1)).collect();
-        vec![Write::Deliver(crate::store::Deliver { acceptance, content: Arc::clone(&content), rows })]
+        vec![Write::Deliver(crate::store::Deliver {
+            acceptance,
+            content: Arc::clone(&content),
+            rows,
+            earlier: Vec::new(),
+        })]
     };
     let done = tokio::join!(first.commit(deliver(&to[..7])), second.commit(deliver(&to[3..])));
     let copies = [done.0.expect("committed"), done.1.expect("committed")];

@@ -65,11 +65,13 @@ fn records() -> Vec<JournalRecord> {
         GroupStep::Topic("Sundays".to_owned()),
         GroupStep::Role(bob, Role::Owner),
         GroupStep::Banned(bob),
+        GroupStep::History(History::Visible),
     ];
     let group = Group {
         gid,
         name: "walkers".to_owned(),
         topic: String::new(),
+        history: History::Hidden,
         version: 8,
         members: [(ann, Role::Owner), (bob, Role::Member)]
             .map(|(uid, role)| Member {
@@ -88,7 +90,10 @@ fn records() -> Vec<JournalRecord> {
         .to_vec();
     all.push(accepted(1, read_marker(ann, Conversation::User(bob), 41), None));
     let rows = vec![(ann, MessageId::MAX), (bob, id(1))];
-    all.push(MessageRecord::Delivered { acceptance: AcceptanceId(4), rows, void: vec![bob] });
+    let (acceptance, earlier) = (AcceptanceId(4), Vec::new());
+    all.push(MessageRecord::Delivered { acceptance, earlier, rows, void: vec![bob] });
+    let earlier = vec![(text_message(ann, Conversation::Group(gid), 2, "hé"), id(3))];
+    all.push(MessageRecord::Delivered { acceptance, earlier, rows: vec![(bob, id(9))], void: Vec::new() });
     all.into_iter().map(JournalRecord::Message).chain([JournalRecord::Rows(table_rows())]).collect()
 }
 
@@ -137,7 +142,7 @@ fn any_changed_bit_is_noticed() {
 }
 
 /// Each of [`records`] behind its header, and an open acceptance, in hex. They may never change; a second version gets bytes of its own.
-const FIRST_VERSION: [&str; 12] = [
+const FIRST_VERSION: [&str; 14] = [
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050004010777616c6b6572730002914e01010202924e0101000200",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
@@ -154,9 +159,12 @@ const FIRST_VERSION: [&str; 12] = [
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000002914e01010106924e0101020600",
     "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
      ca684b438f9b6e73ac2f5202914e07924e0901924e0301050804000001924e0100040a01924e01",
+    "000401914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd683ebe26e67e\
+     ca684b438f9b6e73ac2f5202914e07924e0901924e03010508050100",
     "000102914e00924e000e7b22726561645f746f223a34317d80f8b2e5bd68dcda8c14c6c4e15922a1782fd9934b9c02914e07\
      924e0901924e0300",
     "010402914effffffffffffff0f924e0101924e",
+    "03040101914e010501000000000000000000000000000000020e7b2274657874223a2268c3a9227d84f8b2e5bd6803924e09",
     "02ac0204643839660620616e6e0001e807030f20616e6e00011080000000000003e80103726f770720616e6e00017a010006\
      20616e6e000100",
     "0101010501000000000000000000000000000000020d7b2274657874223a226869227d84f8b2e5bd6801070101ac0202",

@@ -63,8 +63,14 @@ async fn a_server_that_dies_before_it_settles_leaves_nothing_twice() {
     let content = text_message(ANN, Conversation::User(BOB), 2, "later");
     let rest = vec![crate::store::Recipient { uid: BOB, epoch: MembershipEpoch(0) }];
     let acceptance = accepted(&store, accept(Arc::clone(&content), vec![unnumbered(ANN)], rest)).await;
-    let deliver =
-        || Write::Deliver(Deliver { acceptance, content: Arc::clone(&content), rows: vec![unnumbered(BOB)] });
+    let deliver = || {
+        Write::Deliver(Deliver {
+            acceptance,
+            content: Arc::clone(&content),
+            rows: vec![unnumbered(BOB)],
+            earlier: Vec::new(),
+        })
+    };
     killed_at(&url, lock, vec![deliver()]).await;
     assert_eq!((ids(&store, BOB).await, owed(&store).await), (vec![1, 2], 1));
     let done = one(&store, deliver()).await;

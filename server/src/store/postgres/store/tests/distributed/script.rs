@@ -125,7 +125,7 @@ async fn what_was_distributed_before_there_were_tables_distributes_them_as_well(
     let mut owner = connection(&url).await;
     run(&mut owner, CITUS).await;
     let is_later = |line: &str| {
-        ["table('table_", "table('compaction_keys", "function('alter_group"]
+        ["table('table_", "table('compaction_keys", "function('alter_group", "function('put_earlier"]
             .iter()
             .any(|what| line.starts_with(&format!("SELECT create_distributed_{what}")))
     };
@@ -143,8 +143,9 @@ async fn what_was_distributed_before_there_were_tables_distributes_them_as_well(
         "SELECT name::text FROM distributed_tables WHERE name::text ~ '^(table|compaction)' ORDER BY 1";
     let placed: Vec<String> = sqlx::query_scalar(placed).fetch_all(&mut owner).await.expect("asked");
     assert_eq!(placed, ["compaction_keys", "table_counters", "table_rows"]);
-    let altered = "SELECT count(*) FROM distributed_functions WHERE name::text LIKE 'alter\\_group(%'";
-    assert_eq!(sqlx::query_scalar::<_, i64>(altered).fetch_one(&mut owner).await.expect("asked"), 1);
+    let altered =
+        "SELECT count(*) FROM distributed_functions WHERE name::text ~ '^(alter_group|put_earlier)[(]'";
+    assert_eq!(sqlx::query_scalar::<_, i64>(altered).fetch_one(&mut owner).await.expect("asked"), 3);
     run(&mut owner, PARTITIONS).await;
     crate::store::conformance::tables::run(&store, true).await;
 }

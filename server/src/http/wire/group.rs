@@ -1,0 +1,66 @@
+//! Words for what is said of groups, on the wire and in the description of the API.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain;
+
+/// What a member may do.
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum Role {
+    /// Write, add people, make invitations, leave.
+    Member,
+    /// That, and remove members, rename, set the topic, ban, and revoke invitations.
+    Administrator,
+    /// That, and say who is an administrator and who the owner.
+    Owner,
+}
+
+impl From<domain::Role> for Role {
+    fn from(role: domain::Role) -> Role {
+        match role {
+            domain::Role::Member => Role::Member,
+            domain::Role::Administrator => Role::Administrator,
+            domain::Role::Owner => Role::Owner,
+        }
+    }
+}
+
+impl From<Role> for domain::Role {
+    fn from(role: Role) -> domain::Role {
+        match role {
+            Role::Member => domain::Role::Member,
+            Role::Administrator => domain::Role::Administrator,
+            Role::Owner => domain::Role::Owner,
+        }
+    }
+}
+
+/// What those who join a group later see of what was said before.
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum History {
+    /// Nothing.
+    Hidden,
+    /// The newest messages.
+    Visible,
+}
+
+impl From<domain::History> for History {
+    fn from(history: domain::History) -> History {
+        match history {
+            domain::History::Hidden => History::Hidden,
+            domain::History::Visible => History::Visible,
+        }
+    }
+}
+
+impl From<History> for domain::History {
+    fn from(history: History) -> domain::History {
+        match history {
+            History::Hidden => domain::History::Hidden,
+            History::Visible => domain::History::Visible,
+        }
+    }
+}
