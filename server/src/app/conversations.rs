@@ -93,18 +93,25 @@ impl Conversations {
     pub async fn pinned(&self, who: Uid, conversation: Conversation) -> Result<Vec<Entry>, StoreError> {
         let prefix = pins(conversation);
         let rows = self.store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await?;
-        let mut copies = Vec::new();
-        for key in
-            rows.iter().filter(|(_, row)| row.content.body.pinned()).filter_map(|(_, row)| row.content.of())
-        {
-            if copies.len() < MOST_PINS {
+        let keys = rows.iter().filter(|(_, row)| row.content.body.pinned());
+        let keys: Vec<_> = keys.filter_map(|(_, row)| row.content.of()).take(4 * MOST_PINS).collect();
+        let mut messages: Vec<Entry> = Vec::new();
+        // Some may have been taken back.
+        for some in keys.chunks(MOST_PINS) {
+            let mut copies = Vec::with_capacity(some.len());
+            for key in some {
                 copies
-                    .extend(self.store.copies(key, &[who]).await?.into_iter().flatten().map(|id| (who, id)));
+                    .extend(self.store.copies(*key, &[who]).await?.into_iter().flatten().map(|id| (who, id)));
+            }
+            let rows = self.store.entries(&copies).await?.into_iter().flatten();
+            messages.extend(rows.filter(|row| row.content.kind == Kind::Message));
+            if messages.len() >= MOST_PINS {
+                break;
             }
         }
-        copies.sort_unstable();
-        let messages = self.store.entries(&copies).await?.into_iter().flatten();
-        Ok(messages.filter(|row| row.content.kind == Kind::Message).collect())
+        messages.truncate(MOST_PINS);
+        messages.sort_unstable_by_key(|row| row.message_id);
+        Ok(messages)
     }
 
     /// Rows of one conversation, newest first, with ids below `before`.

@@ -13,10 +13,10 @@ use super::request::Queued;
 use super::writer::Writer;
 use super::{Amend, Draft, GroupAction, Request, SendError};
 use crate::domain::{
-    Amendment, Conversation, GroupId, IdempotencyKey, Kind, MessageId, Progress, Uid, friend_key, pins,
-    read_counts_key, seen_key,
+    Amendment, Conversation, Entry, GroupId, IdempotencyKey, Kind, MOST_PINS, MessageId, Progress, Uid,
+    friend_key, pins, read_counts_key, seen_key,
 };
-use crate::store::StoreError;
+use crate::store::{MessageStore, StoreError};
 
 /// Rows of a conversation's pins that are looked at, also of such as were taken away, before another one is pinned.
 const MOST_PIN_ROWS: usize = 1_000;
@@ -232,12 +232,13 @@ impl Writer<'_> {
         }
         for (who, conversation) in pinned {
             let prefix = pins(conversation);
-            match store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await {
-                Ok(rows) => {
-                    let rows = rows.into_iter().filter(|(_, row)| row.content.body.pinned());
-                    let rows = rows.filter_map(|(_, row)| row.content.of());
-                    facts.pins.insert((who, conversation), rows.collect());
-                }
+            let rows = store.newest_under(who, &prefix, &prefix, MOST_PIN_ROWS).await;
+            let rows = match rows {
+                Ok(rows) => not_taken_back(&**store, who, rows).await,
+                Err(error) => Err(error),
+            };
+            match rows {
+                Ok(pinned) => _ = facts.pins.insert((who, conversation), pinned),
                 Err(error) => self.unread(&mut unread, Fact::Pins(who, conversation), &error),
             }
         }
@@ -285,6 +286,28 @@ impl Writer<'_> {
         };
         unread.0.insert(fact, refusal);
     }
+}
+
+/// The messages that these rows pin. Where they are as many as there may be, those count that were not taken back since.
+async fn not_taken_back(
+    store: &dyn MessageStore,
+    who: Uid,
+    rows: Vec<(String, Entry)>,
+) -> Result<Vec<IdempotencyKey>, StoreError> {
+    let rows = rows.into_iter().filter(|(_, row)| row.content.body.pinned());
+    let mut pinned: Vec<IdempotencyKey> = rows.filter_map(|(_, row)| row.content.of()).collect();
+    if pinned.len() < MOST_PINS {
+        return Ok(pinned);
+    }
+    let mut copies = Vec::with_capacity(pinned.len());
+    for key in pinned.iter().take(4 * MOST_PINS) {
+        copies.extend(store.copies(*key, &[who]).await?.into_iter().flatten().map(|id| (who, id)));
+    }
+    let rows = store.entries(&copies).await?.into_iter().flatten();
+    let gone: Vec<IdempotencyKey> =
+        rows.filter(|row| row.content.kind == Kind::Recalled).filter_map(|row| row.content.key()).collect();
+    pinned.retain(|key| !gone.contains(key));
+    Ok(pinned)
 }
 
 /// Who owns a group after those who leave it: the row that says so names them.

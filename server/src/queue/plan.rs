@@ -107,7 +107,7 @@ pub(super) enum Decision {
 /// What there is under the key of a request.
 enum Under {
     /// An acceptance, of earlier or of this batch.
-    Answered(Decision),
+    Answered(Box<Decision>),
     /// Nothing; the proof, if the store was asked.
     Nothing(Option<Unused>),
 }
@@ -148,7 +148,7 @@ impl Planner {
         let Draft { client_id, to, ref text, reply_to, ref mentions } = *draft;
         let (key, digest) = ((who, client_id), draft.digest());
         let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(decision),
+            Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
         let (recipients, group_version) = self.recipients(who, to)?;
@@ -232,7 +232,7 @@ impl Planner {
         let Publish { client_id, kind, target, ref body, ref others } = *publish;
         let (key, digest) = ((who, client_id), publish.digest());
         let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(decision),
+            Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
         match target {
@@ -281,7 +281,7 @@ impl Planner {
         let Amend { client_id, conversation, message_id, ref amendment } = *amend;
         let (key, digest) = ((who, client_id), amend.digest());
         let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(decision),
+            Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
         let (recipients, group_version) = match amendment {
@@ -341,7 +341,7 @@ impl Planner {
         let Post { client_id, receiver, target, kind, ref body } = *post;
         let (key, digest) = (client_id.map(|client_id| (who, client_id)), post.digest());
         let unused = match key.map(|key| self.under(key, digest)).transpose()? {
-            Some(Under::Answered(decision)) => return Ok(decision),
+            Some(Under::Answered(decision)) => return Ok(*decision),
             Some(Under::Nothing(unused)) => unused,
             None => None,
         };
@@ -376,13 +376,13 @@ impl Planner {
             Some(KeyState::Used(record)) if record.digest != digest => return Err(SendError::ClientIdReused),
             Some(&KeyState::Used(IdempotencyRecord { message_id, sent_at, .. })) => {
                 let known = SendAck { message_id, sent_at, repeated: true };
-                return Ok(Under::Answered(Decision::Answer(Ok(known))));
+                return Ok(Under::Answered(Box::new(Decision::Answer(Ok(known)))));
             }
             Some(KeyState::Unused(unused)) => Some(*unused),
             None => None,
         };
         match self.used.get(&key) {
-            Some((first, same)) if *same == digest => Ok(Under::Answered(Decision::SameAs(*first))),
+            Some((first, same)) if *same == digest => Ok(Under::Answered(Box::new(Decision::SameAs(*first)))),
             Some(_) => Err(SendError::ClientIdReused),
             None => Ok(Under::Nothing(unused)),
         }

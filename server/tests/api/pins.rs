@@ -66,15 +66,22 @@ async fn either_of_two_people_pins_over_the_socket_as_many_as_there_may_be() {
     assert_eq!(pin(&app, &bob, &rows[50], 200, true).await.refused(422), "too_many_pins");
     let with_bob = format!("u:{}", bob.uid);
     assert_eq!(pinned(&app, &ann, &with_bob).await.len(), 50);
+    // One that is taken back leaves its place to another.
+    let theirs = app.rows(&ann).await[0]["message_id"].clone();
+    let recall = format!("/api/v1/conversations/{with_bob}/messages/{theirs}/recall");
+    app.post(&ann, &recall, json!({"client_id": client_id(299)})).await.ok(201);
+    pin(&app, &bob, &rows[50], 202, true).await.ok(201);
+    assert_eq!(pinned(&app, &ann, &with_bob).await.len(), 50);
+    pin(&app, &bob, &rows[50], 203, false).await.ok(201);
     let mut socket = app.socket(&ann).await;
     socket.begin().await;
     let own = app.rows(&ann).await;
     let frame = json!({
-        "type": "pin", "client_id": client_id(300), "conversation": with_bob, "message_id": own[0]["message_id"],
+        "type": "pin", "client_id": client_id(300), "conversation": with_bob, "message_id": own[1]["message_id"],
         "pinned": false,
     });
     socket.send(&frame).await;
     socket.expect("sent").await;
     pin(&app, &bob, &rows[50], 201, true).await.ok(201);
-    assert_eq!(pinned(&app, &bob, &format!("u:{}", ann.uid)).await.len(), 50);
+    assert_eq!(pinned(&app, &bob, &format!("u:{}", ann.uid)).await.len(), 49);
 }

@@ -14,6 +14,8 @@ mod deletion;
 mod groups;
 #[path = "../api/invites.rs"]
 mod invites;
+#[path = "../api/joiners.rs"]
+mod joiners;
 #[path = "../api/messages.rs"]
 mod messages;
 #[path = "../api/people.rs"]

@@ -24,6 +24,8 @@ mod friends;
 mod groups;
 #[path = "../api/invites.rs"]
 mod invites;
+#[path = "../api/joiners.rs"]
+mod joiners;
 #[path = "../api/messages.rs"]
 mod messages;
 #[path = "../api/moments.rs"]

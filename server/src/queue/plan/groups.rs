@@ -118,7 +118,7 @@ impl Planner {
     ) -> Result<Decision, SendError> {
         let (key, digest) = ((who, client_id), action.digest(gid));
         let unused = match self.under(key, digest)? {
-            Under::Answered(decision) => return Ok(decision),
+            Under::Answered(decision) => return Ok(*decision),
             Under::Nothing(unused) => unused,
         };
         let before = self.facts.groups.get(&gid).cloned();
