@@ -15,7 +15,7 @@ mod scenario;
 mod tables;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -122,9 +122,9 @@ pub async fn serve_grpc() -> Result<()> {
     baseline::grpc::serve().await
 }
 
-/// Serves the bare baseline of tables until the process is killed.
-pub async fn serve_table() -> Result<()> {
-    baseline::table::http::serve().await
+/// Serves the bare baseline of tables until the process is killed; with `file`, rows are appended to it.
+pub async fn serve_table(file: Option<&Path>) -> Result<()> {
+    baseline::table::http::serve(file).await
 }
 
 /// Floods the server at `address` in the way of this name as the owner of `token`, until the process is killed.

@@ -41,6 +41,9 @@ struct Arguments {
     /// Be the bare server of tables; the measurement starts it by itself
     #[arg(long, hide = true)]
     serve_table: bool,
+    /// The same, and rows are durable in this file before the answer
+    #[arg(long, hide = true, value_name = "FILE")]
+    serve_table_into: Option<PathBuf>,
     /// Be the client that floods; the measurement starts it by itself
     #[arg(long, hide = true, num_args = 3, value_names = ["WAY", "ADDRESS", "TOKEN"])]
     flood: Vec<String>,
@@ -55,11 +58,12 @@ fn scenarios() -> String {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let Arguments { serve_echo, serve_grpc, serve_table, flood, .. } = &arguments;
+    let Arguments { serve_echo, serve_grpc, serve_table, serve_table_into: file, flood, .. } = &arguments;
     let done = match (serve_echo, serve_grpc, serve_table, flood.as_slice()) {
         (true, ..) => bench::serve_echo().await,
         (_, true, ..) => bench::serve_grpc().await,
-        (_, _, true, _) => bench::serve_table().await,
+        (_, _, true, _) => bench::serve_table(None).await,
+        _ if file.is_some() => bench::serve_table(file.as_deref()).await,
         (.., [way, address, token]) => bench::flood(way, address, token).await,
         _ => measure(arguments).await,
     };

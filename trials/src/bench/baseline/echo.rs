@@ -19,7 +19,7 @@ pub(crate) struct Echo(BareProcess);
 impl Echo {
     /// Starts one: this very program, asked to echo.
     pub(crate) async fn start(program: &Path) -> Result<Echo> {
-        Ok(Echo(BareProcess::start(program, "--serve-echo").await?))
+        Ok(Echo(BareProcess::start(program, &["--serve-echo"]).await?))
     }
 
     /// `ws://…/ws`

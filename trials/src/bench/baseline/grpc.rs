@@ -28,7 +28,7 @@ pub(crate) struct BareGrpc(BareProcess);
 impl BareGrpc {
     /// Starts one: this very program.
     pub(crate) async fn start(program: &Path) -> Result<BareGrpc> {
-        Ok(BareGrpc(BareProcess::start(program, "--serve-grpc").await?))
+        Ok(BareGrpc(BareProcess::start(program, &["--serve-grpc"]).await?))
     }
 
     /// `http://…`

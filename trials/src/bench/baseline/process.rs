@@ -1,6 +1,7 @@
 //! A baseline that is a server: this very program in a process of its own, as the measured server is, so that both share
 //! the processor with the load in the same way.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -16,10 +17,10 @@ pub(crate) struct BareProcess {
 }
 
 impl BareProcess {
-    /// Starts `program`, the measurement's, with the argument `what`; it prints its address first.
-    pub(crate) async fn start(program: &Path, what: &str) -> Result<BareProcess> {
+    /// Starts `program`, the measurement's, with these arguments; it prints its address first.
+    pub(crate) async fn start<A: AsRef<OsStr>>(program: &Path, what: &[A]) -> Result<BareProcess> {
         let mut process = Command::new(program)
-            .arg(what)
+            .args(what)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -1,9 +1,11 @@
 //! A bare hyper server of PutRow: it reads a request, checks its signature and the MD5 of its body, decodes the row, and signs an
-//! answer of the same form as the server's. It stores nothing.
+//! answer of the same form as the server's. It stores nothing, or, to show what durable rows cost at the least, it appends each body to a
+//! file and syncs it before it answers.
 //!
 //! It runs in a process of its own (`bench --serve-table`, started by the measurement), as the server does.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -22,6 +24,7 @@ use tidemark_table::wire::sign::{HEADER_PREFIX, Signer, content_md5};
 use tidemark_table::{Row, TableDefinition};
 use tokio::net::TcpListener;
 
+use super::append::Appender;
 use crate::bench::tables;
 use crate::{Failure, Result};
 
@@ -40,16 +43,18 @@ pub(crate) fn credentials() -> Credentials {
 }
 
 struct Bare {
+    file: Option<Appender>,
     credentials: Credentials,
     definition: TableDefinition,
     last: AtomicI64,
 }
 
-/// Serves until the process is killed; prints the address first.
-pub(crate) async fn serve() -> Result<()> {
+/// Serves until the process is killed; prints the address first. With `file`, rows are durable there before the answer.
+pub(crate) async fn serve(file: Option<&Path>) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);
     let bare = Arc::new(Bare {
+        file: file.map(Appender::new).transpose()?,
         credentials: credentials(),
         definition: tables::definition(),
         last: AtomicI64::new(0),
@@ -100,6 +105,9 @@ impl Bare {
         let refused = |error| Failure::new(format!("{error}"));
         let (_, request) = write::decode(WriteKind::Put, &body).map_err(refused)?;
         let row = request.checked(&self.definition).map_err(refused)?;
+        if let Some(file) = &self.file {
+            file.append(body.to_vec()).await?;
+        }
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let row = Row { key: row.key.with(Some(id)), cells: Vec::new() };
         let answer = write::answer(Consumed { read: 0, write: 1 }, Some(&row));

@@ -1,6 +1,7 @@
 //! What tables are compared with: a bare server of their protocol, loops that store the same rows in the same databases, and loops that
 //! read them.
 
+mod append;
 pub(crate) mod http;
 pub(crate) mod pages;
 pub(crate) mod postgres;

@@ -1,5 +1,7 @@
 //! `table-put`: PutRow with the placeholder over the real server's listener, against a bare server that parses and signs the same bytes.
 
+use std::ffi::OsStr;
+
 use tidemark_client::Account;
 
 use super::{KEYS, World, mebibytes, puts, rate};
@@ -20,6 +22,8 @@ pub(in crate::bench::scenario) struct TablePut {
     world: World,
     accounts: Vec<Account>,
     bare: BareProcess,
+    /// The same, with a file that it syncs.
+    durable: BareProcess,
 }
 
 impl Measured for TablePut {
@@ -30,8 +34,12 @@ impl Measured for TablePut {
     async fn prepare(context: &Context) -> Result<Self> {
         let world = World::new(context, None).await?;
         let accounts = users::installed(&context.binary, world.data.path(), "put", SENDERS.0 * 2).await?;
-        let bare = BareProcess::start(&std::env::current_exe()?, "--serve-table").await?;
-        Ok(TablePut { world, accounts, bare })
+        let program = std::env::current_exe()?;
+        let bare = BareProcess::start(&program, &["--serve-table"]).await?;
+        let file = world.data.path().join("appended");
+        let durable =
+            BareProcess::start(&program, &[OsStr::new("--serve-table-into"), file.as_os_str()]).await?;
+        Ok(TablePut { world, accounts, bare, durable })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -55,6 +63,16 @@ impl Measured for TablePut {
                 seconds / total * 1e6,
                 "µs",
             ));
+            let (durable, puts) = (self.durable.address(), puts(clients, KEYS));
+            let least = rate(durable, &credentials(), "PutRow", puts, each).await?;
+            samples.push(
+                Sample::new(format!("{shape}, rows that are durable"), ours, "rows/s")
+                    .against("bare hyper server that syncs a file", least),
+            );
+            samples.push(
+                Sample::new(format!("{shape}, bare hyper server that syncs a file"), least, "rows/s")
+                    .against("bare hyper server", bare),
+            );
             last = ours;
         }
         let (senders, each) = SENDERS;
