@@ -19,12 +19,20 @@ const NEAR = 600;
 const AT_END = 40;
 // The most messages that are shown before they are stored.
 const MOST_AHEAD = 20;
+// The longest wait for a frame.
+const FRAME_MS = 50;
 // How long what was announced stays in the document.
 const HEARD_MS = 10_000;
 // Pages of history that are fetched at once, to have enough to show.
 const MOST_PAGES = 5;
 // The same, to find the first unread row.
 const MOST_UNREAD_PAGES = 30;
+
+/** Kept after the next frame; a page that nobody sees has none. */
+const painted = () => document.hidden ? null : new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, FRAME_MS);
+});
 
 export class Pane {
   /** `acts`: what the buttons of a message do (rows.js). */
@@ -168,7 +176,10 @@ export class Pane {
     if (!this.reading()) this.freshAfter = Math.max(this.freshAfter ?? 0, readTo);
   }
 
-  /** Rows that are being stored. New messages of this conversation are shown at once, if its end is in the window. */
+  /**
+   * Rows that are about to be stored. New messages of this conversation are shown at once, if its end is in the window; the answer tells
+   * when the browser has painted them.
+   */
   arriving(rows) {
     const isPlain = ({ kind, body, client_id }) => kind === "message" && client_id && !body.reply_to;
     const here = rows.filter((row) => row.conversation === this.id);
@@ -180,6 +191,7 @@ export class Pane {
     // Nothing else changes, and it stands at the end.
     const isSimple = newest && !store.pending(this.id).length && here.every(({ sender }) => sender !== store.self.uid);
     isSimple ? this.append(newest, here) : this.paint();
+    return painted();
   }
 
   /** Puts messages of others below the `newest` one that is painted. */

@@ -30,7 +30,8 @@ const BEATS = 6;
  *
  * `changed(conversations | null, arrived)`: these (null: all) are different in the database now; `arrived`: new messages of others.
  * `notified(state)`: {phase, retryAt, cursor, latest, history, beats}, for whoever is curious.
- * `arriving(rows)`: these follow what is in the database and are being stored; `changed` tells when they are.
+ * `arriving(rows)`: these follow what is in the database and are about to be stored, when the promise that it answers, if any, is kept;
+ * `changed` tells when they are.
  * `passed(frame)`: who is typing, and who is online of those whom one `watch`es; none of it is stored.
  */
 export class Sync {
@@ -57,8 +58,11 @@ export class Sync {
     this.socket = new Socket({
       url: `${location.protocol.replace("http", "ws")}//${location.host}/ws`,
       onFrame: (frame) => {
-        this.showAhead(frame);
-        this.inOrder(() => this.frame(frame));
+        const shown = this.showAhead(frame);
+        this.inOrder(async () => {
+          await shown;
+          await this.frame(frame);
+        });
       },
       onState: (state) => this.tell(state),
       onFail: () => this.stillWelcome(),
@@ -100,12 +104,12 @@ export class Sync {
     setTimeout(() => this.nudge(), PATIENCE_MS);
   }
 
-  /** Tells of rows that follow those which are here, before they have their turn. */
+  /** Tells of rows that follow those which are here, before they have their turn. They are stored when they have been shown. */
   showAhead({ type, entries, after, synced }) {
     const known = Math.max(this.ahead, this.state.cursor);
     if (type !== "entries" || after > known) return;
     this.ahead = synced;
-    this.arriving(entries.filter((row) => row.message_id > known));
+    return this.arriving(entries.filter((row) => row.message_id > known));
   }
 
   /** Sends what nobody stores, if there is a connection now. */
