@@ -34,13 +34,12 @@ const CHEAP_PASSWORDS: [(&str, &str); 2] =
     [("TIDEMARK_ACCOUNTS__PASSWORD_MEMORY_KIB", "8"), ("TIDEMARK_ACCOUNTS__PASSWORD_PASSES", "1")];
 
 pub(super) struct Moments {
-    server: Server,
     author: Account,
     friends: Vec<Account>,
     /// They are nobody's friends.
     others: [Account; 2],
     gid: u64,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Measured for Moments {
@@ -70,18 +69,23 @@ impl Measured for Moments {
         let members: Vec<u32> = friends[1..].iter().map(|friend| friend.uid).take(MEMBERS - 1).collect();
         let gid = http.with_token(&friends[0].token).create_group("everybody", &members).await?;
         server.stop().await?;
-        let server = Server::start(&context.binary, data.path()).await?;
-        Ok(Moments { server, author, friends, others: [one, other], gid, _data: data })
+        Ok(Moments { author, friends, others: [one, other], gid, data })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
         let members = MEMBERS.min(self.friends.len());
         let messages = context.scaled(MESSAGES);
-        let group = deliver_to_group(&self.server, &self.friends[..members], self.gid, messages).await?;
+        // Each begins with nothing that is still to be moved into the tables.
+        let server = Server::start(&context.binary, self.data.path()).await?;
+        let group = deliver_to_group(&server, &self.friends[..members], self.gid, messages).await?;
+        server.stop().await?;
+        let server = Server::start(&context.binary, self.data.path()).await?;
         // In a quick run there are fewer friends already.
-        let posts = self.post_to_all(POSTS).await?;
-        let quiet = self.others_send(context.scaled(BESIDE).max(50)).await?;
-        let beside = self.beside_posts(context.scaled(BESIDE).max(50)).await?;
+        let posts = self.post_to_all(&server, POSTS).await?;
+        let quiet = self.others_send(&server, context.scaled(BESIDE).max(50)).await?;
+        let beside = self.beside_posts(&server, context.scaled(BESIDE).max(50)).await?;
+        let memory = server.peak_memory()?;
+        server.stop().await?;
         let base = micros(&quiet, 0.99);
         Ok(vec![
             Sample::new(format!("{} friends, all connected", self.friends.len()), posts, "rows/s")
@@ -90,15 +94,15 @@ impl Measured for Moments {
             Sample::new("others' sends beside one post after another, p99", micros(&beside, 0.99), "µs")
                 .against("undisturbed", base)
                 .target(Target::RatioAtMost(2.0)),
-            Sample::new("peak server memory", self.server.peak_memory()? as f64 / f64::from(1 << 20), "MiB"),
+            Sample::new("peak server memory", memory as f64 / f64::from(1 << 20), "MiB"),
         ])
     }
 }
 
 impl Moments {
     /// Rows a second, from the first post until the last friend has the last one.
-    async fn post_to_all(&self, posts: usize) -> Result<f64> {
-        let http = self.server.http()?;
+    async fn post_to_all(&self, server: &Server, posts: usize) -> Result<f64> {
+        let http = server.http()?;
         let url = http.socket_url();
         let mut inboxes = Vec::new();
         for friend in &self.friends {
@@ -124,9 +128,9 @@ impl Moments {
     }
 
     /// How long 50 messages a second of somebody else take to be durable, in nanoseconds.
-    async fn others_send(&self, count: usize) -> Result<Histogram<u64>> {
+    async fn others_send(&self, server: &Server, count: usize) -> Result<Histogram<u64>> {
         let [one, other] = &self.others;
-        let mut sender = ClientConnection::open(&self.server.http()?.socket_url(), &one.token).await?;
+        let mut sender = ClientConnection::open(&server.http()?.socket_url(), &one.token).await?;
         let to = format!(r#"{{"user":{}}}"#, other.uid);
         let mut times = Histogram::new(3)?;
         let mut pace = interval(PACE);
@@ -144,10 +148,10 @@ impl Moments {
 
     /// The same while the author posts one moment after another. Friends are not connected: their devices would take the processor from
     /// the server, which they do nowhere else.
-    async fn beside_posts(&self, count: usize) -> Result<Histogram<u64>> {
-        let authors = self.server.http()?.with_token(&self.author.token);
+    async fn beside_posts(&self, server: &Server, count: usize) -> Result<Histogram<u64>> {
+        let authors = server.http()?.with_token(&self.author.token);
         tokio::select! {
-            times = self.others_send(count) => times,
+            times = self.others_send(server, count) => times,
             failure = post_on(&authors) => Err(failure),
         }
     }
