@@ -69,10 +69,10 @@ pub struct Options {
     pub batch: usize,
     /// Rows after which a batch takes no further request. Default 8,192.
     pub batch_rows: usize,
-    /// Copies of one moment that are written at once while others write, too. Default 512.
+    /// Copies of one moment that are written at once while others write, too. Default 256.
     pub slice_rows: usize,
     /// For how long those who get a moment together with many others are woken later than it is stored, at most, while the queue has more to
-    /// do: moments which follow one another come together. Default 250 ms.
+    /// do: moments which follow one another come together. Default 1 s.
     pub wake_pause: Duration,
     /// How long a batch waits for its numbers. Copies whose numbers do not come stay owed, senders are refused. Default 500 ms.
     pub number_wait: Duration,
@@ -113,8 +113,8 @@ impl Default for Options {
             deliveries: 1_024,
             batch: 512,
             batch_rows: 8_192,
-            slice_rows: 512,
-            wake_pause: Duration::from_millis(250),
+            slice_rows: 256,
+            wake_pause: Duration::from_secs(1),
             number_wait: Duration::from_millis(500),
             owed_bytes: 64 << 20,
             resend_wait: Duration::from_secs(30),
