@@ -63,10 +63,12 @@ async fn an_ended_session_says_so_once() {
     let phone = world.visitor("Ada").await;
     ada.run("fetch('/api/v1/sessions', { method: 'DELETE' })").await;
     phone
-        .until("document.querySelector('.notice')?.textContent === 'You were logged out. Log in to go on.'")
+        .until("document.querySelector('.notice:not([hidden])')?.textContent === 'You were logged out. Log in to go on.'")
         .await;
     phone.goto(&world.at("/")).await;
-    phone.until("document.getElementById('sign-in') && !document.querySelector('.notice')").await;
+    phone
+        .until("document.getElementById('sign-in') && !document.querySelector('.notice:not([hidden])')")
+        .await;
 }
 
 #[tokio::test]
@@ -123,7 +125,7 @@ async fn the_settings_change_the_password_and_log_other_devices_out() {
     desk.until("document.querySelector('#devices-list li').textContent.includes('This device')").await;
     desk.click("#devices-list li:last-child button:last-of-type").await;
     desk.until("document.querySelectorAll('#devices-list li').length === 1").await;
-    phone.until("document.querySelector('.notice')").await;
+    phone.until("document.querySelector('.notice:not([hidden])')").await;
 
     desk.click("#change-password summary").await;
     let says =

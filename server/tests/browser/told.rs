@@ -83,7 +83,8 @@ async fn notifications_are_asked_for_and_come_from_one_tab_while_nobody_looks() 
     window.until("document.title === 'Ben · Tidemark'").await;
     // Nothing while somebody looks, at this tab or at another one.
     ben.tells(&ada, "seen at once").await;
-    window.sees("seen at once").await;
+    // It is shown before it is stored, and read after it.
+    window.until("document.getElementById('announce').textContent.includes('seen at once')").await;
     window.until("document.title === 'Ben · Tidemark'").await;
     window.run(away).await;
     window.new_tab(&world.at("/")).await;

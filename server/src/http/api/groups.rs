@@ -137,6 +137,7 @@ pub(in crate::http) struct Description {
     #[schema(max_length = 300)]
     topic: Option<String>,
     /// What those who join it from now on see of what was said before.
+    #[schema(nullable = false)]
     history: Option<History>,
 }
 

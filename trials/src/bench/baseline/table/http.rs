@@ -1,5 +1,5 @@
-//! A bare hyper server of PutRow: it reads a request, checks its signature and the MD5 of its body, decodes the row, and signs an
-//! answer of the same form as the server's. It stores nothing, or, to show what durable rows cost at the least, it appends each body to a
+//! A bare hyper server of PutRow and BatchWriteRow: it reads a request, checks its signature and the MD5 of its body, decodes the rows, and
+//! signs an answer of the same form as the server's. It stores nothing, or, to show what durable rows cost at the least, it appends each body to a
 //! file and syncs it before it answers.
 //!
 //! It runs in a process of its own (`bench --serve-table`, started by the measurement), as the server does.
@@ -18,10 +18,11 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tidemark_table::client::Credentials;
-use tidemark_table::operations::write::{self, WriteKind};
+use tidemark_table::operations::batch::{self, RowAnswer, TableWrites};
+use tidemark_table::operations::write::{self, WriteKind, WriteRequest};
 use tidemark_table::rows::capacity::Consumed;
 use tidemark_table::wire::sign::{HEADER_PREFIX, Signer, content_md5};
-use tidemark_table::{Row, TableDefinition};
+use tidemark_table::{Row, TableDefinition, TableError};
 use tokio::net::TcpListener;
 
 use super::append::Appender;
@@ -30,6 +31,8 @@ use crate::{Failure, Result};
 
 const SIGNATURE: &str = "x-ots-signature";
 const MOST_BYTES: usize = 1 << 20;
+/// What a row costs.
+const ONE: Consumed = Consumed { read: 0, write: 1 };
 /// As long as a real one.
 const DATE: &str = "2026-11-22T01:02:03.000004Z";
 
@@ -65,7 +68,7 @@ pub(crate) async fn serve(file: Option<&Path>) -> Result<()> {
         let bare = Arc::clone(&bare);
         let service = service_fn(move |request| {
             let bare = Arc::clone(&bare);
-            async move { Ok::<_, Infallible>(bare.answer(request).await.unwrap_or_else(refusal)) }
+            async move { Ok::<_, Infallible>(bare.answer(request).await.unwrap_or_else(failed)) }
         });
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
         // A connection ends with the load.
@@ -73,8 +76,12 @@ pub(crate) async fn serve(file: Option<&Path>) -> Result<()> {
     }
 }
 
+fn refused(error: TableError) -> Failure {
+    Failure::new(format!("{error}"))
+}
+
 /// Nothing that the load sends is refused; this says why a run fails.
-fn refusal(failure: Failure) -> Response<Body> {
+fn failed(failure: Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(failure.to_string()));
     *response.status_mut() = hyper::StatusCode::BAD_REQUEST;
     response
@@ -102,20 +109,38 @@ impl Bare {
         if !headers.contains(&("x-ots-contentmd5", &md5)) {
             return Err(Failure::new("the body has another MD5"));
         }
-        let refused = |error| Failure::new(format!("{error}"));
-        let (_, request) = write::decode(WriteKind::Put, &body).map_err(refused)?;
-        let row = request.checked(&self.definition).map_err(refused)?;
+        let answer = match path {
+            "/BatchWriteRow" => self.batch(&body)?,
+            _ => {
+                let (_, request) = write::decode(WriteKind::Put, &body).map_err(refused)?;
+                write::answer(ONE, Some(&self.row(&request)?))
+            }
+        };
         if let Some(file) = &self.file {
             file.append(body.to_vec()).await?;
         }
-        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let row = Row { key: row.key.with(Some(id)), cells: Vec::new() };
-        let answer = write::answer(Consumed { read: 0, write: 1 }, Some(&row));
-        self.signed(&signer, path, id, answer)
+        self.signed(&signer, path, answer)
     }
 
-    fn signed(&self, signer: &Signer, path: &str, id: i64, answer: Vec<u8>) -> Result<Response<Body>> {
+    fn batch(&self, body: &[u8]) -> Result<Vec<u8>> {
+        let mut tables = Vec::new();
+        for TableWrites { table, rows } in batch::decode_writes(body).map_err(refused)?.tables {
+            let row = |request| Ok(RowAnswer { consumed: ONE, outcome: Ok(Some(self.row(request)?)) });
+            tables.push((table, rows.iter().map(row).collect::<Result<_>>()?));
+        }
+        Ok(batch::answer_writes(tables))
+    }
+
+    /// What is answered of a row: its key, with the next number.
+    fn row(&self, request: &WriteRequest) -> Result<Row> {
+        let row = request.checked(&self.definition).map_err(refused)?;
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(Row { key: row.key.with(Some(id)), cells: Vec::new() })
+    }
+
+    fn signed(&self, signer: &Signer, path: &str, answer: Vec<u8>) -> Result<Response<Body>> {
         let md5 = content_md5(&answer);
+        let id = self.last.load(Ordering::Relaxed);
         let id = format!("00064a1c-3f2e-8d10-0000-{id:012x}");
         let headers = [
             ("x-ots-contentmd5", md5.as_str()),

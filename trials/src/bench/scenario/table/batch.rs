@@ -1,11 +1,14 @@
 //! `table-batch`: BatchWriteRow with 200 rows a call, on both databases, against bare loops that store the same rows.
 
+use std::ffi::OsStr;
 use std::time::Instant;
 
 use tidemark_test_support::servers::postgres;
 
-use super::{BODY_BYTES, Bodies, KEYS, World, mebibytes};
+use super::{BODY_BYTES, Bodies, KEYS, World, mebibytes, rate};
 use crate::Result;
+use crate::bench::baseline::process::BareProcess;
+use crate::bench::baseline::table::http::credentials;
 use crate::bench::baseline::table::{postgres as bare_postgres, sqlite as bare_sqlite};
 use crate::bench::report::{Sample, Target};
 use crate::bench::scenario::Measured;
@@ -25,6 +28,8 @@ pub(in crate::bench::scenario) struct TableBatch {
     on_sqlite: World,
     on_postgres: World,
     bare: bare_postgres::BareTable,
+    /// Decodes, signs, and syncs each call to a file.
+    durable: BareProcess,
     database: postgres::Server,
 }
 
@@ -64,7 +69,10 @@ impl Measured for TableBatch {
         let database = database().await?;
         let on_postgres = World::new(context, Some(&database.new_database().await)).await?;
         let bare = bare_postgres::BareTable::open(database.new_database().await, BODY_BYTES).await?;
-        Ok(TableBatch { on_sqlite, on_postgres, bare, database })
+        let file = on_sqlite.data.path().join("appended");
+        let durable = [OsStr::new("--serve-table-into"), file.as_os_str()];
+        let durable = BareProcess::start(&std::env::current_exe()?, &durable).await?;
+        Ok(TableBatch { on_sqlite, on_postgres, bare, durable, database })
     }
 
     async fn measure(&mut self, context: &Context) -> Result<Vec<Sample>> {
@@ -94,10 +102,15 @@ impl TableBatch {
         let folder = tempfile::tempdir_in(self.on_sqlite.data.path())?;
         let rows = rows(firsts, calls);
         let bare = bare_sqlite::BareTable::open(folder.path())?.store(&rows, CLIENTS * ROWS, BODY_BYTES)?;
+        let durable = self.durable.address();
+        let least =
+            rate(durable, &credentials(), "BatchWriteRow", bodies(firsts), calls).await? * ROWS as f64;
         Ok(vec![
             Sample::new(shape.clone(), ours, "rows/s")
                 .against("bare SQLite loop", bare)
                 .target(Target::RatioAtLeast(0.5)),
+            Sample::new(format!("{shape}, bare hyper server that syncs a file"), least, "rows/s")
+                .against("bare SQLite loop", bare),
             Sample::new(format!("{shape}, until all is flushed"), settled, "rows/s")
                 .against("bare SQLite loop", bare),
             Sample::new(format!("{shape}, processor of the server"), seconds / total * 1e6, "µs"),
