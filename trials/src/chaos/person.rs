@@ -144,7 +144,9 @@ impl Person {
     pub(super) async fn look(&self, settled: Arc<Settled>) -> Result<Record> {
         let ranged = everything(&self.http).await?;
         let last = ranged.last().map_or(0, |row| row.message_id);
-        let fetched = fetch(&self.http, last).await?;
+        // What comes in between, such as how many have read, is not in what was ranged.
+        let mut fetched = fetch(&self.http, last).await?;
+        fetched.retain(|row| row.message_id <= last);
         let group = match self.changing {
             Some(gid) => Some(self.http.group(gid).await?),
             None => None,
