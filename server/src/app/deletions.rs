@@ -176,7 +176,7 @@ impl Deletions {
         }
     }
 
-    /// The others are told as by who ends a friendship, or takes a request back. A request of somebody else is declined, which tells nobody.
+    /// Ends friendships and takes requests back: the others are told. Requests of others are declined: nobody is told.
     async fn end_friendships(&self, uid: Uid) -> Result<(), Stopped> {
         let mut after = String::new();
         loop {
@@ -202,7 +202,7 @@ impl Deletions {
         }
     }
 
-    /// As by who leaves: the members are told, and an owner's group goes to its heir.
+    /// Leaves the groups. The members are told, and a group that the account owns goes to its heir.
     async fn leave_groups(&self, uid: Uid) -> Result<(), Stopped> {
         let mut before = None;
         loop {

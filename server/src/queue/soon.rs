@@ -1,7 +1,8 @@
 //! Wakes receivers a little later than their rows are stored, where there are many and more comes for them.
 //!
 //! A moment goes to thousands of devices, and to wake one costs more than to store its row. While a queue has more to do, what comes within a
-//! pause is told together. Rows are visible at once all the same: whoever is woken by something else meanwhile, or asks, gets them.
+//! pause is told together. The rows are visible at once. Whoever asks gets them, and so does whoever is
+//! woken by something else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
